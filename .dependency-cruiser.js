@@ -1,0 +1,57 @@
+const floorFive = ["stores", "providers", "middleware", "reference-server", "rehearsal"];
+const floors = [["base"], ["domain"], ["projections"], ["engine"], floorFive, ["cli"]];
+
+const importsDownOnly = floors.slice(0, -1).map((names, index) => ({
+  name: `${names[0]}-imports-down-only`,
+  severity: "error",
+  from: { path: `^src/(${names.join("|")})/` },
+  to: {
+    path: `^src/(${floors
+      .slice(index + 1)
+      .flat()
+      .join("|")})/|^src/index.ts`,
+  },
+}));
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+export default {
+  forbidden: [
+    ...importsDownOnly,
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "floor-5-siblings",
+      severity: "error",
+      from: { path: `^src/(${floorFive.join("|")})/` },
+      to: { path: `^src/(${floorFive.join("|")})/`, pathNot: "^src/$1/" },
+    },
+    {
+      name: "judge-shares-nothing",
+      severity: "error",
+      from: { path: "^src/reference-server/" },
+      to: { path: "^src/(?!reference-server/)" },
+    },
+    {
+      name: "pure-floors",
+      severity: "error",
+      from: { path: "^src/(base|domain|projections)/" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "pure-floors-know-zod-only",
+      severity: "error",
+      from: { path: "^src/(base|domain|projections)/" },
+      to: { dependencyTypes: ["npm"], pathNot: "node_modules/(zod|@noble/hashes)/" },
+    },
+    { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: {
+      conditionNames: ["node", "import", "types"],
+      exportsFields: ["exports"],
+      extensions: [".ts", ".js", ".mjs", ".d.ts"],
+    },
+  },
+};

@@ -1,0 +1,27 @@
+/** A JSON value, as `JSON.parse` gives it. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+
+/** A JSON object. Absent members read as `undefined`, which `JSON.stringify` leaves out again. */
+export type JsonObject = { readonly [member: string]: JsonValue | undefined };
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object without the named members, in its own key order. */
+export function omitMembers(object: JsonObject, names: ReadonlySet<string>): JsonObject {
+  const rest: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(object)) {
+    if (!names.has(name) && value !== undefined) setMember(rest, name, value);
+  }
+  return rest;
+}
+
+/** Sets a member as JSON.parse would: an own `__proto__` stays an ordinary member. */
+export function setMember(object: Record<string, JsonValue>, name: string, value: JsonValue): void {
+  if (name === "__proto__") {
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    object[name] = value;
+  }
+}
