@@ -1,0 +1,41 @@
+import * as z from "zod";
+
+/**
+ * Who made an event or a change (law 4): the names an auditor sees. Layers and tools are named as the stack declares
+ * them; nothing of a conversation's content stands here.
+ */
+export const actorSchema = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("user"), name: z.string().optional() }),
+  z.strictObject({ kind: z.literal("app"), name: z.string().optional() }),
+  z.strictObject({ kind: z.literal("provider"), name: z.string(), inferenceId: z.string() }),
+  z.strictObject({
+    kind: z.literal("middleware"),
+    name: z.string(),
+    version: z.string(),
+    frame: z.string(),
+    direction: z.enum(["request", "response"]),
+  }),
+  z.strictObject({ kind: z.literal("tool"), name: z.string() }),
+  z.strictObject({ kind: z.literal("engine") }),
+  z.strictObject({ kind: z.literal("recovery") }),
+  z.strictObject({ kind: z.literal("import"), name: z.string().optional() }),
+  z.strictObject({ kind: z.literal("operator"), name: z.string().optional() }),
+]);
+export type Actor = z.infer<typeof actorSchema>;
+
+/** The actor in one short phrase, for people: `middleware redact-emails@1.0.0 (request, frame 0.1)`. */
+export function describeActor(actor: Actor): string {
+  switch (actor.kind) {
+    case "middleware":
+      return `middleware ${actor.name}@${actor.version} (${actor.direction}, frame ${actor.frame})`;
+    case "provider":
+      return `provider ${actor.name} (${actor.inferenceId})`;
+    case "tool":
+      return `tool ${actor.name}`;
+    case "engine":
+    case "recovery":
+      return actor.kind;
+    default:
+      return actor.name === undefined ? actor.kind : `${actor.kind} ${actor.name}`;
+  }
+}

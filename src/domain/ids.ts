@@ -1,0 +1,42 @@
+import * as z from "zod";
+
+/** Every id but an event's (a UUID) begins with a prefix, so that a log line explains itself. Made at the edge. */
+
+export const conversationIdSchema = z
+  .string()
+  .regex(/^cnv_\w{4,32}$/, "a conversation id is cnv_ and 4 to 32 letters, digits or _")
+  .brand<"ConversationId">();
+export type ConversationId = z.infer<typeof conversationIdSchema>;
+
+export const runIdSchema = z
+  .string()
+  .regex(/^run_\w{16,32}$/)
+  .brand<"RunId">();
+export type RunId = z.infer<typeof runIdSchema>;
+
+/** A frame's path in the tree of calls: the root call is `0`, the n-th `next` of frame f is `f.n`. */
+export const frameSchema = z.string().regex(/^\d+(\.\d+)*$/);
+
+/** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`. */
+export const blockIdSchema = z
+  .string()
+  .regex(/^(blk_\w{16,32}|run_\w{16,32}\/\d+(\.\d+)*\/\d+)$/)
+  .brand<"BlockId">();
+export type BlockId = z.infer<typeof blockIdSchema>;
+
+export const inferenceIdSchema = z
+  .string()
+  .regex(/^inf_\w{16,32}$/)
+  .brand<"InferenceId">();
+export type InferenceId = z.infer<typeof inferenceIdSchema>;
+
+export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/, "a sha256 is 64 lower-case hexadecimal digits");
+
+/** The stream that holds a conversation. */
+export const conversationStream = (id: ConversationId): string => `conversation-${id}`;
+
+/** The conversation that a stream holds, or null for a stream of another kind (a blob). */
+export function conversationOfStream(stream: string): ConversationId | null {
+  const parsed = conversationIdSchema.safeParse(stream.replace(/^conversation-/, ""));
+  return stream.startsWith("conversation-") && parsed.success ? parsed.data : null;
+}

@@ -1,0 +1,152 @@
+import type { Actor } from "../domain/actor.ts";
+
+/** The newest event of a stream: its revision (from 0) and its chained digest. */
+export type Head = { readonly revision: number; readonly digest: string };
+
+/**
+ * An event as it is stored, before its data is parsed. Every member but `position` and `data` is hashed into `digest`;
+ * `data` is hashed into `dataDigest`. Nothing but `data` holds content of a conversation.
+ */
+export type Envelope = {
+  /** A random, time-ordered UUID (version 7), drawn when the append was prepared. */
+  readonly id: string;
+  readonly stream: string;
+  /** Place in the stream, from 0 and without gaps. */
+  readonly revision: number;
+  readonly type: string;
+  readonly version: number;
+  /** ISO 8601 in UTC with milliseconds, never before the `at` of the stream's previous event. */
+  readonly at: string;
+  readonly actor: Actor;
+  readonly runId?: string;
+  readonly frame?: string;
+  readonly causationId?: string;
+  /** Reserved, and hashed from the first version on. */
+  readonly tenant?: string;
+  readonly keyId?: string;
+  readonly nonce?: string;
+  readonly encoding: "json";
+  /** `JSON.stringify` output, written once and copied as it is. */
+  readonly data: string;
+  readonly dataDigest: string;
+  readonly digest: string;
+};
+
+/** An envelope with its place in the whole log: an opaque text that orders with `comparePositions`. */
+export type StoredEnvelope = Envelope & { readonly position: string };
+
+/**
+ * Events whose ids, times, digests and place are fixed. It is never changed: the same writer may repeat it after an
+ * unknown outcome; a known conflict ends it, and whoever goes on prepares a new one.
+ */
+export type PreparedAppend = {
+  readonly stream: string;
+  /** The head that the stream must still have; null for a stream without events. */
+  readonly expected: Head | null;
+  readonly envelopes: readonly Envelope[];
+};
+
+/** A conflict is a value, so that every caller looks at it. */
+export type AppendResult =
+  | { readonly status: "appended"; readonly head: Head; readonly position: string }
+  | { readonly status: "conflict"; readonly actual: Head | null };
+
+export type ReadStreamOptions = {
+  /** The first revision to give; by default 0 forwards and the head backwards. */
+  readonly from?: number;
+  readonly direction?: "forwards" | "backwards";
+  /** At most so many events. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+};
+
+export type ReadLogOptions = {
+  /** Only events after this position; from the beginning when absent. */
+  readonly after?: string;
+  /** Only events of streams whose name begins so. */
+  readonly streamPrefix?: string;
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * Where events live. The port moves envelopes as they are; parsing, upcasting and the hash chain stand above it.
+ *
+ * - An append is all or nothing, and durable when it has resolved (the memory store excepted).
+ * - An append of no events answers `appended` with the expected head when the stream is there, else `conflict`.
+ * - An append whose ids and digests are all stored already, at their revisions, answers `appended` with the original
+ *   head: a repeat after a lost acknowledgement is harmless. The same id with another digest is a
+ *   `StoreCorruptedError`; a partial overlap is a conflict.
+ * - An unknown stream reads as empty and has the head null.
+ * - Events of one stream are given in the order of their revisions, and of the whole log in the order of their positions;
+ *   a reader that has seen a position never later finds an event before it.
+ * - Positions are never used again.
+ * - After `close` every call throws `StoreClosedError`, and open subscriptions end.
+ */
+export interface EventStore extends AsyncDisposable {
+  /** Drawn when the store was created: tells a copy, a restored backup or another file from this one. */
+  readonly storeId: string;
+
+  /**
+   * Appends all events or none, provided the stream is still at `prepared.expected`.
+   *
+   * @throws {EventTooLargeError} before anything is sent, for an event over 256 KiB or an append over 896 KiB.
+   * @throws {StoreUnavailableError} when the outcome is unknown: the events may have been written.
+   */
+  append(prepared: PreparedAppend): Promise<AppendResult>;
+
+  /** The events of one stream; what is appended while it is read may or may not be given. */
+  readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;
+
+  /** The events of the whole log in the order of their positions, to the end as it is when the reading gets there. */
+  readLog(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
+
+  /** As `readLog`, then every event as it comes, until the signal aborts (which ends it without an error) or `close`. */
+  subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
+
+  head(stream: string): Promise<Head | null>;
+
+  /** All streams whose name begins so, in the order of their names, with the heads that the store keeps beside them. */
+  heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
+
+  close(): Promise<void>;
+}
+
+/** Orders two positions of one store: negative when the left one comes first. */
+export function comparePositions(left: string, right: string): number {
+  return left.length - right.length || (left < right ? -1 : left > right ? 1 : 0);
+}
+
+/** Bounds of an event's data and of an append, the same on every store, in UTF-8 bytes of the envelopes as JSON. */
+export const eventBytesMax = 256 * 1024;
+export const appendBytesMax = 896 * 1024;
+
+/** The store cannot be reached or used; for an append, its outcome is unknown. */
+export class StoreUnavailableError extends Error {
+  override readonly name = "StoreUnavailableError";
+  readonly code = "store-unavailable";
+}
+
+/** The store was closed by this process. */
+export class StoreClosedError extends Error {
+  override readonly name = "StoreClosedError";
+  readonly code = "store-closed";
+}
+
+/** What the store holds contradicts itself: damage, or two writers with one id. */
+export class StoreCorruptedError extends Error {
+  override readonly name = "StoreCorruptedError";
+  readonly code = "store-corrupted";
+}
+
+/** The store was written by a newer turnlog. */
+export class StoreTooNewError extends Error {
+  override readonly name = "StoreTooNewError";
+  readonly code = "store-too-new";
+}
+
+/** An event or an append is over its bound; nothing was sent. */
+export class EventTooLargeError extends Error {
+  override readonly name = "EventTooLargeError";
+  readonly code = "event-too-large";
+}
