@@ -8,6 +8,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+export function isJsonList(value: unknown): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
 /** The object without the named members, in its own key order. */
 export function omitMembers(object: JsonObject, names: ReadonlySet<string>): JsonObject {
   const rest: Record<string, JsonValue> = {};

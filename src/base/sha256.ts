@@ -18,5 +18,7 @@ export const sha256OfPair: (left: Sha256, right: Sha256) => Sha256 = nodeCrypto
   : (left, right) => bytesToHex(sha256(hexToBytes(left + right)));
 
 function hexToBytes(hex: string): Uint8Array {
-  return Uint8Array.from({ length: hex.length / 2 }, (_, index) => Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16));
+  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
+    Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
+  );
 }

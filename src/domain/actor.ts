@@ -5,8 +5,8 @@ import * as z from "zod";
  * them; nothing of a conversation's content stands here.
  */
 export const actorSchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("user"), name: z.string().optional() }),
-  z.strictObject({ kind: z.literal("app"), name: z.string().optional() }),
+  z.strictObject({ kind: z.literal("user"), name: z.exactOptional(z.string()) }),
+  z.strictObject({ kind: z.literal("app"), name: z.exactOptional(z.string()) }),
   z.strictObject({ kind: z.literal("provider"), name: z.string(), inferenceId: z.string() }),
   z.strictObject({
     kind: z.literal("middleware"),
@@ -18,8 +18,8 @@ export const actorSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("tool"), name: z.string() }),
   z.strictObject({ kind: z.literal("engine") }),
   z.strictObject({ kind: z.literal("recovery") }),
-  z.strictObject({ kind: z.literal("import"), name: z.string().optional() }),
-  z.strictObject({ kind: z.literal("operator"), name: z.string().optional() }),
+  z.strictObject({ kind: z.literal("import"), name: z.exactOptional(z.string()) }),
+  z.strictObject({ kind: z.literal("operator"), name: z.exactOptional(z.string()) }),
 ]);
 export type Actor = z.infer<typeof actorSchema>;
 

@@ -1,4 +1,5 @@
 import type { Actor } from "../domain/actor.ts";
+import type { KeyframeStore } from "./keyframe-store.ts";
 
 /** The newest event of a stream: its revision (from 0) and its chained digest. */
 export type Head = { readonly revision: number; readonly digest: string };
@@ -46,7 +47,7 @@ export type PreparedAppend = {
   readonly envelopes: readonly Envelope[];
 };
 
-/** A conflict is a value, so that every caller looks at it. */
+/** A conflict is a value, so that every caller looks at it. `position` is that of the head's event. */
 export type AppendResult =
   | { readonly status: "appended"; readonly head: Head; readonly position: string }
   | { readonly status: "conflict"; readonly actual: Head | null };
@@ -57,6 +58,7 @@ export type ReadStreamOptions = {
   readonly direction?: "forwards" | "backwards";
   /** At most so many events. */
   readonly limit?: number;
+  /** Ends the read with the signal's reason: an end without an error would look like the end of the stream. */
   readonly signal?: AbortSignal;
 };
 
@@ -73,19 +75,24 @@ export type ReadLogOptions = {
  * Where events live. The port moves envelopes as they are; parsing, upcasting and the hash chain stand above it.
  *
  * - An append is all or nothing, and durable when it has resolved (the memory store excepted).
- * - An append of no events answers `appended` with the expected head when the stream is there, else `conflict`.
- * - An append whose ids and digests are all stored already, at their revisions, answers `appended` with the original
- *   head: a repeat after a lost acknowledgement is harmless. The same id with another digest is a
- *   `StoreCorruptedError`; a partial overlap is a conflict.
+ * - An append of no events writes nothing. It answers `appended` when the stream is at the expected head, else
+ *   `conflict`; a stream without events is never at one.
+ * - An append whose ids and digests are all stored already, at their revisions, answers `appended` with its own last
+ *   event as head, whatever came after: a repeat after a lost acknowledgement is harmless. The same id at the same
+ *   revision with another digest is a `StoreCorruptedError`; a partial overlap is a conflict.
  * - An unknown stream reads as empty and has the head null.
  * - Events of one stream are given in the order of their revisions, and of the whole log in the order of their positions;
  *   a reader that has seen a position never later finds an event before it.
  * - Positions are never used again.
- * - After `close` every call throws `StoreClosedError`, and open subscriptions end.
+ * - After `close` every call throws `StoreClosedError` (an iterable when it is iterated), and open subscriptions end.
+ *   Appends that were called before are still written and answered.
  */
 export interface EventStore extends AsyncDisposable {
   /** Drawn when the store was created: tells a copy, a restored backup or another file from this one. */
   readonly storeId: string;
+
+  /** A disposable cache beside the events, where the store has room for one. */
+  readonly keyframes?: KeyframeStore;
 
   /**
    * Appends all events or none, provided the stream is still at `prepared.expected`.
@@ -106,9 +113,13 @@ export interface EventStore extends AsyncDisposable {
 
   head(stream: string): Promise<Head | null>;
 
-  /** All streams whose name begins so, in the order of their names, with the heads that the store keeps beside them. */
+  /**
+   * All streams whose name begins so, in the order of their names' UTF-8 bytes, with the heads that the store keeps
+   * beside them.
+   */
   heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
 
+  /** May be called again, to no effect. */
   close(): Promise<void>;
 }
 
@@ -117,14 +128,22 @@ export function comparePositions(left: string, right: string): number {
   return left.length - right.length || (left < right ? -1 : left > right ? 1 : 0);
 }
 
-/** Bounds of an event's data and of an append, the same on every store, in UTF-8 bytes of the envelopes as JSON. */
+/** Bound of an event on every store: the UTF-8 bytes of its envelope as JSON, `data` being a string in it. */
 export const eventBytesMax = 256 * 1024;
+
+/** Bound of an append on every store: the sum over its events. */
 export const appendBytesMax = 896 * 1024;
 
 /** The store cannot be reached or used; for an append, its outcome is unknown. */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
   readonly code = "store-unavailable";
+}
+
+/** There is no store at this place, and the caller asked not to create one. */
+export class StoreNotFoundError extends Error {
+  override readonly name = "StoreNotFoundError";
+  readonly code = "store-not-found";
 }
 
 /** The store was closed by this process. */

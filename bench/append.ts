@@ -1,0 +1,173 @@
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { envelopeBytes } from "../src/engine/codec/bounds.ts";
+import { createEventIds } from "../src/engine/codec/event-id.ts";
+import { createEventLog, type EventLog } from "../src/engine/codec/event-log.ts";
+import type { NewEvent } from "../src/engine/codec/prepare.ts";
+import type { Head } from "../src/engine/event-store.ts";
+import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";
+import { type BenchRow, report, summary } from "./row.ts";
+
+/**
+ * What durable appends cost, preparation included, against a plain file that gets the same bytes and an fdatasync; what
+ * concurrent writers gain; what the file takes. The variants take turns in one process, each round is long enough to hold
+ * a checkpoint, and the figure is the median of the rounds' ratios.
+ */
+export async function benchAppend(): Promise<readonly BenchRow[]> {
+  const folder = mkdtempSync(join(tmpdir(), "turnlog-bench-"));
+  try {
+    const rows: BenchRow[] = [];
+    for (const options of batches) rows.push(await benchBatch(join(folder, `batch-${options.batch}`), options));
+    rows.push(await benchWriters(join(folder, "writers.db")), await benchSize(join(folder, "size.db")));
+    return rows;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const rounds = 15;
+const batches = [
+  { batch: 1, appends: 300, bound: 0.9 },
+  { batch: 10, appends: 120, bound: 0.8 },
+  { batch: 100, appends: 30, bound: 0.5 },
+] as const;
+
+async function benchBatch(path: string, { batch, appends, bound }: (typeof batches)[number]): Promise<BenchRow> {
+  await using store = await openSqliteStore(`${path}.db`);
+  const log = createLog(store);
+  const file = openSync(`${path}.jsonl`, "a");
+  const ratios: number[] = [];
+  const times: { readonly file: number[]; readonly store: number[] } = { file: [], store: [] };
+  for (let round = -2; round < rounds; round += 1) {
+    const events = newEvents(batch * appends);
+    const stream = `conversation-${round}`;
+    const storeMs = await timeOf(() => appendAll(log, stream, events, batch));
+    const chunks = await linesOf(store, stream, batch);
+    const fileMs = await timeOf(() => {
+      for (const chunk of chunks) {
+        writeSync(file, chunk);
+        fdatasyncSync(file);
+      }
+    });
+    // The first rounds warm up.
+    if (round < 0) continue;
+    ratios.push(fileMs / storeMs);
+    times.file.push(fileMs / appends);
+    times.store.push(storeMs / appends);
+  }
+  closeSync(file);
+  const [fileMs, storeMs] = [summary(times.file), summary(times.store)];
+  const note = `${fileMs.value.toFixed(3)} ms the file, ${storeMs.value.toFixed(3)} ms the store, an append`;
+  const name = `durable append of ${batch}, against write and fdatasync of the same bytes`;
+  return { name, ...summary(ratios), unit: "x", bound, kind: "at least", note };
+}
+
+async function benchWriters(path: string): Promise<BenchRow> {
+  await using store = await openSqliteStore(path);
+  const log = createLog(store);
+  const writers = 64;
+  const appends = 64;
+  const ratios: number[] = [];
+  const rates: { readonly one: number[]; readonly many: number[] } = { one: [], many: [] };
+  for (let round = -2; round < rounds; round += 1) {
+    const events = newEvents(writers * appends);
+    const few = events.slice(0, 300);
+    const oneMs = await timeOf(() => appendAll(log, `conversation-one-${round}`, few, 1));
+    const manyMs = await timeOf(() =>
+      Promise.all(
+        Array.from({ length: writers }, (_, writer) => {
+          const own = events.slice(writer * appends, (writer + 1) * appends);
+          return appendAll(log, `conversation-${writer}-${round}`, own, 1);
+        }),
+      ),
+    );
+    if (round < 0) continue;
+    const [one, many] = [few.length / oneMs, events.length / manyMs];
+    ratios.push(many / one);
+    rates.one.push(one);
+    rates.many.push(many);
+  }
+  const [one, many] = [summary(rates.one), summary(rates.many)];
+  const note = `${many.value.toFixed(1)} against ${one.value.toFixed(1)} events a ms`;
+  const name = `${writers} concurrent writers on as many streams, against one`;
+  return { name, ...summary(ratios), unit: "x", bound: 4, kind: "at least", note };
+}
+
+async function benchSize(path: string): Promise<BenchRow> {
+  const store = await openSqliteStore(path);
+  const log = createLog(store);
+  for (let conversation = 0; conversation < 50; conversation += 1) {
+    await appendAll(log, `conversation-cnv_${conversation}`, newEvents(100), 2);
+  }
+  let bytes = 0;
+  for await (const { position, ...envelope } of store.readLog()) if (position !== "") bytes += envelopeBytes(envelope);
+  await store.close();
+  const value = statSync(path).size / bytes;
+  const note = `5000 events of ${Math.round(bytes / 5_000)} bytes as JSON`;
+  return { name: "file size, against the envelopes as JSON", value, unit: "x", bound: 1.35, kind: "at most", note };
+}
+
+const createLog = (store: SqliteStore): EventLog =>
+  createEventLog(store, { clock: Date.now, newEventId: createEventIds() });
+
+async function appendAll(log: EventLog, stream: string, events: readonly NewEvent[], batch: number): Promise<void> {
+  let head: Head | null = null;
+  for (let start = 0; start < events.length; start += batch) {
+    const result = await log.append(stream, head, events.slice(start, start + batch));
+    if (result.status === "conflict") throw new Error(`somebody else writes ${stream}`);
+    head = result.head;
+  }
+}
+
+/** The stored envelopes as lines of JSON, a text for each batch. */
+async function linesOf(store: SqliteStore, stream: string, batch: number): Promise<readonly string[]> {
+  const chunks: string[] = [];
+  for await (const { position, ...envelope } of store.readStream(stream)) {
+    const line = position === "" ? "" : `${JSON.stringify(envelope)}\n`;
+    if (envelope.revision % batch === 0) chunks.push(line);
+    else chunks[chunks.length - 1] += line;
+  }
+  return chunks;
+}
+
+async function timeOf(work: () => unknown): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+/** Events as conversations have them: most short, a few long, 2.4 KB on average. */
+function newEvents(count: number): readonly NewEvent[] {
+  return Array.from({ length: count }, (_, index): NewEvent => {
+    const length = Math.round(-1_800 * Math.log(random()));
+    const content = [{ type: "text", text: sentences.slice(0, length) }];
+    const block = { id: `blk_${index.toString().padStart(21, "0")}`, kind: "user", payload: { role: "user", content } };
+    const actor = {
+      kind: "middleware",
+      name: "shorten",
+      version: "1.2.0",
+      frame: "0.1",
+      direction: "request",
+    } as const;
+    return {
+      type: "BlockAppended",
+      version: 1,
+      data: { block },
+      actor,
+      runId: "run_0123456789abcdefghijk",
+      frame: "0.1",
+    };
+  });
+}
+
+const sentences = 'The flight "HAT136" leaves at 09:15, and the fare is 128 dollars; shall I book it?\n'.repeat(300);
+
+// A generator of its own, so that every run has the same sizes (Park and Miller).
+let seed = 42;
+function random(): number {
+  seed = (seed * 48_271) % 2_147_483_647;
+  return seed / 2_147_483_647;
+}
+
+if (import.meta.main) process.exitCode = report(await benchAppend()) ? 0 : 1;

@@ -1,0 +1,36 @@
+/** One figure of the bench and what it is held to. */
+export type BenchRow = {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly bound: number;
+  readonly kind: "at least" | "at most";
+  /** How far apart the quarter points of the single rounds are, as a part of the value. */
+  readonly noise?: number;
+  /** What else a reader should know: absolute figures, sizes. */
+  readonly note?: string;
+};
+
+/** Prints rows as a table; answers whether all of them keep their bounds. */
+export function report(rows: readonly BenchRow[]): boolean {
+  for (const row of rows) {
+    const { name, value, unit, bound, kind, noise, note } = row;
+    const verdict = isKept(row) ? "ok  " : "MISS";
+    const spread = noise === undefined ? "" : ` ±${Math.round(noise * 50)}%`;
+    console.log(
+      `${verdict} ${name}: ${figure(value)} ${unit}${spread} (${kind} ${bound})${note === undefined ? "" : `; ${note}`}`,
+    );
+  }
+  return rows.every(isKept);
+}
+
+/** The middle of a list of rounds, and how far apart their quarter points are. */
+export function summary(rounds: readonly number[]): { readonly value: number; readonly noise: number } {
+  const sorted = rounds.toSorted((left, right) => left - right);
+  const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN;
+  return { value: at(0.5), noise: (at(0.75) - at(0.25)) / at(0.5) };
+}
+
+const isKept = ({ value, bound, kind }: BenchRow): boolean => (kind === "at least" ? value >= bound : value <= bound);
+
+const figure = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));

@@ -1,0 +1,51 @@
+import * as z from "zod";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { Block, blockKinds, idOf } from "./block.ts";
+import { blockIdSchema } from "./ids.ts";
+
+// Checked no deeper than its first level, and kept as it is: it comes from JSON.parse, and zod's own records would drop
+// an own `__proto__`, put number-like keys first and cost a copy.
+const payloadSchema = z.custom<JsonObject>(isJsonObject, "a payload is a JSON object");
+const residueSchema = z.custom<JsonValue>((value) => value !== undefined, "a residue is a JSON value");
+
+const wireSchema = z.strictObject({
+  scope: z.string().min(1),
+  itemId: z.exactOptional(z.string()),
+  group: z.exactOptional(
+    z.strictObject({
+      id: z.string(),
+      index: z.int().nonnegative(),
+      size: z.int().positive(),
+      stored: z.boolean(),
+    }),
+  ),
+  partial: z.exactOptional(z.literal(true)),
+  residue: z.exactOptional(residueSchema),
+});
+
+/** A recorded block as an event holds it. The members of the payload are open: unknown ones are kept, in their order. */
+export const blockJsonSchema = z.strictObject({
+  id: blockIdSchema,
+  kind: z.enum(blockKinds),
+  payload: payloadSchema,
+  wire: z.exactOptional(wireSchema),
+});
+export type BlockJson = Readonly<z.infer<typeof blockJsonSchema>>;
+
+/** The block that an event holds. Read twice, it is one object, whose digest is computed once. */
+export function blockFromJson(json: BlockJson): Block {
+  let block = blocksRead.get(json);
+  if (block === undefined) {
+    block = new Block(json);
+    blocksRead.set(json, block);
+  }
+  return block;
+}
+
+const blocksRead = new WeakMap<BlockJson, Block>();
+
+/** A block as an event holds it: it has an id by then. */
+export function blockToJson(block: Block): BlockJson {
+  const json = { id: idOf(block), kind: block.kind, payload: block.payload };
+  return block.wire === null ? json : { ...json, wire: block.wire };
+}

@@ -1,0 +1,167 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import { essenceText } from "./essence.ts";
+import type { BlockId } from "./ids.ts";
+
+export const blockKinds = ["system", "user", "assistant", "reasoning", "tool_call", "tool_result", "other"] as const;
+export type BlockKind = (typeof blockKinds)[number];
+
+/**
+ * What rebuilds the provider's item exactly, and where it came from. A block that is edited loses it: the provider never
+ * issued the new content.
+ */
+export type Wire = {
+  /** The endpoint scope that issued the item. */
+  readonly scope: string;
+  /** The item's id at the provider. */
+  readonly itemId?: string;
+  /** The response that the item came in (by inference id), its place there, and the number of items. */
+  readonly group?: { readonly id: string; readonly index: number; readonly size: number; readonly stored: boolean };
+  /** The response did not complete: its text is kept, its calls are neither executed nor sent. */
+  readonly partial?: true;
+  /** What a plain encoding of the payload lacks of the item received, as `jsonDifference` tells it. */
+  readonly residue?: JsonValue;
+};
+
+/**
+ * One item of a conversation, immutable. One block is one wire item. The payload speaks the vocabulary of the Open
+ * Responses specification, normalised: text parts are `{type: "text"}` whatever their role, and absent optionals are left
+ * out.
+ *
+ * A block without id is a draft; recording it gives it one.
+ */
+export class Block {
+  readonly id: BlockId | null;
+  readonly kind: BlockKind;
+  readonly payload: JsonObject;
+  readonly wire: Wire | null;
+  #digest: string | undefined;
+
+  constructor(fields: {
+    readonly id: BlockId | null;
+    readonly kind: BlockKind;
+    readonly payload: JsonObject;
+    readonly wire?: Wire | null;
+  }) {
+    this.id = fields.id;
+    this.kind = fields.kind;
+    this.payload = fields.payload;
+    this.wire = fields.wire ?? null;
+  }
+
+  /** What the block is equal by (MODEL 1): sha256 of the canonical JSON of its essence, computed once. */
+  get digest(): string {
+    this.#digest ??= sha256Hex(essenceText(this));
+    return this.#digest;
+  }
+
+  /** The provider's item type: `message`, `function_call`, `web_search_call` and so on. */
+  get itemType(): string {
+    const { type } = this.payload;
+    if (typeof type === "string") return type;
+    return this.kind === "reasoning" ? "reasoning" : "message";
+  }
+
+  /** The role of a message as it was sent (`system` is not `developer`); null for other blocks. */
+  get role(): string | null {
+    return textOf(this.payload["role"]);
+  }
+
+  /** The parts of a message's content; none for other blocks. */
+  get parts(): readonly JsonObject[] {
+    const { content } = this.payload;
+    return this.role !== null && isList(content) ? content.filter(isJsonObject) : [];
+  }
+
+  /** What a person reads of the block: message text, a call's arguments, a result's output, a reasoning summary. */
+  get text(): string {
+    switch (this.kind) {
+      case "tool_call":
+        return this.arguments;
+      case "tool_result":
+        return readable(this.payload["output"]);
+      case "reasoning":
+        return readable(this.payload["summary"]) || readable(this.payload["content"]);
+      default:
+        return readable(this.payload["content"]);
+    }
+  }
+
+  /** The name of the tool that a call names; null for other blocks. */
+  get name(): string | null {
+    return textOf(this.payload["name"]);
+  }
+
+  /** The provider's id that pairs a call with its result. It may repeat in a conversation: pairing is positional. */
+  get callId(): string | null {
+    return textOf(this.payload["call_id"]);
+  }
+
+  /** The arguments of a call, as the very string received; empty for other blocks. */
+  get arguments(): string {
+    return textOf(this.payload["arguments"]) ?? textOf(this.payload["input"]) ?? "";
+  }
+
+  /**
+   * The same block with another payload. What the provider issued was another content, so the wire residue goes; what
+   * stays is that a response did not complete: an edit does not make its calls executable.
+   */
+  withPayload(payload: JsonObject): Block {
+    const wire = this.wire?.partial === true ? { scope: this.wire.scope, partial: this.wire.partial } : null;
+    return new Block({ id: this.id, kind: this.kind, payload, wire });
+  }
+
+  /** The same block saying this text instead: the one text part of a message, a result's output, a call's arguments. */
+  withText(text: string): Block {
+    switch (this.kind) {
+      case "tool_call":
+        return this.withPayload({ ...this.payload, ["arguments" in this.payload ? "arguments" : "input"]: text });
+      case "tool_result":
+        return this.withPayload({ ...this.payload, output: text });
+      case "reasoning":
+        return this.withPayload({ ...this.payload, summary: [{ type: "summary_text", text }] });
+      default:
+        return this.withPayload({ ...this.payload, content: [{ type: "text", text }] });
+    }
+  }
+
+  /** The same content under another id, or as a draft. */
+  withId(id: BlockId | null): Block {
+    return id === this.id ? this : this.#copy({ id, wire: this.wire });
+  }
+
+  /** The same content with another wire residue. */
+  withWire(wire: Wire | null): Block {
+    return wire === this.wire ? this : this.#copy({ id: this.id, wire });
+  }
+
+  toJSON(): JsonObject {
+    const json = { id: this.id, kind: this.kind, payload: this.payload };
+    return this.wire === null ? json : { ...json, wire: this.wire };
+  }
+
+  #copy(changes: { readonly id: BlockId | null; readonly wire: Wire | null }): Block {
+    const copy = new Block({ ...changes, kind: this.kind, payload: this.payload });
+    // The wire decides the essence of what is equal by id only; everything else keeps its digest.
+    if (changes.wire === this.wire) copy.#digest = this.#digest;
+    return copy;
+  }
+}
+
+/** The id of a block that was recorded. A draft here is a bug. */
+export function idOf(block: Block): BlockId {
+  if (block.id === null) throw new Error("a draft block has no id");
+  return block.id;
+}
+
+const textOf = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);
+
+const isList = (value: JsonValue | undefined): value is readonly JsonValue[] => Array.isArray(value);
+
+function readable(value: JsonValue | undefined): string {
+  if (typeof value === "string") return value;
+  if (!isList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
+  return value
+    .map((part) => (isJsonObject(part) ? (textOf(part["text"]) ?? textOf(part["refusal"]) ?? "") : ""))
+    .join("");
+}

@@ -1,0 +1,193 @@
+import * as z from "zod";
+import { unreachable } from "../base/result.ts";
+import { type Block, idOf } from "./block.ts";
+import { type BlockJson, blockFromJson, blockJsonSchema } from "./block-json.ts";
+import { type BlockId, blockIdSchema, sha256Schema } from "./ids.ts";
+import type { Turn } from "./turn.ts";
+
+/** One version of a block, which the log already holds. */
+export type BlockVersion = { readonly id: BlockId; readonly digest: string };
+
+/** The content of an edit: a block, or a reference to a version that the log holds and that keeps its author. */
+export type BlockContent = { readonly block: BlockJson } | { readonly ref: BlockVersion };
+
+/**
+ * One change of a Turn. `after` names the block before the place; null is the beginning. A run of neighbouring new blocks
+ * is one `insert`; a `replace` gives a block other content under its own id.
+ */
+export type Edit =
+  | { readonly op: "insert"; readonly after: BlockId | null; readonly blocks: readonly BlockContent[] }
+  | { readonly op: "replace"; readonly blockId: BlockId; readonly block: BlockContent }
+  | { readonly op: "remove"; readonly blockIds: readonly BlockId[] }
+  | { readonly op: "move"; readonly blockId: BlockId; readonly after: BlockId | null };
+
+const contentSchema = z.union([
+  z.strictObject({ block: blockJsonSchema }),
+  z.strictObject({ ref: z.strictObject({ id: blockIdSchema, digest: sha256Schema }) }),
+]);
+const placeSchema = blockIdSchema.nullable();
+
+export const editSchema: z.ZodType<Edit> = z.discriminatedUnion("op", [
+  z.strictObject({ op: z.literal("insert"), after: placeSchema, blocks: z.array(contentSchema).min(1) }),
+  z.strictObject({ op: z.literal("replace"), blockId: blockIdSchema, block: contentSchema }),
+  z.strictObject({ op: z.literal("remove"), blockIds: z.array(blockIdSchema).min(1) }),
+  z.strictObject({ op: z.literal("move"), blockId: blockIdSchema, after: placeSchema }),
+]);
+
+/** Gives the block of a version, or undefined when the log does not hold it. */
+export type ResolveBlock = (version: BlockVersion) => Block | undefined;
+
+/**
+ * The Turn that the edits make of `turn`. First all removed and moved blocks are taken out, and replaced ones change where
+ * they are; then inserts and moves are placed in the order listed, each `after` naming a block that is in place by then.
+ * The result shares what comes before the first change, so edits at the end of a long Turn cost what they add.
+ *
+ * @throws {EditDoesNotApplyError} when an edit names a block that is not there, or would make one id stand twice.
+ * @throws {UnknownBlockVersionError} when `resolve` does not know a version that an edit refers to.
+ */
+export function applyEdits(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock): Turn {
+  const changes = gatherChanges(turn, edits, resolve);
+  const { head, nodeById } = tailToChange(turn, changes);
+  for (const edit of edits) {
+    if (edit.op !== "insert" && edit.op !== "move") continue;
+    let place = nodeById.get(edit.after);
+    if (place === undefined) throw new EditDoesNotApplyError(edit, "the block before it is not in place");
+    for (const block of placedBy(edit, changes, resolve)) {
+      const id = idOf(block);
+      const index = turn.indexOf(id);
+      const isBefore = index >= 0 && index < changes.start;
+      if (isBefore || nodeById.has(id)) throw new EditDoesNotApplyError(edit, `${id} is there already`);
+      place.next = { block, next: place.next };
+      place = place.next;
+      nodeById.set(id, place);
+    }
+  }
+  const blocks: Block[] = [];
+  for (let node = head.next; node !== null; node = node.next) blocks.push(node.block);
+  return turn.slice(changes.start).concat(blocks);
+}
+
+/** An edit does not fit the Turn that it is said to be made of: the log is damaged. */
+export class EditDoesNotApplyError extends Error {
+  override readonly name = "EditDoesNotApplyError";
+  readonly code = "edit-does-not-apply";
+  readonly edit: Edit;
+
+  constructor(edit: Edit, reason: string) {
+    super(`cannot ${describeEdit(edit)}: ${reason}`);
+    this.edit = edit;
+  }
+}
+
+/** An edit refers to a block version that nothing before it in the log made: the log is damaged. */
+export class UnknownBlockVersionError extends Error {
+  override readonly name = "UnknownBlockVersionError";
+  readonly code = "unknown-block-version";
+  readonly version: BlockVersion;
+
+  constructor(version: BlockVersion) {
+    super(`the log holds no block ${version.id} with digest ${version.digest}`);
+    this.version = version;
+  }
+}
+
+/** An edit in one short phrase, for people. It names blocks and holds no content. */
+export function describeEdit(edit: Edit): string {
+  switch (edit.op) {
+    case "insert":
+      return `insert ${edit.blocks.map(contentId).join(", ")} ${describePlace(edit.after)}`;
+    case "replace":
+      return `replace ${edit.blockId}`;
+    case "remove":
+      return `remove ${edit.blockIds.join(", ")}`;
+    case "move":
+      return `move ${edit.blockId} ${describePlace(edit.after)}`;
+    default:
+      return unreachable(edit);
+  }
+}
+
+const describePlace = (after: BlockId | null): string => (after === null ? "to the beginning" : `after ${after}`);
+const contentId = (content: BlockContent): BlockId => ("ref" in content ? content.ref.id : content.block.id);
+
+/** What the edits do to blocks that are there, and the place before which nothing changes. */
+type Changes = {
+  start: number;
+  readonly removed: Set<BlockId>;
+  readonly moved: Map<BlockId, Block>;
+  readonly replaced: Map<BlockId, Block>;
+};
+
+function gatherChanges(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock): Changes {
+  const changes: Changes = { start: turn.length, removed: new Set(), moved: new Map(), replaced: new Map() };
+  const { removed, moved, replaced } = changes;
+  const touch = (edit: Edit, id: BlockId): Block => {
+    const index = turn.indexOf(id);
+    const block = index < 0 || removed.has(id) ? undefined : turn.at(index);
+    if (block === undefined) throw new EditDoesNotApplyError(edit, `${id} is not there`);
+    changes.start = Math.min(changes.start, index);
+    return block;
+  };
+  const once = (edit: Edit, id: BlockId, others: readonly { has(id: BlockId): boolean }[]): void => {
+    if (others.some((ids) => ids.has(id))) throw new EditDoesNotApplyError(edit, `another edit changes ${id} too`);
+  };
+  for (const edit of edits) {
+    if (edit.op === "replace") {
+      const { blockId, block } = edit;
+      once(edit, blockId, [replaced]);
+      touch(edit, blockId);
+      if (contentId(block) !== blockId) throw new EditDoesNotApplyError(edit, `its content is ${contentId(block)}`);
+      replaced.set(blockId, blockOf(block, resolve));
+    } else if (edit.op === "remove") {
+      for (const id of edit.blockIds) {
+        once(edit, id, [moved, replaced]);
+        touch(edit, id);
+        removed.add(id);
+      }
+    } else {
+      if (edit.op === "move") {
+        moved.set(edit.blockId, touch(edit, edit.blockId));
+      }
+      // A block that only these edits put in place bounds nothing: its own edit does.
+      const before = edit.after === null ? -1 : turn.indexOf(edit.after);
+      if (before >= 0 || edit.after === null) changes.start = Math.min(changes.start, before + 1);
+    }
+  }
+  return changes;
+}
+
+type Node = { readonly block: Block; next: Node | null };
+type Head = { next: Node | null };
+
+/** What stays of the blocks from `start` on, as a linked list that begins behind the block before them. */
+function tailToChange(turn: Turn, { start, removed, moved, replaced }: Changes) {
+  const head: Head = { next: null };
+  const before = start === 0 ? undefined : turn.at(start - 1);
+  const nodeById = new Map<BlockId | null, Head>([[before === undefined ? null : idOf(before), head]]);
+  let last = head;
+  for (const block of turn.after(start)) {
+    const id = idOf(block);
+    if (removed.has(id) || moved.has(id)) continue;
+    last.next = { block: replaced.get(id) ?? block, next: null };
+    last = last.next;
+    nodeById.set(id, last);
+  }
+  return { head, nodeById };
+}
+
+function placedBy(
+  edit: Extract<Edit, { readonly op: "insert" | "move" }>,
+  { moved, replaced }: Changes,
+  resolve: ResolveBlock,
+): readonly Block[] {
+  if (edit.op === "insert") return edit.blocks.map((content) => blockOf(content, resolve));
+  const block = replaced.get(edit.blockId) ?? moved.get(edit.blockId);
+  return block === undefined ? [] : [block];
+}
+
+function blockOf(content: BlockContent, resolve: ResolveBlock): Block {
+  if ("block" in content) return blockFromJson(content.block);
+  const block = resolve(content.ref);
+  if (block?.id !== content.ref.id) throw new UnknownBlockVersionError(content.ref);
+  return block;
+}

@@ -1,0 +1,73 @@
+import { canonicalJson } from "../base/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import { utf8Length } from "../base/utf8.ts";
+
+/** Strings over this many UTF-8 bytes count by their hash, as they are stored (MODEL 3). */
+export const blobBytesMin = 64 * 1024;
+
+/** Hints to a provider's cache: they change what a request costs, not what the model reads. */
+const cacheHints: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint"]);
+
+type Essential = {
+  readonly kind: string;
+  readonly payload: JsonObject;
+  readonly wire: { readonly scope: string; readonly itemId?: string; readonly residue?: JsonValue } | null;
+};
+
+/**
+ * The canonical text of what a block is equal by (MODEL 1, essence version 1; the version stands in the context seed).
+ * Reasoning, compaction and hosted-tool items that a server issued count by their id, because servers encrypt the same
+ * item anew in every frame and give more or less of it as `include` asks.
+ */
+export function essenceText(block: Essential): string {
+  const { kind, payload, wire } = block;
+  if (wire?.itemId !== undefined && isEqualById(kind)) {
+    return canonicalJson({ kind, scope: wire.scope, itemId: wire.itemId });
+  }
+  const ciphertext = isEqualById(kind) ? ciphertextOf(wire?.residue) : undefined;
+  const content = essentialMembers(payload, true);
+  return canonicalJson(ciphertext === undefined ? { kind, content } : { kind, content, ciphertext });
+}
+
+/** Reasoning, and everything that is kept verbatim: compaction and hosted-tool items. */
+const isEqualById = (kind: string): boolean => kind === "reasoning" || kind === "other";
+
+function ciphertextOf(residue: JsonValue | undefined): string | undefined {
+  if (!isJsonObject(residue) || !isJsonObject(residue["set"])) return undefined;
+  const { encrypted_content: ciphertext } = residue["set"];
+  return typeof ciphertext === "string" ? sha256Hex(ciphertext) : undefined;
+}
+
+/** A hint stands beside the `type` of an item or a part; elsewhere (a tool's schema) its name is an ordinary one. */
+function essentialMembers(object: JsonObject, mayHoldHints: boolean): JsonObject {
+  const essential: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(object)) {
+    if (value === undefined || (mayHoldHints && cacheHints.has(name))) continue;
+    setMember(essential, isReservedName(object, name) ? `$${name}` : name, essenceOf(value));
+  }
+  return essential;
+}
+
+function essenceOf(value: JsonValue): JsonValue {
+  if (typeof value === "string") return asStored(value);
+  if (isJsonObject(value)) return essentialMembers(value, typeof value["type"] === "string");
+  return Array.isArray(value) ? value.map(essenceOf) : value;
+}
+
+/**
+ * A plain object that only looks like a blob counts as it is stored, with one more `$`. The references that stand for
+ * blobs and secrets in stored data are of classes of their own.
+ */
+function isReservedName(object: JsonObject, name: string): boolean {
+  return name.startsWith("$") && /^\$+(blob|secret)$/.test(name) && Object.getPrototypeOf(object) === Object.prototype;
+}
+
+function asStored(text: string): JsonValue {
+  // A UTF-16 unit takes at most three bytes in UTF-8: short strings need no count.
+  if (text.length * 3 <= blobBytesMin) return text;
+  const bytes = utf8Length(text);
+  if (bytes <= blobBytesMin) return text;
+  // A lone surrogate has no UTF-8 form; hashed as it is, it would be equal to U+FFFD.
+  return { $blob: { sha256: sha256Hex(text.isWellFormed() ? text : JSON.stringify(text)), bytes } };
+}

@@ -1,0 +1,56 @@
+import * as z from "zod";
+import type { JsonObject } from "../../base/json.ts";
+import { upcast } from "./upcast.ts";
+import { blockAppended, conversationRelabelled, conversationStarted, settingsDeclared } from "./conversation-events.ts";
+import {
+  anchorInvalidated,
+  capabilityLearned,
+  inferenceFailed,
+  inferenceRequested,
+  reasoningQuarantined,
+  responseReceived,
+} from "./inference-events.ts";
+import { runCancelled, runCompleted, runFailed, runStarted, turnEdited } from "./run-events.ts";
+import { toolFinished, toolStarted } from "./tool-events.ts";
+
+/** Every event of a conversation, in its current version. */
+export const conversationEventSchema = z.discriminatedUnion("type", [
+  conversationStarted,
+  conversationRelabelled,
+  blockAppended,
+  settingsDeclared,
+  runStarted,
+  turnEdited,
+  inferenceRequested,
+  responseReceived,
+  inferenceFailed,
+  anchorInvalidated,
+  capabilityLearned,
+  reasoningQuarantined,
+  toolStarted,
+  toolFinished,
+  runCompleted,
+  runFailed,
+  runCancelled,
+]);
+export type ConversationEvent = z.infer<typeof conversationEventSchema>;
+export type ConversationEventOf<T extends ConversationEvent["type"]> = Extract<ConversationEvent, { readonly type: T }>;
+
+/** An event type or version that this turnlog does not know, or data that is not of its schema. Never skipped. */
+export class UnreadableEventError extends Error {
+  override readonly name = "UnreadableEventError";
+  readonly code = "unreadable-event";
+}
+
+/**
+ * Reads a stored event, whatever its version.
+ *
+ * @throws {UnreadableEventError} for an unknown type or version, or data that is not of its schema.
+ */
+export function parseConversationEvent(type: string, version: number, data: JsonObject): ConversationEvent {
+  const parsed = conversationEventSchema.safeParse(upcast({ type, version, data }));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const where = issue === undefined ? "" : `: ${issue.path.join(".")} ${issue.message}`;
+  throw new UnreadableEventError(`cannot read ${type} version ${version}${where}`);
+}

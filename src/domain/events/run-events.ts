@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { editSchema } from "../edits.ts";
+import { blockIdSchema, sha256Schema } from "../ids.ts";
+import { passSchema } from "./shared.ts";
+
+/** Which process owns a run: whether it is still alive can be asked of the operating system on the same boot. */
+export const ownerSchema = z.strictObject({
+  processId: z.string(),
+  bootId: z.string(),
+  host: z.string(),
+  pid: z.number().int(),
+  startedAt: z.string(),
+});
+export type Owner = z.infer<typeof ownerSchema>;
+
+export const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
+export type LayerDescription = z.infer<typeof layerSchema>;
+
+/** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
+export const runStarted = z.strictObject({
+  type: z.literal("RunStarted"),
+  version: z.literal(1),
+  data: z.strictObject({
+    epoch: z.number().int(),
+    owner: ownerSchema,
+    stack: z.array(layerSchema),
+    provider: z.strictObject({ name: z.string(), scope: z.string(), codec: z.string() }),
+    settingsDigest: sha256Schema,
+    base: sha256Schema,
+  }),
+});
+
+const turnNameSchema = z.string().regex(/^(given|result)\/\d+(\.\d+)*$/);
+
+/**
+ * What a layer handed on, written against an earlier Turn of the run. In the request direction the envelope's frame is
+ * the frame that was called, in the response direction the frame that returned. Turns are named `given/<frame>` (what a
+ * frame received) and `result/<frame>` (what it returned).
+ */
+export const turnEdited = z.strictObject({
+  type: z.literal("TurnEdited"),
+  version: z.literal(1),
+  data: z.strictObject({
+    direction: z.enum(["request", "response"]),
+    from: turnNameSchema,
+    /** The Turn that this one descends from, where it is written against another: what is missing of it was removed. */
+    base: z.exactOptional(turnNameSchema),
+    edits: z.array(editSchema),
+    after: sha256Schema,
+  }),
+});
+
+export const runCompleted = z.strictObject({
+  type: z.literal("RunCompleted"),
+  version: z.literal(1),
+  data: z.strictObject({ after: sha256Schema, passes: z.exactOptional(z.array(passSchema)) }),
+});
+
+export const runFailed = z.strictObject({
+  type: z.literal("RunFailed"),
+  version: z.literal(1),
+  data: z.strictObject({
+    kind: z.string(),
+    message: z.string(),
+    after: sha256Schema,
+    /** Tools that ran in branches that are not part of the result. */
+    discardedTools: z.exactOptional(z.array(blockIdSchema)),
+    passes: z.exactOptional(z.array(passSchema)),
+  }),
+});
+
+export const runCancelled = z.strictObject({
+  type: z.literal("RunCancelled"),
+  version: z.literal(1),
+  data: z.strictObject({
+    reason: z.string(),
+    after: sha256Schema,
+    discardedTools: z.exactOptional(z.array(blockIdSchema)),
+    passes: z.exactOptional(z.array(passSchema)),
+  }),
+});

@@ -1,0 +1,273 @@
+import { sha256Hex } from "../base/sha256.ts";
+import type { Block } from "./block.ts";
+import { emptyContext, extendContext } from "./context.ts";
+import { type BlockId, blockIdSchema } from "./ids.ts";
+
+/**
+ * The client's ordered list of blocks, immutable. A Turn is a prefix (another Turn) and the blocks after it, so that
+ * Turns share what they have in common: appending to a long one costs what was appended, and a context digest is
+ * computed once for every place of a shared prefix.
+ *
+ * The helpers never change a Turn; each returns a new one, or the same one where nothing changed.
+ */
+export class Turn {
+  static readonly empty: Turn = new Turn(null, []);
+
+  /** The number of blocks. */
+  readonly length: number;
+  readonly #prefix: Turn | null;
+  readonly #tail: readonly Block[];
+  #digests: readonly string[] | undefined;
+  #blocks: readonly Block[] | undefined;
+  #indexById: ReadonlyMap<BlockId, number> | undefined;
+
+  private constructor(prefix: Turn | null, tail: readonly Block[]) {
+    this.#prefix = prefix;
+    this.#tail = tail;
+    this.length = (prefix?.length ?? 0) + tail.length;
+  }
+
+  static of(blocks: readonly Block[]): Turn {
+    return Turn.empty.concat(blocks);
+  }
+
+  /** All blocks, in order. */
+  get blocks(): readonly Block[] {
+    if (this.#blocks === undefined) {
+      this.#blocks = this.#prefix === null ? this.#tail : this.after(0);
+      this.#forgetOldLists();
+    }
+    return this.#blocks;
+  }
+
+  /** The digest of the whole list (MODEL 2): what a server that holds exactly these blocks would be known by. */
+  get digest(): string {
+    return this.#tailDigests().at(-1) ?? this.#prefix?.digest ?? emptyContext;
+  }
+
+  get last(): Block | undefined {
+    return this.#tail.at(-1) ?? this.#prefix?.last;
+  }
+
+  /** The block at a place, counted from the end when negative. */
+  at(index: number): Block | undefined {
+    const place = index < 0 ? this.length + index : index;
+    if (place < 0 || place >= this.length) return undefined;
+    for (const { segment, start } of Turn.#segments(this)) {
+      if (segment.#blocks !== undefined) return segment.#blocks[place];
+      if (start <= place) return segment.#tail[place - start];
+    }
+    return undefined;
+  }
+
+  find(id: BlockId): Block | undefined {
+    const index = this.indexOf(id);
+    return index < 0 ? undefined : this.at(index);
+  }
+
+  indexOf(id: BlockId): number {
+    let searched = 0;
+    for (const { segment, start } of Turn.#segments(this)) {
+      if (segment.#indexById !== undefined) return segment.#indexById.get(id) ?? -1;
+      searched += segment.#tail.length;
+      if (searched > searchedMax) break;
+      const index = segment.#tail.findIndex((block) => block.id === id);
+      if (index >= 0) return start + index;
+    }
+    const indexById = new Map<BlockId, number>();
+    for (const [index, block] of this.blocks.entries()) if (block.id !== null) indexById.set(block.id, index);
+    this.#indexById = indexById;
+    return indexById.get(id) ?? -1;
+  }
+
+  /** The blocks from a place to the end; costs what it returns. */
+  after(index: number): readonly Block[] {
+    const from = Math.max(0, index);
+    const parts: (readonly Block[])[] = [];
+    for (const { segment, start } of Turn.#segments(this)) {
+      if (segment.length <= from) break;
+      if (segment.#blocks !== undefined) {
+        parts.push(segment.#blocks.slice(from));
+        break;
+      }
+      parts.push(start >= from ? segment.#tail : segment.#tail.slice(from - start));
+    }
+    const blocks = parts.pop()?.slice() ?? [];
+    for (const part of parts.reverse()) for (const block of part) blocks.push(block);
+    return blocks;
+  }
+
+  /** The digest of the first `length` blocks. */
+  contextAt(length: number): string {
+    if (length <= 0) return emptyContext;
+    const { segment, start } = this.#segmentAt(Math.min(length, this.length) - 1);
+    return segment.#tailDigests()[length - start - 1] ?? this.digest;
+  }
+
+  /** The digests of all prefixes, longest first, the empty one last: the order in which anchors are looked up. */
+  *contexts(): Generator<{ readonly length: number; readonly digest: string }> {
+    for (const { segment, start } of Turn.#segments(this)) {
+      const digests = segment.#tailDigests();
+      for (let index = digests.length - 1; index >= 0; index -= 1) {
+        yield { length: start + index + 1, digest: digests[index] ?? emptyContext };
+      }
+    }
+    yield { length: 0, digest: emptyContext };
+  }
+
+  /** How many blocks at the beginning are the same objects; what two Turns share by descent costs nothing. */
+  commonPrefixLength(other: Turn): number {
+    const shared = this.#sharedLength(other);
+    const [left, right] = [this.after(shared), other.after(shared)];
+    let length = 0;
+    while (length < left.length && left[length] === right[length]) length += 1;
+    return shared + length;
+  }
+
+  append(...blocks: readonly Block[]): Turn {
+    return this.#extend(blocks);
+  }
+
+  /** Appends a list of any length. */
+  concat(blocks: readonly Block[]): Turn {
+    return this.#extend(blocks.slice());
+  }
+
+  /** The first `length` blocks. */
+  slice(length: number): Turn {
+    if (length >= this.length) return this;
+    if (length <= 0) return Turn.empty;
+    const { segment, start } = this.#segmentAt(length - 1);
+    if (segment.length === length) return segment;
+    const begun = (segment.#prefix ?? Turn.empty).#extend(segment.#tail.slice(0, length - start));
+    begun.#digests = segment.#digests?.slice(0, length - start);
+    return begun;
+  }
+
+  /** Inserts blocks so that the first of them stands at `index` of the result. */
+  insert(index: number, ...blocks: readonly Block[]): Turn {
+    return blocks.length === 0 ? this : this.slice(index).#extend([...blocks, ...this.after(index)]);
+  }
+
+  /**
+   * Inserts a block unless one was inserted with this key: what a layer that runs before every step wants. The key becomes
+   * the block's id, so it holds across steps, runs and restarts, and whatever became of the block's content.
+   */
+  insertOnce(key: string, block: Block, index: number = this.length): Turn {
+    const id = blockIdSchema.parse(`blk_${sha256Hex(`turnlog/insertion/v1\n${key}`).slice(0, 21)}`);
+    return this.indexOf(id) >= 0 ? this : this.insert(index, block.withId(id));
+  }
+
+  /** Puts another block in the place of one, under the same id. */
+  replace(block: Block, replacement: Block): Turn {
+    return this.replaceEach([block], () => replacement);
+  }
+
+  /** Puts what `change` makes of each in the place of the named blocks, under the same ids. */
+  replaceEach(blocks: readonly Block[], change: (block: Block) => Block): Turn {
+    const isNamed = anyOf(blocks);
+    return this.map((block) => (isNamed(block) ? change(block).withId(block.id) : block));
+  }
+
+  /** Replaces every block by what `change` makes of it; what comes before the first change is shared. */
+  map(change: (block: Block) => Block): Turn {
+    return this.with(this.blocks.map((block) => change(block)));
+  }
+
+  filter(keep: (block: Block) => boolean): Turn {
+    return this.with(this.blocks.filter((block) => keep(block)));
+  }
+
+  remove(...blocks: readonly Block[]): Turn {
+    const isNamed = anyOf(blocks);
+    return this.filter((block) => !isNamed(block));
+  }
+
+  /** Moves a block so that it stands at `index` of the result. */
+  move(block: Block, index: number): Turn {
+    const own = this.blocks.find(anyOf([block]));
+    return own === undefined ? this : this.with(this.remove(own).insert(index, own).blocks);
+  }
+
+  /** The Turn with these blocks, sharing the beginning that is the same as this one's. */
+  with(blocks: readonly Block[]): Turn {
+    const own = this.blocks;
+    let same = 0;
+    while (same < blocks.length && blocks[same] === own[same]) same += 1;
+    return this.slice(same).#extend(blocks.slice(same));
+  }
+
+  toJSON(): readonly Block[] {
+    return this.blocks;
+  }
+
+  /** With blocks at the end, whose array becomes this Turn's own. */
+  #extend(tail: readonly Block[]): Turn {
+    return tail.length === 0 ? this : new Turn(this.length === 0 ? null : this, tail);
+  }
+
+  /** A long conversation is a chain of Turns, each of which was looked at once: all their lists would be its square. */
+  #forgetOldLists(): void {
+    let kept = 0;
+    for (const { segment } of Turn.#segments(this)) {
+      if (segment.#blocks === undefined || segment.#prefix === null) continue;
+      kept += 1;
+      if (kept > keptListsMax) {
+        segment.#blocks = undefined;
+        return;
+      }
+    }
+  }
+
+  static *#segments(turn: Turn): Generator<{ readonly segment: Turn; readonly start: number }> {
+    for (let segment: Turn | null = turn; segment !== null; segment = segment.#prefix) {
+      yield { segment, start: segment.length - segment.#tail.length };
+    }
+  }
+
+  #segmentAt(place: number): { readonly segment: Turn; readonly start: number } {
+    for (const found of Turn.#segments(this)) if (found.start <= place) return found;
+    return { segment: this, start: 0 };
+  }
+
+  #tailDigests(): readonly string[] {
+    if (this.#digests !== undefined) return this.#digests;
+    // A loop, not recursion: a conversation may be ten thousand appends deep.
+    const missing: Turn[] = [];
+    for (const { segment } of Turn.#segments(this)) {
+      if (segment.#digests !== undefined) break;
+      missing.push(segment);
+    }
+    let digests: readonly string[] = [];
+    for (const turn of missing.reverse()) {
+      let context = turn.#prefix?.digest ?? emptyContext;
+      digests = turn.#tail.map((block) => {
+        context = extendContext(context, block.digest);
+        return context;
+      });
+      turn.#digests = digests;
+    }
+    return digests;
+  }
+
+  #sharedLength(other: Turn): number {
+    let [left, right]: [Turn | null, Turn | null] = [this, other];
+    while (left !== null && right !== null) {
+      if (left === right) return left.length;
+      if (left.length >= right.length) left = left.#prefix;
+      else right = right.#prefix;
+    }
+    return 0;
+  }
+}
+
+/** How many blocks are looked through for an id before an index of all is made. */
+const searchedMax = 256;
+/** How many Turns of one line keep the list of their blocks. */
+const keptListsMax = 4;
+
+/** Tells the given blocks by id, so that one from an older Turn is found in its present form; drafts by object. */
+function anyOf(blocks: readonly Block[]): (block: Block) => boolean {
+  const [objects, ids] = [new Set(blocks), new Set(blocks.map((block) => block.id))];
+  return (block) => objects.has(block) || (block.id !== null && ids.has(block.id));
+}

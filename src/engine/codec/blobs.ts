@@ -1,0 +1,91 @@
+import { type EventStore, type Head, StoreCorruptedError } from "../event-store.ts";
+import { type BlobText, decodeData } from "./data.ts";
+import type { NewEvent } from "./prepare.ts";
+import { type BlobReference, blobReferenceTo } from "./references.ts";
+
+/** Appends to a stream and tells whether it was in time, as `EventLog.append` does. */
+export type AppendEvents = (
+  stream: string,
+  head: Head | null,
+  events: readonly NewEvent[],
+) => Promise<{ readonly status: "appended" | "conflict" }>;
+
+/** The stream that holds a blob's chunks: beside the stream whose events name it, and by content. */
+export function blobStream(stream: string, reference: BlobReference): string {
+  return `blob-${stream.slice(stream.indexOf("-") + 1)}-${reference.$blob.sha256}`;
+}
+
+/**
+ * Makes a blob durable. One that is there already is not written again, and one that a crash or another writer left
+ * half-written is continued: all writers cut a text in the same way.
+ */
+export async function writeBlob(
+  store: EventStore,
+  append: AppendEvents,
+  { stream, blob }: { readonly stream: string; readonly blob: BlobText },
+): Promise<void> {
+  const chunks = cutText(blob.text);
+  const target = blobStream(stream, blob.reference);
+  // Each round writes the rest, or finds that another writer has come further: there are as many as chunks at most.
+  for (let presentMax = -1; ; ) {
+    const head = await store.head(target);
+    const present = head === null ? 0 : head.revision + 1;
+    if (present === chunks.length) return;
+    if (present > chunks.length || present <= presentMax)
+      throw new StoreCorruptedError(`${target} is not the blob of its name`);
+    presentMax = present;
+    const events = chunks.slice(present).map((text, index) => chunkStored(present + index, chunks.length, text));
+    const { status } = await append(target, head, events);
+    if (status === "appended") return;
+  }
+}
+
+/**
+ * The text behind a reference that an event of `stream` holds.
+ *
+ * @throws {StoreCorruptedError} when it is not there as it was written.
+ */
+export async function readBlob(store: EventStore, stream: string, reference: BlobReference): Promise<string> {
+  const target = blobStream(stream, reference);
+  const chunks: string[] = [];
+  let count = 1;
+  for await (const envelope of store.readStream(target)) {
+    const { index, of, text } = decodeData(envelope.data).data;
+    if (index !== chunks.length || typeof of !== "number" || typeof text !== "string") {
+      throw new StoreCorruptedError(`revision ${envelope.revision} of ${target} is not the chunk that is due`);
+    }
+    count = of;
+    chunks.push(text);
+  }
+  if (chunks.length !== count) throw new StoreCorruptedError(`${target} has ${chunks.length} of ${count} chunks`);
+  const whole = chunks.join("");
+  if (blobReferenceTo(whole).$blob.sha256 !== reference.$blob.sha256) {
+    throw new StoreCorruptedError(`${target} does not hold the text of its name`);
+  }
+  return whole;
+}
+
+/** Of UTF-16 units: so short that a chunk stays within the event's bound when every unit is escaped, and never a blob itself. */
+const chunkUnitsMax = 20 * 1024;
+
+function cutText(text: string): readonly string[] {
+  const chunks: string[] = [];
+  for (let start = 0; start < text.length || chunks.length === 0; ) {
+    const end = start + chunkUnitsMax;
+    const isInsidePair = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));
+    const chunk = text.slice(start, isInsidePair ? end - 1 : end);
+    chunks.push(chunk);
+    start += chunk.length;
+  }
+  return chunks;
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+
+const chunkStored = (index: number, of: number, text: string): NewEvent => ({
+  type: "BlobChunkStored",
+  version: 1,
+  data: { index, of, text },
+  actor: { kind: "engine" },
+});

@@ -1,0 +1,50 @@
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { err, ok, type Result } from "../../base/result.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import type { Envelope, Head } from "../event-store.ts";
+
+/** The members of an envelope that its digest covers, `data` through its own digest. */
+export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
+
+/** The digest that ties an event to everything before it in its stream. */
+export function chainDigest(previous: string, envelope: HashedEnvelope): string {
+  return sha256Hex(`turnlog/event/v1\n${previous}\n${canonicalText(envelope)}`);
+}
+
+/** What stands in for the previous digest at a stream's first event. */
+export const firstPrevious = (stream: string): string => sha256Hex(`turnlog/stream/v1\n${stream}`);
+
+/** Whether an event is the one that was written after `previous`; answers the head it makes, or what is wrong with it. */
+export function checkEnvelope(previous: Head | null, envelope: Envelope): Result<Head, { readonly reason: string }> {
+  const due = previous === null ? 0 : previous.revision + 1;
+  if (envelope.revision !== due) return err({ reason: `revision ${envelope.revision} stands where ${due} is due` });
+  if (sha256Hex(envelope.data) !== envelope.dataDigest) return err({ reason: "its data is not what was written" });
+  const digest = chainDigest(previous?.digest ?? firstPrevious(envelope.stream), envelope);
+  if (digest !== envelope.digest)
+    return err({ reason: "its digest does not follow from its envelope and what is before it" });
+  return ok({ revision: envelope.revision, digest });
+}
+
+/**
+ * `canonicalJson` of the hashed members, which are named here in its order so that one call writes them. `actor` is the
+ * first of them, and the only one that is not flat.
+ */
+function canonicalText(envelope: HashedEnvelope): string {
+  const rest = JSON.stringify({
+    at: envelope.at,
+    causationId: envelope.causationId,
+    dataDigest: envelope.dataDigest,
+    encoding: envelope.encoding,
+    frame: envelope.frame,
+    id: envelope.id,
+    keyId: envelope.keyId,
+    nonce: envelope.nonce,
+    revision: envelope.revision,
+    runId: envelope.runId,
+    stream: envelope.stream,
+    tenant: envelope.tenant,
+    type: envelope.type,
+    version: envelope.version,
+  });
+  return `{"actor":${canonicalJson(envelope.actor)},${rest.slice(1)}`;
+}

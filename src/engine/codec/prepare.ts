@@ -1,0 +1,115 @@
+import type { JsonObject } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { appendBytesMax, type Envelope, eventBytesMax, type Head, type PreparedAppend } from "../event-store.ts";
+import { boundedBytes, envelopeBytes, sum } from "./bounds.ts";
+import { type BlobText, encodeData } from "./data.ts";
+import { chainDigest, firstPrevious } from "./envelope.ts";
+import type { EventIds } from "./event-id.ts";
+
+/** An event that has a type and content, but no place and time yet. */
+export type NewEvent = {
+  readonly type: string;
+  readonly version: number;
+  /** May hold `BlobReference`s that were read before and `SecretReference`s. */
+  readonly data: JsonObject;
+  readonly actor: Actor;
+  readonly runId?: string | undefined;
+  readonly frame?: string | undefined;
+  readonly causationId?: string | undefined;
+};
+
+export type PrepareOptions = {
+  readonly stream: string;
+  /** The head that the events are to follow. */
+  readonly head: Head | null;
+  /** The `at` of the head's event: time never runs backwards in a stream. */
+  readonly lastAt: string | null;
+  readonly events: readonly NewEvent[];
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly newEventId: EventIds;
+};
+
+export type Preparation = {
+  /** One append, or several in order where one would be too big: the last event then stands in the last one, alone. */
+  readonly appends: readonly PreparedAppend[];
+  /** To be durable before the first append. */
+  readonly blobs: readonly BlobText[];
+};
+
+/** Fixes ids, time, place and digests of events that are to follow a head. */
+export function prepareAppend(options: PrepareOptions): Preparation {
+  const { stream, head, events, newEventId } = options;
+  const at = timeAfter(options.lastAt, options.clock);
+  const envelopes: Envelope[] = [];
+  const blobs: BlobText[] = [];
+  let previous = head?.digest ?? firstPrevious(stream);
+  let revision = head === null ? 0 : head.revision + 1;
+  for (const event of events) {
+    const encoded = sealEvent(event, { id: newEventId(), stream, revision, at, previous });
+    envelopes.push(encoded.envelope);
+    blobs.push(...encoded.blobs);
+    previous = encoded.envelope.digest;
+    revision += 1;
+  }
+  return { appends: splitAppend({ stream, expected: head, envelopes }), blobs };
+}
+
+type Place = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
+
+function sealEvent(event: NewEvent, { previous, ...place }: Place): { envelope: Envelope; blobs: readonly BlobText[] } {
+  const { type, version, actor, runId, frame, causationId } = event;
+  const metadata = {
+    ...place,
+    ...{ type, version, actor },
+    ...(runId === undefined ? {} : { runId }),
+    ...(frame === undefined ? {} : { frame }),
+    ...(causationId === undefined ? {} : { causationId }),
+    encoding: "json" as const,
+  };
+  const room = (): number =>
+    eventBytesMax - envelopeBytes({ ...metadata, data: "", dataDigest: placeholder, digest: placeholder });
+  const { text: data, blobs } = encodeData(event.data, room);
+  const hashed = { ...metadata, dataDigest: sha256Hex(data) };
+  return { envelope: { ...hashed, data, digest: chainDigest(previous, hashed) }, blobs };
+}
+
+// As long as a digest is.
+const placeholder = "0".repeat(64);
+
+function splitAppend(whole: PreparedAppend): readonly PreparedAppend[] {
+  const bytes = boundedBytes(whole.envelopes);
+  if (sum(bytes) <= appendBytesMax) return [whole];
+  const lastIndex = whole.envelopes.length - 1;
+  const parts: Envelope[][] = [];
+  let room = 0;
+  for (const [index, envelope] of whole.envelopes.entries()) {
+    const size = bytes[index] ?? 0;
+    const part = parts.at(-1);
+    if (part === undefined || size > room || index === lastIndex) {
+      parts.push([envelope]);
+      room = appendBytesMax - size;
+    } else {
+      part.push(envelope);
+      room -= size;
+    }
+  }
+  let expected = whole.expected;
+  return parts.map((envelopes) => {
+    const part = { stream: whole.stream, expected, envelopes };
+    expected = headOf(envelopes) ?? expected;
+    return part;
+  });
+}
+
+/** The head that a stream has once these envelopes are its newest. */
+export function headOf(envelopes: readonly Envelope[]): Head | null {
+  const last = envelopes.at(-1);
+  return last === undefined ? null : { revision: last.revision, digest: last.digest };
+}
+
+function timeAfter(lastAt: string | null, clock: () => number): string {
+  const now = new Date(clock()).toISOString();
+  return lastAt !== null && lastAt > now ? lastAt : now;
+}

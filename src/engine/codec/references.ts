@@ -1,0 +1,38 @@
+import type { JsonValue } from "../../base/json.ts";
+import { type Sha256, sha256Hex } from "../../base/sha256.ts";
+import { utf8Length } from "../../base/utf8.ts";
+
+/**
+ * Stands in an event's data for a long string that is stored beside the event. As JSON it is `{"$blob": {sha256,
+ * bytes}}`; an object of that look that a caller made is ordinary data, so ask `instanceof`.
+ */
+export class BlobReference {
+  // Lets data hold a reference wherever it holds a JSON object.
+  readonly [member: string]: JsonValue | undefined;
+  readonly $blob: { readonly sha256: Sha256; readonly bytes: number };
+
+  constructor(sha256: Sha256, bytes: number) {
+    this.$blob = { sha256, bytes };
+  }
+}
+
+/** Stands in an event's data for a secret that is never stored, by its name. As JSON it is `{"$secret": name}`. */
+export class SecretReference {
+  readonly [member: string]: JsonValue | undefined;
+  readonly $secret: string;
+
+  constructor(name: string) {
+    this.$secret = name;
+  }
+}
+
+/** Marks a value of an event's data as a secret to be looked up by name. */
+export const secretReference = (name: string): SecretReference => new SecretReference(name);
+
+/**
+ * The reference to a text. A text with a lone surrogate has no UTF-8 form, so it goes by its JSON text instead: hashed as
+ * it is, it would share a digest with the text that has U+FFFD in that place.
+ */
+export function blobReferenceTo(text: string): BlobReference {
+  return new BlobReference(sha256Hex(text.isWellFormed() ? text : JSON.stringify(text)), utf8Length(text));
+}

@@ -1,0 +1,43 @@
+import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../event-store.ts";
+import { headOf } from "./prepare.ts";
+
+/** What a store holds at one revision of an append's place. */
+export type PresentEvent = { readonly id: string; readonly digest: string; readonly position: string };
+
+/**
+ * What a store answers when a stream is not at the expected head: `appended` if this very append is already there, else
+ * a conflict.
+ *
+ * @param present - The stream's events from the append's first revision on, as many as it has events or fewer.
+ * @throws {StoreCorruptedError} when an id stands at its revision with another digest.
+ */
+export function answerMismatch(
+  prepared: PreparedAppend,
+  actual: Head | null,
+  present: readonly PresentEvent[],
+): AppendResult {
+  let ownCount = 0;
+  for (const [index, envelope] of prepared.envelopes.entries()) {
+    const there = present[index];
+    if (there?.id !== envelope.id) continue;
+    if (there.digest !== envelope.digest) {
+      throw new StoreCorruptedError(
+        `event ${envelope.id} is stored at revision ${envelope.revision} of ${prepared.stream} with another digest`,
+      );
+    }
+    ownCount += 1;
+  }
+  const head = headOf(prepared.envelopes);
+  const last = present.at(-1);
+  const isWhole = ownCount > 0 && ownCount === prepared.envelopes.length;
+  return isWhole && head !== null && last !== undefined
+    ? { status: "appended", head, position: last.position }
+    : { status: "conflict", actual };
+}
+
+/** Whether a stream is at the head that an append expects. */
+export const isSameHead = (left: Head | null, right: Head | null): boolean =>
+  left?.revision === right?.revision && left?.digest === right?.digest;
+
+/** The first revision that an append takes. */
+export const firstRevision = ({ expected }: PreparedAppend): number => (expected === null ? 0 : expected.revision + 1);

@@ -1,0 +1,90 @@
+import type { JsonValue } from "../base/json.ts";
+import { canonicalJson } from "../base/canonical-json.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import type { Block } from "../domain/block.ts";
+import type { LayerDescription } from "../domain/events/run-events.ts";
+import type { BlockId } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { Settings } from "./provider.ts";
+import type { Tool } from "./tool.ts";
+
+/** Passes a Turn inwards and gives back what came of it: the Turn with the answer. */
+export type Next = (turn: Turn) => Promise<Turn>;
+
+/** What a layer does with one call. */
+export type LayerHandler = (turn: Turn, ctx: LayerContext) => Promise<Turn>;
+
+/** A layer of the stack, as a function of what is inside it. */
+export type Layer = {
+  readonly name: string;
+  /** Semantic version: recovery asks whether the major one is still the same. */
+  readonly version: string;
+  /** Digest of its configuration, so that an audit can tell two stacks of the same names apart. */
+  readonly configDigest: string;
+  readonly handle: (next: Next) => LayerHandler;
+  /** Tools that the layer runs: the requests within it offer them to the model. */
+  readonly tools?: readonly Tool[];
+  /** The tool loop is the engine itself: what it does is not middleware. */
+  readonly isEngine?: true;
+};
+
+/** What a layer is given besides the Turn. Time, ids and randomness come from the log, so that a replay is the same. */
+export type LayerContext = {
+  readonly runId: string;
+  readonly frame: string;
+  /** The settings that the request will carry. */
+  readonly settings: Settings;
+  readonly signal: AbortSignal;
+  /** Milliseconds since 1970, of the newest event delivered to the stack. */
+  now(): number;
+  /** A new id, the same in a replay. */
+  id(): string;
+  /** A number in [0, 1), the same in a replay. */
+  random(): number;
+  /** Says which Turn the next one handed on descends from, where the layer drops every block of a call. */
+  from(turn: Turn): void;
+  /** Adds to the instructions of the requests made within this call: outside the context, so that the chain holds. */
+  instructions(text: string): void;
+  /** Blocks of the Turn that no server has seen yet. */
+  readonly unsent: ReadonlySet<BlockId>;
+  /** Runs once a server has answered a request made within this call. */
+  onAcknowledged(work: () => void): void;
+  /** Runs a call that a response of this run made, unless it has run; gives the block that answers it. */
+  tool(call: Block): Promise<Block>;
+  readonly replaying: boolean;
+};
+
+/** Names a layer. The first layer listed is the outermost. */
+export function defineMiddleware(
+  description: { readonly name: string; readonly version: string; readonly config?: JsonValue },
+  handle: (next: Next) => LayerHandler,
+): Layer {
+  const { name, version, config = null } = description;
+  return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };
+}
+
+export const describeLayer = ({ name, version, configDigest }: Layer): LayerDescription => ({
+  name,
+  version,
+  configDigest,
+});
+
+/** A layer did what no layer may: it names the layer. Recorded as the failure of the run. */
+export class LayerError extends Error {
+  override readonly name = "LayerError";
+  readonly code: "empty-turn" | "concurrent-next" | "late-next" | "layer-timeout" | "not-a-turn";
+  readonly layer: string;
+
+  constructor(code: LayerError["code"], layer: string, what: string) {
+    super(`layer ${layer} ${what}`);
+    this.code = code;
+    this.layer = layer;
+  }
+}
+
+/** Blocks that a call of `next` brought: in its result, and not in what was passed. */
+export function broughtBy(passed: Turn, result: Turn): readonly Block[] {
+  const shared = passed.commonPrefixLength(result);
+  const known = new Set(passed.after(shared).map((block) => block.id));
+  return result.after(shared).filter((block) => !known.has(block.id));
+}

@@ -1,0 +1,35 @@
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { Divergence } from "../../domain/events/inference-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+
+/** Who made a version of a block, and who left a block out. */
+export type Provenance = {
+  readonly authorOf: (block: Block) => Actor | null;
+  readonly removerOf: (id: BlockId) => Actor | null;
+};
+
+/** Where a server's context stops being a prefix of the Turn, and who made it so; null when it is one. */
+export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf }: Provenance): Divergence | null {
+  const index = firstDifference(held, turn);
+  const [before, after] = [held.at(index), turn.at(index)];
+  if (before === undefined) return null;
+  const id = idOf(before);
+  const now = turn.find(id);
+  if (now === undefined) {
+    const change = after === undefined ? "shortened" : "removed";
+    return { index, blockId: id, change, actor: removerOf(id) };
+  }
+  if (now.digest !== before.digest) return { index, blockId: id, change: "edited", actor: authorOf(now) };
+  if (after !== undefined && held.find(idOf(after)) === undefined) {
+    return { index, blockId: after.id, change: "inserted", actor: authorOf(after) };
+  }
+  return { index, blockId: id, change: "moved", actor: null };
+}
+
+function firstDifference(held: Turn, turn: Turn): number {
+  let index = held.commonPrefixLength(turn);
+  while (index < held.length && held.at(index)?.digest === turn.at(index)?.digest) index += 1;
+  return index;
+}

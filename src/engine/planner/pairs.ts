@@ -1,0 +1,56 @@
+import type { JsonValue } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+
+/** A call, or an approval that is asked for, as far as pairing looks at it. */
+export type CallFacts = {
+  /** What its result names it by. */
+  readonly key: string;
+  readonly type: string;
+  /** It may stay open: async calls and approvals (responses-api.md 2.7). */
+  readonly mayStayOpen: boolean;
+};
+
+/** What answers what: the result types of each call type. A `function_call_output` may answer any call. */
+const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
+  ["function_call", "function_call_output"],
+  ["custom_tool_call", "custom_tool_call_output"],
+  ["tool_search_call", "tool_search_output"],
+  ["computer_call", "computer_call_output"],
+  ["shell_call", "shell_call_output"],
+  ["local_shell_call", "local_shell_call_output"],
+  ["apply_patch_call", "apply_patch_call_output"],
+  ["program", "program_output"],
+  ["mcp_approval_request", "mcp_approval_response"],
+]);
+
+/** A block as a call that wants a result; null for everything else. Hosted calls are complete in themselves. */
+export function callFacts(block: Block): CallFacts | null {
+  const type = block.itemType;
+  if (!resultTypeByCallType.has(type)) return null;
+  if (type === "mcp_approval_request") {
+    const id = block.wire?.itemId ?? text(block.payload["id"]);
+    return id === null ? null : { key: id, type, mayStayOpen: true };
+  }
+  return block.callId === null ? null : { key: block.callId, type, mayStayOpen: block.payload["async"] === true };
+}
+
+/** Whether a block answers calls. */
+export const isResult = (block: Block): boolean => block.kind === "tool_result";
+
+/** Whether this result can answer that call. A result without call id answers any call: the caller looks for the only one. */
+export function answers(result: Block, call: CallFacts): boolean {
+  const type = result.itemType;
+  if (type !== "function_call_output" && type !== resultTypeByCallType.get(call.type)) return false;
+  const key = resultKey(result);
+  return key === null ? type === "function_call_output" : key === call.key;
+}
+
+/** What a result names its call by; null where it leaves it out. */
+export function resultKey(result: Block): string | null {
+  const { payload, itemType } = result;
+  if (itemType === "mcp_approval_response") return text(payload["approval_request_id"]);
+  if (itemType === "local_shell_call_output") return text(payload["id"]) ?? result.callId;
+  return result.callId;
+}
+
+const text = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);

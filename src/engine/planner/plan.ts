@@ -1,0 +1,193 @@
+import type { JsonObject } from "../../base/json.ts";
+import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { Capabilities, ItemCodec } from "../provider.ts";
+import { divergenceOf, type Provenance } from "./divergence.ts";
+import { changedSettings } from "./settings.ts";
+import { shape } from "./shape.ts";
+
+/** How a caller wants requests to be chained. */
+export type ChainPolicy = {
+  readonly mode: "auto" | "never" | "require";
+  /** What a refused chained request does: one full resend, or an error. */
+  readonly onRefused: "fallback" | "throw";
+  /** Older responses are not continued from; servers forget after 30 days. */
+  readonly maxAgeMs: number;
+  /** Whether a change of this setting still chains; a change of model with reasoning in the context never does unless said. */
+  readonly onSettingsChange: Readonly<Record<string, "chain" | "full">>;
+};
+
+/** What is known of the servers' contexts. */
+export type ContextLookup = {
+  readonly byTurn: (digest: string) => readonly ServerContext[];
+  /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
+  readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
+  readonly invalidation: (context: ServerContext) => Invalidation | null;
+  readonly settings: (digest: string) => JsonObject;
+  readonly quarantined: ReadonlySet<string>;
+};
+
+export type PlanRequest = {
+  readonly turn: Turn;
+  readonly contexts: ContextLookup;
+  readonly provenance: Provenance;
+  readonly scope: string;
+  readonly codec: ItemCodec;
+  readonly capabilities: Capabilities;
+  readonly settings: JsonObject;
+  readonly settingsDigest: string;
+  readonly policy: ChainPolicy;
+  /** ISO time that anchors' ages are judged by. */
+  readonly now: string;
+  /** Forces a full request, and says why. */
+  readonly full?: FullReason;
+  /** `newest`: the newest response is the only candidate, as clients that remember one id have it. */
+  readonly candidates?: "all" | "newest";
+};
+
+type FullReason = NonNullable<Decision["reason"]>;
+type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
+type Found = { readonly anchor: ServerContext; readonly repairs: readonly Repair[]; readonly changed: readonly string[] };
+
+/**
+ * Decides how one request is sent: the deepest recorded context that is a prefix of the Turn, may be continued from, and
+ * leaves a legal continuation; with none, everything. Pure. The walk is by digest, from the end: after n new blocks it
+ * looks at n places, whatever the length of the conversation.
+ */
+export function plan(request: PlanRequest): Decision {
+  const { scope, turn, contexts, capabilities, policy } = request;
+  const newest = contexts.newest(scope);
+  const forced = request.full ?? (policy.mode === "never" ? "policy" : capabilities.chain ? null : "provider-cannot-chain");
+  const rejections: Rejected[] = [];
+  const found = forced === null && newest !== null ? findAnchor(request, rejections) : null;
+  if (found === null) {
+    const reason = forced ?? (newest === null ? "first-request" : (rejections[0]?.reason ?? "no-anchor"));
+    const repairs = shape(turn, 0, shapeOptions(request, 0));
+    return decision(request, { strategy: "full", reason, repairs: [...repairs], rejected: rejectedNewest(request, null, rejections) });
+  }
+  const { anchor, repairs, changed } = found;
+  const rejected = rejectedNewest(request, anchor, rejections);
+  return decision(request, {
+    strategy: rejected === null ? "chained" : "rebased",
+    reason: rejected?.reason ?? null,
+    anchor: { responseId: anchor.responseId, inferenceId: anchor.inferenceId, length: anchor.length },
+    sendFrom: anchor.length,
+    back: rejected === null ? 0 : stepsBack(request, anchor),
+    changedSettings: [...changed],
+    repairs: [...repairs],
+    rejected,
+  });
+}
+
+function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null {
+  const { turn, contexts, scope } = request;
+  const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
+  for (const { length, digest } of turn.contexts()) {
+    const cut = length === 0 ? undefined : turn.at(length - 1)?.wire?.group?.id;
+    const candidates = contexts
+      .byTurn(digest)
+      .filter((context) => context.scope === scope && (only === undefined || context.responseId === only))
+      .toSorted((left, right) => preference(right, cut) - preference(left, cut));
+    for (const anchor of candidates) {
+      const tried = tryAnchor(request, anchor);
+      if ("repairs" in tried) return tried;
+      rejections.push(tried);
+    }
+  }
+  return null;
+}
+
+/** Among responses with one context, the one that the block before the cut came from, else the newest. */
+const preference = (context: ServerContext, cut: string | undefined): number =>
+  context.inferenceId === cut ? Number.POSITIVE_INFINITY : context.revision;
+
+function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejected {
+  const { turn, contexts, policy, capabilities } = request;
+  const reject = (reason: FullReason): Rejected => ({ context: anchor, reason });
+  if (anchor.unusable !== null) return reject(anchor.unusable === "suspect" ? "suspect" : "no-anchor");
+  if (contexts.invalidation(anchor) !== null) return reject("refused");
+  if (Date.parse(request.now) - Date.parse(anchor.at) > policy.maxAgeMs) return reject("expired");
+  const changed = changedSettings(contexts.settings(anchor.settingsDigest), request.settings);
+  if (changed.some((name) => settingsRule(request, name, anchor) === "full")) return reject("settings-changed");
+  const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
+  const omitted = repairs.filter(({ action }) => action === "omit").length;
+  const answered = repairs.some(({ action }) => action === "answer");
+  const isEmpty = omitted === turn.length - anchor.length && !answered;
+  if (isEmpty && !capabilities.emptyInput) return reject("illegal-continuation");
+  return { anchor, repairs, changed };
+}
+
+function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): "chain" | "full" {
+  const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
+  if (rule !== undefined || name !== "model") return rule ?? "chain";
+  return turn.blocks.slice(0, anchor.length).some(({ kind }) => kind === "reasoning") ? "full" : "chain";
+}
+
+const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
+  scope: request.scope,
+  codec: request.codec,
+  itemIds: request.capabilities.itemIds,
+  quarantined: request.contexts.quarantined,
+  heldFrom,
+});
+
+/** The newest context, where another was taken: it is what a reader wants explained. */
+function rejectedNewest(
+  request: PlanRequest,
+  anchor: ServerContext | null,
+  rejections: readonly Rejected[],
+): Decision["rejected"] {
+  const newest = request.contexts.newest(request.scope);
+  if (newest === null || anchor?.turn === newest.context.turn) return null;
+  const { context, turn } = newest;
+  const known = rejections.find((rejected) => rejected.context.responseId === context.responseId);
+  const divergence = known === undefined && turn !== null ? divergenceOf(turn, request.turn, request.provenance) : null;
+  return { responseId: context.responseId, reason: known?.reason ?? "no-anchor", divergence };
+}
+
+/** How many contexts of the newest one's own line are longer than the anchor's: ancestors, not siblings. */
+function stepsBack({ contexts, scope, turn }: PlanRequest, anchor: ServerContext): number {
+  const newest = contexts.newest(scope)?.turn ?? turn;
+  let steps = 0;
+  for (const { length, digest } of newest.contexts()) {
+    if (length <= anchor.length) break;
+    if (contexts.byTurn(digest).some((context) => context.scope === scope)) steps += 1;
+  }
+  return steps;
+}
+
+function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decision, "strategy" | "reason">): Decision {
+  return {
+    anchor: null,
+    sendFrom: 0,
+    back: 0,
+    changedSettings: [],
+    repairs: [],
+    rejected: null,
+    now: request.now,
+    capabilities: request.capabilities,
+    ...decided,
+  };
+}
+
+/** A Turn cannot be chained although the policy requires it. */
+export class ChainRequiredError extends Error {
+  override readonly name = "ChainRequiredError";
+  readonly code = "chain-required";
+  readonly decision: Decision;
+
+  constructor(decided: Decision) {
+    super(`the request cannot be chained (${decided.reason ?? "no reason"}), and the policy requires it`);
+    this.decision = decided;
+  }
+}
+
+/** The policy when the caller says nothing. */
+export const defaultChainPolicy: ChainPolicy = {
+  mode: "auto",
+  onRefused: "fallback",
+  maxAgeMs: 29 * 24 * 60 * 60 * 1000,
+  onSettingsChange: {},
+};
+

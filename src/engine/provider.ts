@@ -1,0 +1,156 @@
+import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { Block, Wire } from "../domain/block.ts";
+
+/**
+ * How blocks become the items of a provider's requests and its items become blocks. Pure, and versioned with the
+ * endpoint scope: a codec that changes what it writes is another codec.
+ *
+ * For every item, `encodeItem(decodeItem(item))` equals the item as JSON; for every block without
+ * `refusal`, `decodeItem(requestItem(block))` has the block's digest (with its id, where the id is what it is equal by).
+ */
+export interface ItemCodec {
+  /** `openai-responses/1`: stands in every recorded request, so that it can be rebuilt for ever. */
+  readonly name: string;
+  /** The block that an item is, as a draft. `wire` says where it came from. */
+  decodeItem(item: JsonObject, wire: Wire): Block;
+  /** The item exactly as it came. */
+  encodeItem(block: Block): JsonObject;
+  /** The item as a request carries it: MODEL 5, rule 4; with its provider id only when asked. */
+  requestItem(block: Block, options: { readonly withId: boolean }): JsonObject;
+  /** Why a request cannot carry the block, in words for people; null when it can. */
+  refusal(block: Block, options: { readonly withId: boolean }): string | null;
+  /** The exact text of a request's body: a pure function, frozen under `name` (law 7). */
+  encodeRequest(parts: RequestParts): string;
+}
+
+/** What the body of a request is made of. */
+export type RequestParts = {
+  readonly settings: Settings;
+  readonly input: readonly JsonObject[];
+  readonly previousResponseId: string | null;
+  readonly stream: boolean;
+};
+
+/** The settings of a request: every member of its body but `input`, `previous_response_id` and `stream`. */
+export type Settings = JsonObject;
+
+export type InferenceRequest = {
+  /** The exact text to send. */
+  readonly bodyText: string;
+  readonly transport: "json" | "sse";
+  readonly signal: AbortSignal;
+  /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
+  readonly onDelta: (delta: StreamDelta) => void;
+};
+
+/** A part of an answer while it comes. Never stored. */
+export type StreamDelta =
+  | { readonly type: "text-delta"; readonly outputIndex: number; readonly text: string }
+  | { readonly type: "reasoning-delta"; readonly outputIndex: number; readonly text: string }
+  | { readonly type: "tool-call-delta"; readonly outputIndex: number; readonly text: string }
+  | { readonly type: "item-done"; readonly outputIndex: number; readonly item: JsonObject };
+
+/** The final response resource, as the terminal event or the JSON body gave it. */
+export type InferenceResponse = { readonly response: JsonObject };
+
+/** Why an inference failed, in the words of responses-api.md sections 3 and 6. */
+export type FailureKind =
+  | "lost-state"
+  | "chaining-unsupported"
+  | "missing-tool-output"
+  | "orphan-tool-output"
+  | "reasoning-pairing"
+  | "duplicate-item"
+  | "item-not-found"
+  | "invalid-encrypted-content"
+  | "context-length-exceeded"
+  | "rate-limited"
+  | "conversation-locked"
+  | "conversation-not-found"
+  | "authentication"
+  | "invalid-request"
+  | "server-error"
+  | "connection"
+  | "stream-cut"
+  | "aborted"
+  | "unknown";
+
+/** The provider refused or failed. `outcome` says whether the server may have acted on the request. */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+  readonly code = "provider-failed";
+  readonly kind: FailureKind;
+  readonly outcome: "rejected" | "unknown";
+  /** HTTP status, where one was given. */
+  readonly status: number | null;
+  readonly providerCode: string | null;
+  readonly param: string | null;
+  /** Items that were complete before a stream broke, and the text so far. */
+  readonly partial: readonly JsonObject[];
+  readonly retryAfterMs: number | null;
+  /** What the provider answered, verbatim: an error body, or the response that failed. */
+  readonly body: JsonValue;
+
+  constructor(
+    message: string,
+    fields: {
+      readonly kind: FailureKind;
+      readonly outcome: "rejected" | "unknown";
+      readonly status?: number | null;
+      readonly providerCode?: string | null;
+      readonly param?: string | null;
+      readonly partial?: readonly JsonObject[];
+      readonly retryAfterMs?: number | null;
+      readonly body?: JsonValue;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(message, { cause: fields.cause });
+    this.kind = fields.kind;
+    this.outcome = fields.outcome;
+    this.status = fields.status ?? null;
+    this.providerCode = fields.providerCode ?? null;
+    this.param = fields.param ?? null;
+    this.partial = fields.partial ?? [];
+    this.retryAfterMs = fields.retryAfterMs ?? null;
+    this.body = fields.body ?? null;
+  }
+}
+
+/** What an endpoint can do, as configured; what it is seen to do is learnt and recorded (`CapabilityLearned`). */
+export type Capabilities = {
+  /** Continues from `previous_response_id`. */
+  readonly chain: boolean;
+  /** Echoes `previous_response_id`; without an echo nothing tells a server that ignores it. */
+  readonly echo: "previous-response-id" | "none";
+  /** What an absent `store` means. */
+  readonly storeDefault: boolean;
+  /** Accepts a chained request without input. */
+  readonly emptyInput: boolean;
+  /** Gives encrypted reasoning when asked. */
+  readonly encryptedReasoning: boolean;
+  /** Accepts the ids of stored items in a full request. */
+  readonly itemIds: boolean;
+};
+
+/** A model endpoint. */
+export interface Provider {
+  /** `openai-responses`, `scripted`: the actor's name. */
+  readonly name: string;
+  /** Provider, address, organisation, project, codec and a fingerprint of the credentials' owner, as one text. */
+  readonly scope: string;
+  readonly codec: ItemCodec;
+  readonly capabilities: Capabilities;
+  readonly transport: "json" | "sse";
+  /** What this endpoint is asked when the engine says nothing else. */
+  readonly settings: Settings;
+  /** Statuses of a response that mean `completed` in this dialect. */
+  readonly completedStatuses: readonly string[];
+
+  /**
+   * One inference. The body is sent as it stands.
+   *
+   * @throws {ProviderError} for every refusal, failure, cut stream and abort.
+   */
+  infer(request: InferenceRequest): Promise<InferenceResponse>;
+}

@@ -1,0 +1,81 @@
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import { lastChange } from "../../projections/blame.ts";
+import type { Provenance } from "../planner/divergence.ts";
+import type { ContextLookup } from "../planner/plan.ts";
+import type { Capabilities, Provider } from "../provider.ts";
+import type { RunSession } from "./session.ts";
+
+/** The contexts of a conversation as its log tells them. */
+export function contextsOf(view: ConversationView): ContextLookup & { byResponse(id: string): ServerContext | null } {
+  const { server, newest } = view;
+  return {
+    byTurn: (digest) => server.byTurn.get(digest) ?? [],
+    byResponse: (id) => server.byResponse.get(id) ?? null,
+    newest: (scope) => newest.get(scope) ?? null,
+    invalidation: (context) => invalidationOf(view, context),
+    settings: (digest) => server.settings.get(digest) ?? {},
+    quarantined: server.quarantined,
+  };
+}
+
+/** The same, with what this run has received and the folds may not hold yet. */
+export function contextLookup(session: RunSession): ReturnType<typeof contextsOf> {
+  const logged = contextsOf(session.view());
+  const { scope } = session.engine.provider;
+  const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
+  return {
+    ...logged,
+    byTurn: (digest) => {
+      const here = own.filter(({ context }) => context.turn === digest).map(({ context }) => context);
+      const known = new Set(here.map(({ inferenceId }) => inferenceId));
+      return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
+    },
+    byResponse: (id) => own.find(({ context }) => context.responseId === id)?.context ?? logged.byResponse(id),
+    newest: (wanted) => (wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
+    settings: (digest) => session.settings.get(digest) ?? logged.settings(digest),
+    invalidation: (context) => session.invalid.get(context.responseId) ?? logged.invalidation(context),
+    quarantined: new Set([...session.quarantined, ...logged.quarantined]),
+  };
+}
+
+/** What the endpoint can do: as configured, and as this conversation and this process have seen it do. */
+export function effectiveCapabilities(session: RunSession): Capabilities {
+  return learnedCapabilities(session.engine.provider, session.view(), session.learned);
+}
+
+export function learnedCapabilities(
+  provider: Pick<Provider, "scope" | "capabilities">,
+  view: ConversationView,
+  here: ReadonlyMap<string, boolean | string> = new Map(),
+): Capabilities {
+  const learned = view.server.learned.get(provider.scope) ?? new Map<string, boolean | string>();
+  const read = (name: keyof Capabilities): boolean => {
+    const value = here.get(name) ?? learned.get(name) ?? provider.capabilities[name];
+    return value === true;
+  };
+  return {
+    ...provider.capabilities,
+    chain: read("chain"),
+    emptyInput: read("emptyInput"),
+    encryptedReasoning: read("encryptedReasoning"),
+    itemIds: read("itemIds"),
+  };
+}
+
+/** Who made what: of this run, else of the log. */
+export function provenanceOf(session: RunSession): Provenance {
+  const { turns } = session;
+  const { blame } = session.view().client;
+  return {
+    authorOf: (block) => turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
+    removerOf: (id) => turns.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+  };
+}
+
+function invalidationOf({ server }: ConversationView, context: ServerContext): Invalidation | null {
+  const one = server.invalidResponses.get(context.responseId);
+  if (one !== undefined) return one;
+  const all = server.invalidScopes.get(context.scope);
+  return all !== undefined && all.revision > context.revision ? all : null;
+}

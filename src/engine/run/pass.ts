@@ -1,0 +1,116 @@
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { diffTurns, editsBytes, isSameVersion } from "../../domain/diff-turns.ts";
+import type { Edit } from "../../domain/edits.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import { removedFrom } from "../../domain/turn-difference.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
+import { broughtBy } from "../middleware.ts";
+
+/** A Turn of the run and the name that edits give it. */
+export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };
+
+/** One call of `next`: what was passed, and what came back. */
+export type Call = { readonly frame: string; passed: Turn; result: Turn | null };
+
+/** How a Turn that a layer handed on is written. */
+export type WrittenPass = {
+  readonly turn: Turn;
+  readonly from: TurnName;
+  readonly base: TurnName;
+  readonly edits: readonly Edit[];
+};
+
+/** A few edits are written against the Turn they descend from; beyond this size a shorter way is looked for. */
+const shortEditsBytes = 400;
+
+/**
+ * The Turn that a layer's Turn descends from (MODEL 4): the same object; else the result of the latest call that it still
+ * holds a block of which that call brought; else what the layer was given.
+ */
+export function descendsFrom(turn: Turn, given: NamedTurn, calls: readonly Call[]): NamedTurn {
+  if (turn === given.turn) return given;
+  const named = calls.flatMap((call): (NamedTurn & { readonly call: Call })[] =>
+    call.result === null ? [] : [{ name: `result/${call.frame}`, turn: call.result, call }],
+  );
+  const same = named.findLast((result) => result.turn === turn);
+  if (same !== undefined) return same;
+  return named.findLast((result) => holdsAnyOf(turn, broughtBy(result.call.passed, result.turn))) ?? given;
+}
+
+function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
+  return blocks.some((block) => block.id !== null && turn.find(block.id) !== undefined);
+}
+
+/**
+ * The Turn with an id for every block and none twice: a draft that says what a missing block said is that block, a repeated
+ * id gets a clone, and a block that was made again as it was is the old object.
+ */
+export function normalise(turn: Turn, base: Turn, newId: () => BlockId): Turn {
+  const shared = turn.commonPrefixLength(base);
+  if (shared === turn.length && shared === base.length) return base;
+  const handed = turn.after(shared);
+  const present = new Set(handed.map((block) => block.id));
+  const missing = base.after(shared).filter((block) => !present.has(block.id));
+  const used = new Set<BlockId>();
+  const isUsed = (id: BlockId): boolean => used.has(id) || isBefore(base, id, shared);
+  const blocks = handed.map((block) => {
+    const settled = settle(block, { base, missing, isUsed, newId });
+    used.add(idOf(settled));
+    return settled;
+  });
+  return base.with([...base.blocks.slice(0, shared), ...blocks]);
+}
+
+type Settling = {
+  readonly base: Turn;
+  readonly missing: Block[];
+  readonly isUsed: (id: BlockId) => boolean;
+  readonly newId: () => BlockId;
+};
+
+function settle(block: Block, { base, missing, isUsed, newId }: Settling): Block {
+  if (block.id === null) {
+    const index = missing.findIndex((candidate) => candidate.digest === block.digest);
+    return missing.splice(index < 0 ? missing.length : index, 1)[0] ?? block.withId(newId());
+  }
+  if (isUsed(block.id)) return block.withId(newId());
+  const before = base.find(block.id);
+  return before !== undefined && isSameVersion(before, block) ? before : block;
+}
+
+function isBefore(base: Turn, id: BlockId, length: number): boolean {
+  const index = length === 0 ? -1 : base.indexOf(id);
+  return index >= 0 && index < length;
+}
+
+/**
+ * How a Turn is written against an earlier one of the run: against the one it descends from, unless that takes many edits
+ * and another takes fewer. References keep the authors of their versions, so the choice changes no blame.
+ */
+export function writePass(
+  turn: Turn,
+  base: NamedTurn,
+  others: readonly NamedTurn[],
+  turns: RunTurns,
+): WrittenPass {
+  const known = (block: Block): boolean => turns.version(idOf(block), block.digest) !== null;
+  let best = { from: base, edits: diffTurns(base.turn, turn, known) };
+  let bytes = editsBytes(best.edits);
+  for (const from of bytes > shortEditsBytes ? others : []) {
+    const edits = diffTurns(from.turn, turn, known);
+    const size = editsBytes(edits);
+    if (size < bytes) [best, bytes] = [{ from, edits }, size];
+  }
+  return { turn, from: best.from.name, base: base.name, edits: best.edits };
+}
+
+/** Notes in the run's Turns what a pass brought about, as the fold of its event will. */
+export function notePass(turns: RunTurns, pass: WrittenPass, target: TurnName, actor: Actor): void {
+  for (const block of pass.turn.after(turns.get(pass.base).commonPrefixLength(pass.turn))) {
+    if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
+  }
+  for (const id of removedFrom(turns.get(pass.base), pass.turn)) turns.addRemoval(id, actor);
+  turns.set(target, pass.turn);
+}

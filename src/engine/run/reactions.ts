@@ -1,0 +1,81 @@
+import { idOf } from "../../domain/block.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { ShapedBlock } from "../planner/shaped-input.ts";
+import type { ProviderError } from "../provider.ts";
+import type { Retry } from "./inference.ts";
+import { engineActor, type RunSession } from "./session.ts";
+
+type Failed = {
+  readonly error: ProviderError;
+  readonly request: InferenceRequestedData;
+  readonly shaped: readonly ShapedBlock[];
+  /** What was tried already for this step: everything is tried once. */
+  readonly reactions: Set<string>;
+};
+
+/**
+ * What to do about a refusal, recorded with it: null where nothing can be mended. All of these were refused before
+ * inference, so that one more attempt is safe (responses-api.md, Q5).
+ */
+export function reactTo(session: RunSession, failed: Failed): Retry | null {
+  const { error, reactions } = failed;
+  if (error.outcome !== "rejected" || reactions.has(error.kind)) return null;
+  reactions.add(error.kind);
+  switch (error.kind) {
+    case "lost-state":
+    case "chaining-unsupported":
+      return fallBack(session, failed);
+    case "item-not-found":
+      return failed.request.decision.anchor === null ? withoutItemIds(session) : fallBack(session, failed);
+    case "invalid-encrypted-content":
+      return withoutReasoning(session, failed);
+    case "invalid-request":
+      return error.param?.startsWith("include") === true ? withoutEncryptedReasoning(session, error) : null;
+    default:
+      return null;
+  }
+}
+
+/** The server does not hold what it was asked to continue from: everything is sent, once. */
+function fallBack(session: RunSession, { error, request }: Failed): Retry | null {
+  const { anchor } = request.decision;
+  const { onRefused, mode } = session.engine.chain;
+  if (anchor === null) return null;
+  const { scope } = request;
+  const responseId = error.kind === "chaining-unsupported" ? null : anchor.responseId;
+  const reason = responseId === null ? "refused" : "not-found";
+  command(session, { type: "InvalidateAnchor", data: { scope, responseId, reason } });
+  session.invalid.set(anchor.responseId, { reason, revision: Number.MAX_SAFE_INTEGER });
+  if (responseId === null) learn(session, "chain", error.message);
+  return onRefused === "throw" || mode === "require" ? null : { full: "refused" };
+}
+
+function withoutItemIds(session: RunSession): Retry | null {
+  learn(session, "itemIds", "items of earlier responses are not found by their ids");
+  return {};
+}
+
+function withoutEncryptedReasoning(session: RunSession, error: ProviderError): Retry | null {
+  learn(session, "encryptedReasoning", error.message);
+  return {};
+}
+
+/** The refused item where the message names it, else all reasoning of the request: what is left must be readable. */
+function withoutReasoning(session: RunSession, { error, request, shaped }: Failed): Retry | null {
+  const reasoning = shaped.map(({ block }) => block).filter(({ kind, id }) => kind === "reasoning" && id !== null);
+  const named = reasoning.filter(({ wire }) => wire?.itemId !== undefined && error.message.includes(wire.itemId));
+  const blockIds = (named.length > 0 ? named : reasoning).map(idOf);
+  if (blockIds.length === 0) return null;
+  command(session, { type: "QuarantineReasoning", data: { scope: request.scope, blockIds, reason: error.message } });
+  for (const id of blockIds) session.quarantined.add(id);
+  return {};
+}
+
+function learn(session: RunSession, capability: "chain" | "itemIds" | "encryptedReasoning", reason: string): void {
+  const { scope } = session.engine.provider;
+  session.learned.set(capability, false);
+  command(session, { type: "LearnCapability", data: { scope, capability, value: false, reason } });
+}
+
+const command = (session: RunSession, given: Parameters<RunSession["recorder"]["record"]>[0]): void =>
+  session.recorder.record(given, { actor: engineActor });

@@ -1,0 +1,97 @@
+import { type JsonObject, isJsonObject } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { RunSession } from "./session.ts";
+
+/** Tokens as the provider counted them, over all requests of the run; what it did not tell is 0. */
+export type Usage = {
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+};
+
+/** One answered request. */
+export type RunStep = {
+  readonly inferenceId: string;
+  readonly responseId: string | null;
+  readonly status: string | null;
+  readonly decision: Decision;
+  readonly requestBytes: number;
+  readonly blocks: readonly Block[];
+  readonly usage: Usage;
+};
+
+export type RunResult = {
+  readonly status: "completed";
+  readonly runId: string;
+  /** The text of the last answer. */
+  readonly text: string;
+  /** The whole conversation after the run. */
+  readonly turn: Turn;
+  readonly usage: Usage;
+  readonly steps: readonly RunStep[];
+  /** A run that was cut off before, and was closed first; null when there was none. */
+  readonly closedRun: string | null;
+};
+
+export function resultOf(session: RunSession, turn: Turn, closedRun: string | null): RunResult {
+  const steps = session.responses.map(({ request, response, blocks }): RunStep => ({
+    inferenceId: request.inferenceId,
+    responseId: response.responseId,
+    status: response.status,
+    decision: request.decision,
+    requestBytes: request.requestBytes,
+    blocks,
+    usage: usageOf(response.usage),
+  }));
+  return {
+    status: "completed",
+    runId: session.runId,
+    text: lastText(turn),
+    turn,
+    usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
+    steps,
+    closedRun,
+  };
+}
+
+/** Usage as the Responses API reports it. */
+export function usageOf(usage: unknown): Usage {
+  const told = isJsonObject(usage) ? usage : {};
+  return {
+    inputTokens: count(told, "input_tokens"),
+    cachedInputTokens: count(nested(told, "input_tokens_details"), "cached_tokens"),
+    outputTokens: count(told, "output_tokens"),
+    reasoningTokens: count(nested(told, "output_tokens_details"), "reasoning_tokens"),
+  };
+}
+
+export const addUsage = (left: Usage, right: Usage): Usage => ({
+  inputTokens: left.inputTokens + right.inputTokens,
+  cachedInputTokens: left.cachedInputTokens + right.cachedInputTokens,
+  outputTokens: left.outputTokens + right.outputTokens,
+  reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+});
+
+/** The text of the assistant's messages at the end of a Turn. */
+function lastText(turn: Turn): string {
+  const texts: string[] = [];
+  for (let index = turn.length - 1; index >= 0; index -= 1) {
+    const block = turn.at(index);
+    if (block?.kind === "assistant") texts.unshift(block.text);
+    else if (block?.kind !== "reasoning" && block?.kind !== "other") break;
+  }
+  return texts.join("");
+}
+
+const nested = (object: JsonObject, name: string): JsonObject => {
+  const value = object[name];
+  return isJsonObject(value) ? value : {};
+};
+
+const count = (object: JsonObject, name: string): number => {
+  const value = object[name];
+  return typeof value === "number" ? value : 0;
+};

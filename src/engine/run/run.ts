@@ -1,0 +1,278 @@
+import type { Turn } from "../../domain/turn.ts";
+import { idOf } from "../../domain/block.ts";
+import { blockToJson } from "../../domain/block-json.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { OpenRun } from "../../projections/client-turn.ts";
+import { RunTurns } from "../../projections/run-turns.ts";
+import type { ConversationStream } from "../conversation-stream.ts";
+import type { EngineOptions } from "../create-engine.ts";
+import { describeLayer, type Layer, type LayerContext, LayerError } from "../middleware.ts";
+import { ProviderError } from "../provider.ts";
+import type { RunPart } from "../stream-part.ts";
+import { closingEntries } from "./close.ts";
+import { contextLookup } from "./contexts.ts";
+import { RunCancelledError, RunFailedError, RunInProgressError } from "./errors.ts";
+import { type CallScope, runFrame, type Stack } from "./frames.ts";
+import { inferStep } from "./inference.ts";
+import { isDead, thisProcess } from "./owner.ts";
+import { Recorder } from "./recorder.ts";
+import { type RunResult, resultOf } from "./result.ts";
+import { createCounters, derivedRandom, engineActor, newBlockId, type RunSession, record, takePasses } from "./session.ts";
+import { requestSettings, settingsDigest } from "./settings.ts";
+import { runTool } from "./tools.ts";
+
+export type RunOptions = {
+  readonly signal?: AbortSignal;
+  readonly onPart?: (part: RunPart) => void;
+};
+
+/** How often a run begins anew because a block was appended before its first event was durable. */
+const beginningsMax = 50;
+
+/** Runs of this process that go on: an open run of ours that is not among them was given up by an error of the store. */
+const activeRuns = new Set<string>();
+
+/**
+ * Runs an engine on a conversation: from the committed Turn to the Turn with the answer, every effect recorded before it
+ * begins. A run that a dead owner left open is closed first.
+ *
+ * @throws {RunInProgressError} while another run is open and its owner lives.
+ * @throws {RunFailedError} when the run failed; the conversation is left as MODEL 9 says.
+ * @throws {RunCancelledError} when the signal aborted.
+ * @throws {RunTakenOverError} when someone else ended the run.
+ */
+export async function runConversation(
+  stream: ConversationStream,
+  engine: EngineOptions,
+  options: RunOptions = {},
+): Promise<RunResult> {
+  let closedRun: string | null = null;
+  for (let beginning = 1; ; beginning += 1) {
+    const view = await stream.refresh();
+    if (view.client.run !== null) {
+      closedRun = view.client.run.id;
+      await closeAbandoned(stream, view.client.run, engine);
+      continue;
+    }
+    if (view.client.committed.length === 0) throw new EmptyConversationError(stream.name);
+    try {
+      return await runOnce(stream, engine, view.client.committed, { ...options, closedRun });
+    } catch (error) {
+      if (!(error instanceof BaseMovedError) || beginning === beginningsMax) throw error;
+    }
+  }
+}
+
+/** Ends an open run whose owner is dead or silent. */
+async function closeAbandoned(stream: ConversationStream, run: OpenRun, engine: EngineOptions): Promise<void> {
+  const { owner } = run.started;
+  const isOurs = owner.processId === thisProcess.processId;
+  const silentMs = engine.clock() - Date.parse(stream.lastAt ?? run.startedAt);
+  const isAbandoned = isOurs ? !activeRuns.has(run.id) : isDead(owner) || silentMs > engine.takeoverAfterMs;
+  if (!isAbandoned) throw new RunInProgressError(run.id, owner);
+  const message = "its owner ended before it did";
+  const how = { type: "RunFailed", kind: "interrupted", message } as const;
+  await stream.commit(closingEntries({ runId: run.id, turns: run.turns, how, actor: { kind: "recovery" } }), (view) => {
+    if (view.client.run?.id !== run.id) throw new RunInProgressError(run.id, owner);
+  });
+}
+
+async function runOnce(
+  stream: ConversationStream,
+  engine: EngineOptions,
+  base: Turn,
+  options: RunOptions & { readonly closedRun: string | null },
+): Promise<RunResult> {
+  const signal = options.signal ?? new AbortController().signal;
+  signal.throwIfAborted();
+  const runId = engine.newId("run");
+  const session = openSession({ stream, engine, base, runId, signal, emit: emitter(engine, options.onPart) });
+  const stack = stackOf(session);
+  activeRuns.add(runId);
+  try {
+    recordStart(session, base);
+    session.emit({ type: "run-start", runId });
+    const result = await runFrame(stack, 0, "0", base, { signal, instructions: [] });
+    const data = { after: result.digest, ...takePasses(session) };
+    const event = { type: "RunCompleted", version: 1, data } as const;
+    record(session, { type: "EndRun", runId, event }, engineActor, "0");
+    await session.recorder.flush();
+    const ended = resultOf(session, stream.view.client.committed, options.closedRun);
+    session.emit({ type: "run-end", result: ended });
+    return ended;
+  } catch (error) {
+    throw await failRun(session, error);
+  } finally {
+    activeRuns.delete(runId);
+  }
+}
+
+type Opening = {
+  readonly stream: ConversationStream;
+  readonly engine: EngineOptions;
+  readonly base: Turn;
+  readonly runId: string;
+  readonly signal: AbortSignal;
+  readonly emit: (part: RunPart) => void;
+};
+
+function openSession({ stream, engine, base, runId, signal, emit }: Opening): RunSession {
+  const acknowledged: (() => void)[] = [];
+  let isStarted = false;
+  const recorder = new Recorder({
+    stream,
+    runId,
+    guard: (view) => {
+      if (!isStarted && view.client.committed !== base) throw new BaseMovedError();
+    },
+    onDurable: (events) => {
+      isStarted = true;
+      if (events.some(({ event }) => event.type === "ResponseReceived")) for (const work of acknowledged.splice(0)) work();
+    },
+  });
+  return {
+    runId,
+    engine,
+    view: () => stream.view,
+    turns: new RunTurns(base),
+    recorder,
+    signal,
+    contexts: [],
+    responses: [],
+    settings: new Map(),
+    learned: new Map(),
+    invalid: new Map(),
+    quarantined: new Set(),
+    calls: new Map(),
+    passes: [],
+    runningTools: new Set(),
+    acknowledged,
+    onLate: (call, result, durationMs) => {
+      const data = { blockId: idOf(call), result: blockToJson(result), outcome: "ok", durationMs } as const;
+      const actor = { kind: "tool", name: call.name ?? call.itemType } as const;
+      stream.commit([{ command: { type: "FinishToolLate", data }, actor, runId }]).catch(() => undefined);
+    },
+    emit,
+    ids: createCounters(),
+    clock: engine.clock(),
+  };
+}
+
+function recordStart(session: RunSession, base: Turn): void {
+  const { engine, runId } = session;
+  const { provider } = engine;
+  const settings = requestSettings(engine, provider.capabilities, []);
+  const digest = settingsDigest(settings);
+  record(session, { type: "DeclareSettings", data: { digest, settings } }, engineActor, "0");
+  const data = {
+    epoch: 0,
+    owner: thisProcess,
+    stack: engine.layers.map(describeLayer),
+    provider: { name: provider.name, scope: provider.scope, codec: provider.codec.name },
+    settingsDigest: digest,
+    base: base.digest,
+  };
+  record(session, { type: "StartRun", runId, data }, engineActor, "0");
+}
+
+/** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */
+async function failRun(session: RunSession, error: unknown): Promise<unknown> {
+  const { runId, turns, recorder, signal } = session;
+  if (recorder.failure !== null) return recorder.failure;
+  const how = signal.aborted
+    ? ({ type: "RunCancelled", reason: messageOf(signal.reason) } as const)
+    : ({ type: "RunFailed", kind: failureKind(error), message: messageOf(error) } as const);
+  const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takePasses(session) });
+  for (const { command, actor } of entries) recorder.record(command, { actor, frame: "0" });
+  try {
+    await recorder.flush();
+  } catch (failure) {
+    return failure;
+  }
+  return signal.aborted
+    ? new RunCancelledError(runId, signal.reason)
+    : new RunFailedError(runId, failureKind(error), error);
+}
+
+function failureKind(error: unknown): string {
+  if (error instanceof ProviderError) return error.kind;
+  if (error instanceof LayerError) return error.code;
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "layer-failed";
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+function stackOf(session: RunSession): Stack {
+  return {
+    session,
+    layers: session.engine.layers,
+    core: (frame, outgoing, scope) => inferStep(session, frame, outgoing, scope),
+    contextOf: (layer, frame, given, scope, from) => contextOf(session, layer, { frame, given, scope, from }),
+    lastPasses: new Map(),
+  };
+}
+
+type Around = {
+  readonly frame: string;
+  readonly given: Turn;
+  readonly scope: CallScope;
+  readonly from: (turn: Turn) => void;
+};
+
+function contextOf(session: RunSession, _layer: Layer, { frame, given, scope, from }: Around): LayerContext {
+  return {
+    runId: session.runId,
+    frame,
+    settings: requestSettings(session.engine, session.engine.provider.capabilities, scope.instructions),
+    signal: scope.signal,
+    now: () => session.clock,
+    id: () => newBlockId(session, frame),
+    random: () => derivedRandom(session, frame),
+    from,
+    instructions: (text) => scope.instructions.push(text),
+    get unsent() {
+      return unsentOf(session, given);
+    },
+    onAcknowledged: (work) => session.acknowledged.push(work),
+    tool: (call) => runTool(session, frame, call, scope.signal),
+    replaying: false,
+  };
+}
+
+/** The blocks after the deepest context that some server holds. */
+function unsentOf(session: RunSession, turn: Turn): ReadonlySet<BlockId> {
+  const { byTurn } = contextLookup(session);
+  for (const { length, digest } of turn.contexts()) {
+    if (length === 0 || byTurn(digest).length > 0) return new Set(turn.after(length).map(idOf));
+  }
+  return new Set();
+}
+
+/** Parts go to whoever listens; what a listener throws is not the run's affair (F096). */
+function emitter(engine: EngineOptions, onPart: ((part: RunPart) => void) | undefined): (part: RunPart) => void {
+  const sinks = onPart === undefined ? engine.sinks : [...engine.sinks, { next: onPart }];
+  return (part) => {
+    for (const sink of sinks) {
+      try {
+        sink.next(part);
+      } catch {
+        // Deltas are a courtesy; the log has the facts.
+      }
+    }
+  };
+}
+
+/** A block was appended before the run's first event was durable: nothing happened yet, and it begins anew. */
+class BaseMovedError extends Error {
+  override readonly name = "BaseMovedError";
+}
+
+/** There is nothing to ask the model. */
+export class EmptyConversationError extends Error {
+  override readonly name = "EmptyConversationError";
+  readonly code = "empty-conversation";
+
+  constructor(stream: string) {
+    super(`${stream} has no blocks; append a message first`);
+  }
+}

@@ -1,0 +1,34 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import type { EngineOptions } from "../create-engine.ts";
+import type { Capabilities } from "../provider.ts";
+import { toolDefinitions } from "../tool.ts";
+
+/** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
+const encryptedReasoning = "reasoning.encrypted_content";
+
+/** The settings of a request: the provider's, the engine's tools, and what layers added for this call. */
+export function requestSettings(
+  engine: EngineOptions,
+  capabilities: Capabilities,
+  instructions: readonly string[],
+): JsonObject {
+  const { settings } = engine.provider;
+  const said = [settings["instructions"], ...instructions].filter((text) => typeof text === "string");
+  const tools = [...listOf(settings["tools"]), ...toolDefinitions(engine.tools)];
+  const include = listOf(settings["include"]);
+  const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);
+  const asked = wanted ? [...include, encryptedReasoning] : include.filter((each) => capabilities.encryptedReasoning || each !== encryptedReasoning);
+  return {
+    ...settings,
+    ...(said.length === 0 ? {} : { instructions: said.join("\n\n") }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(asked.length === 0 ? {} : { include: asked }),
+  };
+}
+
+/** The digest that a request names its settings by: of their text, in the caller's key order. */
+export const settingsDigest = (settings: JsonObject): string => sha256Hex(JSON.stringify(settings));
+
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
+  value === undefined || value === null || isJsonObject(value) || !Array.isArray(value) ? [] : value;

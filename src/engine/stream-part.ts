@@ -1,0 +1,30 @@
+import type { Block } from "../domain/block.ts";
+import type { Decision } from "../domain/events/inference-events.ts";
+import type { RunResult } from "./run/result.ts";
+
+/** What a run shows while it happens. Never stored: the log gets the final items. */
+export type RunPart =
+  | { readonly type: "run-start"; readonly runId: string }
+  | {
+      readonly type: "request-start";
+      readonly frame: string;
+      readonly attempt: number;
+      readonly decision: Decision;
+      readonly requestBytes: number;
+    }
+  | { readonly type: "text-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
+  | { readonly type: "reasoning-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
+  | { readonly type: "tool-call-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
+  | { readonly type: "block"; readonly frame: string; readonly block: Block }
+  /** The deltas of this attempt do not count: it failed. */
+  | { readonly type: "attempt-discarded"; readonly frame: string; readonly attempt: number; readonly reason: string }
+  | { readonly type: "tool-call-start"; readonly frame: string; readonly call: Block }
+  | {
+      readonly type: "tool-call-end";
+      readonly frame: string;
+      readonly call: Block;
+      readonly result: Block;
+      readonly outcome: string;
+      readonly durationMs: number;
+    }
+  | { readonly type: "run-end"; readonly result: RunResult };

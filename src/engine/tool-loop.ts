@@ -1,0 +1,52 @@
+import type { Block } from "../domain/block.ts";
+import { idOf } from "../domain/block.ts";
+import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
+import { IterationLimitError } from "./run/errors.ts";
+import type { Tool } from "./tool.ts";
+
+/** How often the loop asks the model in one run, unless it is told otherwise. */
+const iterationsMaxDefault = 32;
+
+/**
+ * Runs the tools that an answer calls and asks again, until an answer calls none. It stands outside all layers unless it
+ * is placed in the list by hand, where a layer is to see a whole run as one call.
+ */
+export function toolLoop(
+  tools: readonly Tool[],
+  { iterationsMax = iterationsMaxDefault }: { readonly iterationsMax?: number } = {},
+): Layer {
+  const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    let asked = turn;
+    for (let iteration = 0; iteration < iterationsMax; iteration += 1) {
+      const answer = await next(asked);
+      const calls = openCalls(broughtBy(asked, answer));
+      const runnable = calls.filter(isRunnable);
+      if (runnable.length === 0) return answer;
+      asked = answer.append(...(await runTools(runnable, ctx)));
+      // The app answers what the loop cannot; it asks again by itself.
+      if (runnable.length < calls.length) return asked;
+    }
+    throw new IterationLimitError(iterationsMax);
+  });
+  return { ...layer, tools, isEngine: true };
+}
+
+/** Waits for all of them, so that a tool that started is never left behind by another's failure. */
+async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<readonly Block[]> {
+  const settled = await Promise.allSettled(calls.map((call) => ctx.tool(call)));
+  return settled.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+}
+
+/** Calls that no layer within has answered. */
+function openCalls(brought: readonly Block[]): readonly Block[] {
+  const answered = new Set(brought.filter(({ kind }) => kind === "tool_result").map(({ callId }) => callId));
+  return brought.filter((block) => block.kind === "tool_call" && block.wire?.partial !== true && !answered.has(block.callId));
+}
+
+const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";
+
+export const nameOfCall = (call: Block): string => call.name ?? call.itemType;
+export const callKey = (call: Block): string => call.callId ?? idOf(call);

@@ -1,0 +1,52 @@
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Turn } from "../domain/turn.ts";
+import { clientTurn, type ClientTurnView } from "./client-turn.ts";
+import { byStream, type Projection } from "./projection.ts";
+import { type ServerContext, serverContexts, type ServerContextsView } from "./server-contexts.ts";
+
+/** The client's and the server's side of a conversation at one revision: what planning compares. */
+export type ConversationView = {
+  readonly client: ClientTurnView;
+  readonly server: ServerContextsView;
+  /** The newest response of each scope, and its context as a Turn: what a reader wants explained when it is not used. */
+  readonly newest: Map<string, { readonly context: ServerContext; readonly turn: Turn }>;
+  title: string | null;
+  labels: Readonly<Record<string, string>>;
+};
+
+/** Both folds in one, over one reading of the events. */
+export const conversationView: Projection<ConversationView> = {
+  name: "conversation",
+  version: 1,
+  lineage: "inherit",
+  key: byStream,
+  initial: (key) => ({
+    client: clientTurn.initial(key),
+    server: serverContexts.initial(key),
+    newest: new Map(),
+    title: null,
+    labels: {},
+  }),
+  apply(view, recorded) {
+    clientTurn.apply(view.client, recorded);
+    serverContexts.apply(view.server, recorded);
+    noteNewest(view, recorded);
+    noteLabels(view, recorded);
+    return view;
+  },
+};
+
+function noteNewest(view: ConversationView, { event }: RecordedEvent): void {
+  if (event.type !== "ResponseReceived") return;
+  const context = view.server.all.at(-1);
+  const frame = view.client.run?.inferences.get(event.data.inferenceId)?.frame;
+  const turn = frame === undefined ? null : view.client.run?.turns.result(frame);
+  if (context === undefined || context.unusable === "no-id" || turn === null || turn === undefined) return;
+  view.newest.set(context.scope, { context, turn });
+}
+
+function noteLabels(view: ConversationView, { event }: RecordedEvent): void {
+  if (event.type !== "ConversationStarted" && event.type !== "ConversationRelabelled") return;
+  view.title = event.data.title ?? view.title;
+  view.labels = { ...view.labels, ...event.data.labels };
+}

@@ -1,0 +1,20 @@
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+
+/**
+ * A pure fold from events to a view, one view a key. Change what it means: raise its version.
+ *
+ * `apply` may change the view it is given and return it: a view belongs to the fold that made it with `initial`, and
+ * whoever wants to keep one takes what it needs of it.
+ */
+export type Projection<View> = {
+  readonly name: string;
+  readonly version: number;
+  /** Whether a fork's view begins with its parent's events, or the fork counts for itself only. */
+  readonly lineage: "inherit" | "own";
+  readonly key: (recorded: RecordedEvent) => string | null;
+  readonly initial: (key: string) => View;
+  readonly apply: (view: View, recorded: RecordedEvent) => View;
+};
+
+/** One view a conversation: keyed by its stream. */
+export const byStream = (recorded: RecordedEvent): string => recorded.stream;

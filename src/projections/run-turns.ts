@@ -1,0 +1,227 @@
+import type { Actor } from "../domain/actor.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import type { BlockId } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import { ConversationDamagedError } from "./damage.ts";
+
+/** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
+export type TurnName = `given/${string}` | `result/${string}`;
+
+/** One answered provider call. */
+type Step = {
+  readonly outgoing: Turn;
+  /** The blocks that entered the Turn. */
+  readonly output: readonly Block[];
+  /** A later request was made from it, or one of its tools has started: it is never forgotten (MODEL 9). */
+  isKept: boolean;
+};
+
+/**
+ * The Turns of an open run: what every frame was given and returned (MODEL 4), and the Turn that would remain if the run
+ * ended now (MODEL 9). The fold fills it from events, the engine as it goes: one mechanism, so that a journal and the
+ * run that wrote it cannot drift apart.
+ */
+export class RunTurns {
+  /** The Turn that the run started from. */
+  readonly base: Turn;
+  readonly #given = new Map<string, Turn>();
+  readonly #results = new Map<string, Turn>();
+  /** The highest call number seen below each frame. */
+  readonly #lastCall = new Map<string, number>();
+  readonly #versions = new Map<string, Block>();
+  /** Blocks made in this run, as they were made, with their first author. */
+  readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
+  readonly #steps: Step[] = [];
+  readonly #toolResults = new Map<BlockId, Block>();
+  readonly #startedTools = new Set<BlockId>();
+  readonly #authors = new Map<string, Actor>();
+  readonly #removers = new Map<BlockId, Actor>();
+
+  constructor(base: Turn) {
+    this.base = base;
+  }
+
+  /** A frame was given or returned this Turn. */
+  set(name: TurnName, turn: Turn): void {
+    const frame = frameOf(name);
+    this.#see(frame);
+    (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
+  }
+
+  /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */
+  get(name: TurnName): Turn {
+    const turn = name.startsWith("given/") ? this.given(frameOf(name)) : this.result(frameOf(name));
+    if (turn === null) throw new ConversationDamagedError(`there is no Turn ${name} in this run`, null);
+    return turn;
+  }
+
+  given(frame: string): Turn {
+    for (let at = frame; ; at = parentOf(at)) {
+      const turn = this.#given.get(at);
+      if (turn !== undefined) return turn;
+      if (!at.includes(".")) return this.base;
+    }
+  }
+
+  result(frame: string): Turn | null {
+    for (let at = frame; ; ) {
+      const turn = this.#results.get(at);
+      if (turn !== undefined) return turn;
+      const call = this.#lastCall.get(at);
+      if (call === undefined) return null;
+      at = `${at}.${call}`;
+    }
+  }
+
+  /** The newest Turn at a frame: what it returned, or what it was given. */
+  working(frame: string): Turn {
+    return this.#results.get(frame) ?? this.given(frame);
+  }
+
+  /** A version of a block that an edit can name: one made in this run, or of the Turn that it started from. */
+  version(id: BlockId, digest: string): Block | null {
+    const made = this.#versions.get(versionKey(id, digest));
+    if (made !== undefined) return made;
+    const block = this.base.find(id);
+    return block?.digest === digest ? block : null;
+  }
+
+  /** A version of a block came into being. */
+  addVersion(block: Block, author: Actor): void {
+    const id = idOf(block);
+    const key = versionKey(id, block.digest);
+    if (this.#versions.has(key)) return;
+    this.#versions.set(key, block);
+    this.#authors.set(key, author);
+    if (!this.#made.has(id) && id.startsWith("run_")) this.#made.set(id, { block, author });
+  }
+
+  /** Who made this version, of those made in this run. */
+  authorOf(block: Block): Actor | null {
+    return this.#authors.get(versionKey(idOf(block), block.digest)) ?? null;
+  }
+
+  addRemoval(id: BlockId, remover: Actor): void {
+    this.#removers.set(id, remover);
+  }
+
+  /** Who last left a block out, in this run. */
+  removerOf(id: BlockId): Actor | null {
+    return this.#removers.get(id) ?? null;
+  }
+
+  /** A request leaves a frame of the core, with the Turn that the frame was given. */
+  request(frame: string): Turn {
+    this.#see(frame);
+    const outgoing = this.given(frame);
+    for (const step of this.#steps) step.isKept ||= contains(outgoing, step);
+    return outgoing;
+  }
+
+  /** A response came back to a frame of the core; `output` are the blocks that enter the Turn. */
+  respond(frame: string, output: readonly Block[], author: Actor): Turn {
+    const outgoing = this.given(frame);
+    for (const block of output) this.addVersion(block, author);
+    const result = outgoing.append(...output);
+    this.#results.set(frame, result);
+    this.#steps.push({ outgoing, output, isKept: false });
+    return result;
+  }
+
+  startTool(callId: BlockId): void {
+    this.#startedTools.add(callId);
+    const step = this.#steps.find((candidate) => candidate.output.some((block) => block.id === callId));
+    if (step !== undefined) step.isKept = true;
+  }
+
+  finishTool(callId: BlockId, result: Block, author: Actor): void {
+    this.#toolResults.set(callId, result);
+    this.addVersion(result, author);
+  }
+
+  toolResult(callId: BlockId): Block | null {
+    return this.#toolResults.get(callId) ?? null;
+  }
+
+  isToolStarted(callId: BlockId): boolean {
+    return this.#startedTools.has(callId);
+  }
+
+  /** Calls that would stand unanswered in `unfinishedTurn`: whoever ends the run has to answer them. */
+  get openCalls(): readonly Block[] {
+    return this.#branch().filter((block) => block.kind === "tool_call" && !this.#toolResults.has(idOf(block)));
+  }
+
+  /** Tools that ran in branches which are not part of `unfinishedTurn`. */
+  get discardedTools(): readonly BlockId[] {
+    const kept = new Set(this.#branch().map(idOf));
+    return [...this.#startedTools].filter((id) => !kept.has(id));
+  }
+
+  /**
+   * The Turn when the run does not complete (MODEL 9): the Turn it started from, then the provider's and the tools'
+   * blocks of the branch of the last answered call that counts. Results that no Turn holds yet follow their calls;
+   * `closing` are those that the end of the run brings.
+   */
+  unfinishedTurn(closing: ReadonlyMap<BlockId, Block> = new Map()): Turn {
+    const branch = this.#branch();
+    const present = new Set(branch.map(idOf));
+    const blocks: Block[] = [];
+    let waiting: { readonly frame: string; readonly result: Block }[] = [];
+    for (const block of branch) {
+      if (block.kind !== "tool_result" && waiting.some(({ frame }) => frame !== frameOfBlock(block))) {
+        blocks.push(...waiting.map(({ result }) => result));
+        waiting = [];
+      }
+      blocks.push(block);
+      const id = idOf(block);
+      const result = block.kind === "tool_call" ? (this.#toolResults.get(id) ?? closing.get(id)) : undefined;
+      if (result !== undefined && !present.has(idOf(result))) waiting.push({ frame: frameOfBlock(block), result });
+    }
+    return this.base.append(...blocks, ...waiting.map(({ result }) => result));
+  }
+
+  /** The blocks that provider and tools made in this run, along the branch that ends with the last step that counts. */
+  #branch(): readonly Block[] {
+    const step = this.#steps.findLast((candidate) => candidate.isKept);
+    if (step === undefined) return [];
+    return [...step.outgoing.blocks, ...step.output].flatMap((block) => {
+      const made = this.#made.get(idOf(block));
+      const isOurs = made !== undefined && ["provider", "tool", "recovery"].includes(made.author.kind);
+      return isOurs ? this.#asReturned(made.block) : [];
+    });
+  }
+
+  /** A block as the outermost finished frame above its own returned it: what a filter removed stays removed. */
+  #asReturned(block: Block): readonly Block[] {
+    const id = idOf(block);
+    const numbers = frameOfBlock(block).split(".");
+    for (let length = 1; length < numbers.length; length += 1) {
+      const result = this.#results.get(numbers.slice(0, length).join("."));
+      if (result !== undefined) return [result.find(id) ?? []].flat();
+    }
+    return [block];
+  }
+
+  #see(frame: string): void {
+    for (let at = frame; at.includes("."); at = parentOf(at)) {
+      const parent = parentOf(at);
+      const call = Number(at.slice(parent.length + 1));
+      if ((this.#lastCall.get(parent) ?? -1) >= call) return;
+      this.#lastCall.set(parent, call);
+    }
+  }
+}
+
+/** Whether a Turn holds a block of a step's output; the usual place is looked at first. */
+function contains(turn: Turn, step: Step): boolean {
+  if (step.output.length === 0) return false;
+  if (turn.at(step.outgoing.length)?.id === step.output[0]?.id) return true;
+  return step.output.some((block) => turn.find(idOf(block)) !== undefined);
+}
+
+const versionKey = (id: BlockId, digest: string): string => `${id} ${digest}`;
+const frameOf = (name: TurnName): string => name.slice(name.indexOf("/") + 1);
+const parentOf = (frame: string): string => frame.slice(0, frame.lastIndexOf("."));
+/** A block made in a run is named `<run>/<frame>/<n>`. */
+const frameOfBlock = (block: Block): string => idOf(block).split("/")[1] ?? "0";

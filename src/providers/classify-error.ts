@@ -1,0 +1,165 @@
+import type { JsonValue } from "../base/json.ts";
+import { type FailureKind, ProviderError } from "../engine/provider.ts";
+import { type ErrorReport, readErrorBody } from "./error-report.ts";
+import { classifyNetworkFailure } from "./network-failure.ts";
+
+/** What is known of an inference that failed. */
+export type FailedAnswer = {
+  readonly status?: number | null;
+  /** The body as parsed JSON or as text; the `error` of a stream event counts as one. */
+  readonly body?: JsonValue | undefined;
+  readonly headers?: Pick<Headers, "get"> | null;
+  /** What was thrown instead of an answer. */
+  readonly cause?: unknown;
+};
+
+export type Failure = {
+  readonly kind: FailureKind;
+  readonly outcome: "rejected" | "unknown";
+  readonly status: number | null;
+  readonly providerCode: string | null;
+  readonly param: string | null;
+  readonly message: string;
+  readonly retryAfterMs: number | null;
+};
+
+/**
+ * Says why an inference failed, and whether the server may have acted on it: by the code where it is specific, else by
+ * the wording of the message, else by the HTTP status. Pure.
+ */
+export function classifyFailure({ status, body, headers, cause }: FailedAnswer): Failure {
+  if (body === undefined && (status ?? null) === null) {
+    return { status: null, providerCode: null, param: null, retryAfterMs: null, ...classifyNetworkFailure(cause) };
+  }
+  const report = readErrorBody(body);
+  const known = status ?? report.status;
+  const kind = kindOf(report, known);
+  return {
+    kind,
+    outcome: outcomeOf(kind, known),
+    status: known,
+    providerCode: report.code,
+    param: report.param,
+    message:
+      report.message ??
+      (known === null ? "the provider failed without a reason" : `the provider answered HTTP ${known}`),
+    retryAfterMs: retryAfter(headers ?? null, report.message),
+  };
+}
+
+/** The same as the error that a provider throws. */
+export function providerError(answer: FailedAnswer): ProviderError {
+  const { message, ...failure } = classifyFailure(answer);
+  return new ProviderError(message, { ...failure, body: answer.body ?? null, cause: answer.cause });
+}
+
+const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
+  ["previous_response_not_found", "lost-state"],
+  ["websocket_connection_limit_reached", "lost-state"],
+  ["conversation_locked", "conversation-locked"],
+  ["concurrent_request", "conversation-locked"],
+  ["conversation_not_found", "conversation-not-found"],
+  ["context_length_exceeded", "context-length-exceeded"],
+  ["exceed_context_size_error", "context-length-exceeded"],
+  ["invalid_encrypted_content", "invalid-encrypted-content"],
+  ["rate_limit_exceeded", "rate-limited"],
+  ["slow_down", "rate-limited"],
+  ["too_many_requests", "rate-limited"],
+  ["insufficient_quota", "rate-limited"],
+  ["usage_limit_reached", "rate-limited"],
+  ["usage_not_included", "rate-limited"],
+  ["invalid_api_key", "authentication"],
+  ["authentication_error", "authentication"],
+  ["server_error", "server-error"],
+  ["server_is_overloaded", "server-error"],
+  ["vector_store_timeout", "server-error"],
+  ["model_error", "server-error"],
+  ["bio_policy", "invalid-request"],
+  ["misalignment_policy_violation", "invalid-request"],
+  ["data_residency_mismatch", "invalid-request"],
+  ["model_not_found", "invalid-request"],
+  ["mutually_exclusive_parameters", "invalid-request"],
+]);
+
+/** Most refusals of the state phase have no code: only their message tells them apart (responses-api.md, section 3). */
+const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
+  [/^No tool output found for/, "missing-tool-output"],
+  [/^No tool call found for/, "orphan-tool-output"],
+  [/^Item '.+' of type '.+' was provided without its required/, "reasoning-pairing"],
+  [/^Duplicate item found with id \S+/, "duplicate-item"],
+  [/^Item with id '.+' not found/, "item-not-found"],
+  [/^Conversation with id '.+' not found/, "conversation-not-found"],
+  [/^Another process is currently operating on this conversation/, "conversation-locked"],
+  [/^The encrypted content .*could not be verified/s, "invalid-encrypted-content"],
+  [/^(Previous )?response (with id )?'.+' not found/i, "lost-state"],
+  [/^Responses websocket connection limit reached/, "lost-state"],
+  [/^Previous response cannot be used/, "chaining-unsupported"],
+  [/^(Unsupported|Unknown|Unrecognized) .*\bprevious_response_id\b/i, "chaining-unsupported"],
+  [/\bprevious_response_id\b.* (not|un)\s?(supported|permitted|implemented|allowed)/i, "chaining-unsupported"],
+  [/\bnot support '?previous_response_id\b/i, "chaining-unsupported"],
+  [/^Your input exceeds the context window/, "context-length-exceeded"],
+  [/\b(maximum context length|exceeds the available context size)\b/i, "context-length-exceeded"],
+  [/^Rate limit reached/i, "rate-limited"],
+  [/^The usage limit has been reached/, "rate-limited"],
+];
+
+function kindOf(report: ErrorReport, status: number | null): FailureKind {
+  const { code, type, message } = report;
+  const byCode = code === null ? undefined : kindByCode.get(code);
+  const byMessage = kindByMessage.find(([pattern]) => message !== null && pattern.test(message))?.[1];
+  const byType = type === null ? undefined : kindByCode.get(type);
+  return byCode ?? byMessage ?? ofAnchor(report, status) ?? byType ?? byStatus(status) ?? byFamily(report) ?? "unknown";
+}
+
+/** A refusal of the response id itself, in the words of a server that has no specific code for it. */
+function ofAnchor({ code, type, param, message }: ErrorReport, status: number | null): FailureKind | null {
+  const isAnchor = param === "previous_response_id" || param === "response_id";
+  if (isAnchor && (code === "unsupported_parameter" || code === "unknown_parameter")) return "chaining-unsupported";
+  if (isAnchor && code !== "invalid_type" && (status === null || isRefusal(status))) return "lost-state";
+  const isNotFound = status === 404 && [code, type].some((name) => name !== null && /^not[-_]found/.test(name));
+  return isNotFound && !/\bmodel\b/i.test(message ?? "") ? "lost-state" : null;
+}
+
+function byStatus(status: number | null): FailureKind | null {
+  if (status === null || status < 400) return null;
+  if (status === 401 || status === 403) return "authentication";
+  if (status === 429) return "rate-limited";
+  return isRefusal(status) ? "invalid-request" : "server-error";
+}
+
+/** Errors inside a stream have no status: the family of their code or type says that the request was at fault. */
+function byFamily({ code, type }: ErrorReport): FailureKind | null {
+  const names = [code, type].filter((name) => name !== null);
+  if (names.some((name) => /^(invalid|unsupported|unknown|missing|integer|decimal|string|array)_/.test(name)))
+    return "invalid-request";
+  return names.some((name) => /^(server|internal|overloaded)/.test(name)) ? "server-error" : null;
+}
+
+/** Whether the server says no before it infers; 408 is a time limit and tells nothing. */
+const isRefusal = (status: number): boolean => status === 501 || (status >= 400 && status < 500 && status !== 408);
+
+const mayHaveActed: ReadonlySet<FailureKind> = new Set(["server-error", "unknown"]);
+
+function outcomeOf(kind: FailureKind, status: number | null): "rejected" | "unknown" {
+  if (status !== null && isRefusal(status)) return "rejected";
+  return mayHaveActed.has(kind) ? "unknown" : "rejected";
+}
+
+/** `retry-after-ms`, `retry-after` in seconds or as a date (against the answer's own date), or the message's own words. */
+function retryAfter(headers: Pick<Headers, "get"> | null, message: string | null): number | null {
+  const ms = numberOf(headers?.get("retry-after-ms"));
+  if (ms !== null) return ms;
+  const after = headers?.get("retry-after") ?? null;
+  const seconds = numberOf(after);
+  if (seconds !== null) return seconds * 1000;
+  const until = Date.parse(after ?? "") - Date.parse(headers?.get("date") ?? "");
+  if (!Number.isNaN(until)) return Math.max(0, until);
+  const [, amount, unit] = /\btry again in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message ?? "") ?? [];
+  const said = numberOf(amount);
+  return said === null ? null : unit === "ms" ? said : said * 1000;
+}
+
+function numberOf(text: string | null | undefined): number | null {
+  const value = text === null || text === undefined || text.trim() === "" ? Number.NaN : Number(text);
+  return Number.isFinite(value) && value >= 0 ? value : null;
+}

@@ -1,0 +1,47 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { jsonOf } from "./json-text.ts";
+
+/** What a failed answer says of itself, whichever of the known shapes its body has (responses-api.md, section 3). */
+export type ErrorReport = {
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly type: string | null;
+  readonly param: string | null;
+  readonly message: string | null;
+};
+
+/**
+ * Reads an error body: the `{error: {…}}` envelope, its flat form of event streams, `response.failed`, a failed response,
+ * `{error: "text"}`, `{detail: …}`, `{message: …}`, plain text, HTML, or nothing. The content type is not asked: servers
+ * name it wrongly.
+ */
+export function readErrorBody(body: JsonValue | undefined): ErrorReport {
+  const value = typeof body === "string" ? (jsonOf(body) ?? body) : body;
+  if (!isJsonObject(value)) return { ...nothing, message: typeof value === "string" ? plainText(value) : null };
+  const outer = isJsonObject(value["response"]) ? value["response"] : value;
+  const inner = isJsonObject(outer["error"]) ? outer["error"] : outer;
+  return {
+    status: typeof value["status"] === "number" ? value["status"] : null,
+    code: text(inner["code"]) ?? text(outer["code"]),
+    type: text(inner["type"]),
+    param: text(inner["param"]),
+    message: text(inner["message"]) ?? text(outer["error"]) ?? detail(outer["detail"]) ?? text(outer["message"]),
+  };
+}
+
+const nothing: ErrorReport = { status: null, code: null, type: null, param: null, message: null };
+
+/** FastAPI's `detail`: a text, an object, or a list of what is wrong with the request. */
+function detail(value: JsonValue | undefined): string | null {
+  const first = isJsonList(value) ? value[0] : value;
+  if (isJsonObject(first)) return text(first["msg"]) ?? text(first["message"]) ?? JSON.stringify(first);
+  return text(first);
+}
+
+function plainText(body: string): string | null {
+  if (!body.trimStart().startsWith("<")) return text(body.trim().slice(0, 500));
+  const title = /<title>([^<]{1,200})<\/title>/i.exec(body)?.[1]?.trim();
+  return title === undefined ? "the body is an HTML page" : `the body is an HTML page: ${title}`;
+}
+
+const text = (value: JsonObject[string]): string | null => (typeof value === "string" && value !== "" ? value : null);

@@ -1,0 +1,134 @@
+import type { JsonObject } from "../base/json.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import type { Capabilities, InferenceRequest, InferenceResponse, Provider } from "../engine/provider.ts";
+import { defaultCapabilities } from "./capabilities.ts";
+import { createDeadline } from "./deadline.ts";
+import { createHttpClient, type Endpoint } from "./openai-http.ts";
+import { ProviderSettingsError, settingsOf } from "./provider-settings.ts";
+import { readAnswer } from "./read-answer.ts";
+import { responsesItems } from "./responses-items.ts";
+
+/** Where the model is and how it is asked; every other member is a setting of its requests, sent as it stands. */
+export type OpenaiResponsesOptions = {
+  readonly model: string;
+  readonly instructions?: string | undefined;
+  readonly tools?: readonly JsonObject[] | undefined;
+  /** `OPENAI_API_KEY` when absent. */
+  readonly apiKey?: string | undefined;
+  /** `OPENAI_BASE_URL`, else OpenAI's own, when absent. Azure: `https://RESOURCE.openai.azure.com/openai/v1/`. */
+  readonly baseURL?: string | undefined;
+  readonly organization?: string | undefined;
+  readonly project?: string | undefined;
+  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps the chains. */
+  readonly credentialsOwner?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly transport?: "json" | "sse" | undefined;
+  /** What this endpoint can do other than OpenAI's own. */
+  readonly capabilities?: Partial<Capabilities> | undefined;
+  /** For a whole answer, stream included; ten minutes when absent. */
+  readonly timeoutMs?: number | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly [setting: string]: unknown;
+};
+
+/** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
+export type OpenaiResponses = Provider & {
+  /** The response as the server holds it. */
+  retrieve(responseId: string, signal?: AbortSignal): Promise<JsonObject>;
+  /** Has the server forget a response. */
+  delete(responseId: string, signal?: AbortSignal): Promise<void>;
+};
+
+/**
+ * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by
+ * nobody but the engine.
+ *
+ * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ */
+export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponses {
+  const settings = settingsOf(options, notSettings);
+  const endpoint = endpointOf(options);
+  const client = createHttpClient(endpoint);
+
+  async function infer(request: InferenceRequest): Promise<InferenceResponse> {
+    const { bodyText, transport, onDelta } = request;
+    const deadline = createDeadline(request.signal, endpoint.timeoutMs);
+    const accept = transport === "sse" ? "text/event-stream" : "application/json";
+    const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
+    return { response: await readAnswer(answer, { client, deadline, onDelta }) };
+  }
+
+  async function retrieve(responseId: string, signal = new AbortController().signal): Promise<JsonObject> {
+    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    const answer = await client.send({ method: "get", path: pathOf(responseId), accept: "application/json", deadline });
+    return readAnswer(answer, { client, deadline, onDelta: () => undefined });
+  }
+
+  async function remove(responseId: string, signal = new AbortController().signal): Promise<void> {
+    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    const answer = await client.send({ method: "delete", path: pathOf(responseId), accept: "*/*", deadline });
+    await answer.body?.cancel();
+  }
+
+  return {
+    name: "openai-responses",
+    scope: scopeOf(endpoint, options.credentialsOwner),
+    codec: responsesItems,
+    capabilities: { ...defaultCapabilities, ...options.capabilities },
+    transport: options.transport ?? "sse",
+    settings,
+    // Recorded answers of one server say `complete`.
+    completedStatuses: ["completed", "complete"],
+    infer,
+    retrieve,
+    delete: remove,
+  };
+}
+
+const notSettings: ReadonlySet<string> = new Set([
+  "apiKey",
+  "baseURL",
+  "organization",
+  "project",
+  "credentialsOwner",
+  "headers",
+  "transport",
+  "capabilities",
+  "timeoutMs",
+  "fetch",
+]);
+
+/** The official client reads these variables too; they are read here because the scope has to name what they say. */
+function endpointOf(options: OpenaiResponsesOptions): Endpoint {
+  const apiKey = options.apiKey ?? process.env["OPENAI_API_KEY"];
+  if (apiKey === undefined || apiKey === "") {
+    throw new ProviderSettingsError("there is no API key: set OPENAI_API_KEY, or give apiKey");
+  }
+  const baseURL = options.baseURL ?? (process.env["OPENAI_BASE_URL"] || "https://api.openai.com/v1");
+  if (!URL.canParse(baseURL)) throw new ProviderSettingsError(`the base URL is no URL: ${baseURL}`);
+  return {
+    apiKey,
+    baseURL,
+    organization: options.organization ?? (process.env["OPENAI_ORG_ID"] || null),
+    project: options.project ?? (process.env["OPENAI_PROJECT_ID"] || null),
+    headers: options.headers ?? {},
+    timeoutMs: options.timeoutMs ?? 600_000,
+    // Looked up at each request, so that whoever replaces the global one is heard.
+    fetch: options.fetch ?? ((address, init) => globalThis.fetch(address, init)),
+  };
+}
+
+/** What a response id and a ciphertext are good for (MODEL 2). A password in the address stays out of it. */
+function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, owner: string | undefined): string {
+  const { origin, pathname, search } = new URL(baseURL);
+  const parts = [
+    `openai-responses ${origin}${pathname.replace(/\/+$/, "")}${search}`,
+    `organization=${organization ?? ""}`,
+    `project=${project ?? ""}`,
+    `codec=${responsesItems.name}`,
+    `owner=${owner ?? sha256Hex(apiKey).slice(0, 12)}`,
+  ];
+  return parts.join(" ");
+}
+
+const pathOf = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;

@@ -1,0 +1,103 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { ProviderError, type StreamDelta } from "../engine/provider.ts";
+import { providerError } from "./classify-error.ts";
+import { deltasOf } from "./deltas.ts";
+
+/**
+ * Puts a streamed answer together. The terminal event's response is the record; the events before it are news for
+ * whoever listens, and what is left when the stream breaks. Events are joined by `output_index`: item ids differ between
+ * the events of one item on some servers.
+ */
+export class ResponseStream {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #done = new Map<number, JsonObject>();
+  readonly #open = new Map<number, { item: JsonObject; text: string }>();
+  readonly #spoken = new Set<number>();
+
+  constructor(onDelta: (delta: StreamDelta) => void) {
+    this.#onDelta = onDelta;
+  }
+
+  /**
+   * Takes an event; returns the final response with the terminal one, null before.
+   *
+   * @throws {ProviderError} for an error event.
+   */
+  take(name: string | null, event: JsonObject): JsonObject | null {
+    const { type: given, response, item } = event;
+    const type = typeof given === "string" ? given : (name ?? "");
+    if (terminalTypes.has(type) && isJsonObject(response)) return this.#record(response);
+    if (type === "error" || (given === undefined && event["error"] !== undefined)) throw this.failure(event);
+    const index = typeof event["output_index"] === "number" ? event["output_index"] : 0;
+    if (type === "response.output_item.added" && isJsonObject(item)) this.#open.set(index, { item, text: "" });
+    else if (type === "response.output_item.done" && isJsonObject(item)) this.#finish(index, item);
+    else this.#speak(type, index, event["delta"]);
+    return null;
+  }
+
+  /** An error that the server told, with what had come until then. */
+  failure(body: JsonValue): ProviderError {
+    const error = providerError({ body });
+    return this.partial.length === 0 ? error : withPartial(error, this.partial);
+  }
+
+  /** The items that are complete, and the text so far of a message that is not. */
+  get partial(): readonly JsonObject[] {
+    const unfinished = [...this.#open].flatMap(([index, { item, text }]): [number, JsonObject][] => {
+      const isText = item["type"] === "message" && text !== "";
+      return isText ? [[index, { ...item, content: [{ type: "output_text", text, annotations: [] }] }]] : [];
+    });
+    return inOrder([...this.#done, ...unfinished]);
+  }
+
+  #record(response: JsonObject): JsonObject {
+    const { output } = response;
+    // Some backends leave the items out of the terminal event, although they streamed them.
+    const isBare = !isJsonList(output) || output.length === 0;
+    return isBare && this.#done.size > 0 ? { ...response, output: inOrder([...this.#done]) } : response;
+  }
+
+  #finish(index: number, item: JsonObject): void {
+    if (!this.#spoken.has(index)) for (const delta of deltasOf(item, index)) this.#onDelta(delta);
+    this.#open.delete(index);
+    this.#done.set(index, item);
+    this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+
+  #speak(eventType: string, outputIndex: number, text: JsonValue | undefined): void {
+    const type = deltaTypes.get(eventType);
+    if (type === undefined || typeof text !== "string") return;
+    this.#spoken.add(outputIndex);
+    const open = this.#open.get(outputIndex);
+    if (open !== undefined && eventType === "response.output_text.delta") open.text += text;
+    this.#onDelta({ type, outputIndex, text });
+  }
+}
+
+/** The same error, with what the answer had said. It says that the server has acted. */
+export function withPartial(error: ProviderError, partial: readonly JsonObject[]): ProviderError {
+  const { message, kind, status, providerCode, param, retryAfterMs, body, cause } = error;
+  const told = { kind, status, providerCode, param, retryAfterMs, body, cause };
+  return new ProviderError(message, { ...told, outcome: "unknown", partial });
+}
+
+const terminalTypes: ReadonlySet<string> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "response.cancelled",
+  "response.done",
+]);
+
+const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-call-delta"> = new Map([
+  ["response.output_text.delta", "text-delta"],
+  ["response.refusal.delta", "text-delta"],
+  ["response.reasoning_text.delta", "reasoning-delta"],
+  ["response.reasoning_summary_text.delta", "reasoning-delta"],
+  ["response.function_call_arguments.delta", "tool-call-delta"],
+  ["response.custom_tool_call_input.delta", "tool-call-delta"],
+  ["response.mcp_call_arguments.delta", "tool-call-delta"],
+]);
+
+const inOrder = (items: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
+  items.toSorted(([left], [right]) => left - right).map(([, item]) => item);

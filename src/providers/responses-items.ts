@@ -1,0 +1,134 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { applyDifference, jsonDifference } from "../base/json-difference.ts";
+import { Block, type BlockKind, type Wire } from "../domain/block.ts";
+import type { ItemCodec } from "../engine/provider.ts";
+import { idRequired, kindOfItem, statusRequired } from "./item-kinds.ts";
+import { contentFor, partRefusal, partsOf } from "./message-parts.ts";
+import { encodeRequest } from "./request-body.ts";
+
+/**
+ * The items of the Responses API (responses-api.md, sections 1.2 and 1.3) as blocks and back. A block's payload is the
+ * item, normalised; what that leaves out is the residue: the difference between the item that the payload alone stands
+ * for and the item received. So the item is rebuilt exactly, whatever was in it.
+ */
+export const responsesItems: ItemCodec = {
+  name: "openai-responses/1",
+  decodeItem,
+  encodeItem,
+  requestItem,
+  refusal,
+  encodeRequest,
+};
+
+type Content = Pick<Block, "kind" | "payload" | "wire">;
+
+function decodeItem(item: JsonObject, wire: Wire): Block {
+  const kind = kindOfItem(item);
+  const payload = payloadOf(kind, item);
+  const { id } = item;
+  const issued = typeof id === "string" && payload["id"] === undefined ? { ...wire, itemId: id } : wire;
+  const residue = residueOf({ kind, payload, wire: issued }, item);
+  return new Block({ id: null, kind, payload, wire: residue === undefined ? issued : { ...issued, residue } });
+}
+
+function encodeItem(block: Block): JsonObject {
+  const residue = block.wire?.residue;
+  const item = applyDifference(plainItem(block), residue);
+  if (!isJsonObject(item)) throw new Error("the residue of a block does not rebuild an item");
+  return isJsonObject(residue) && isJsonList(residue["order"]) ? inOrder(item, residue["order"]) : item;
+}
+
+function requestItem(block: Block, { withId }: { readonly withId: boolean }): JsonObject {
+  const { itemType } = block;
+  const { type, ...members } = plainItem({ kind: block.kind, payload: block.payload, wire: null });
+  const item: Record<string, JsonValue> = type === undefined ? {} : { type };
+  if (withId && block.wire?.itemId !== undefined) item["id"] = block.wire.itemId;
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined && value !== null && !isBookkeeping(itemType, name)) setMember(item, name, value);
+  }
+  if (isMessage(block.kind) && block.kind !== "assistant") delete item["phase"];
+  if (statusRequired.has(itemType)) item["status"] = receivedText(block, "status") ?? "completed";
+  const ciphertext = receivedText(block, "encrypted_content");
+  if (ciphertext !== null) item["encrypted_content"] = ciphertext;
+  return item;
+}
+
+function refusal(block: Block, { withId }: { readonly withId: boolean }): string | null {
+  const { itemType, kind, payload } = block;
+  const isSentWithId = withId && block.wire?.itemId !== undefined;
+  const isReference = kind === "other" && payload["type"] === undefined;
+  if (!isSentWithId && (isReference || idRequired.has(itemType))) return `${itemType} cannot be sent without its id`;
+  if (itemType === "compaction" && requestItem(block, { withId })["encrypted_content"] === undefined) {
+    return "compaction cannot be sent without its encrypted content";
+  }
+  if (!isMessage(kind)) return null;
+  const refusals = block.parts.map((part) => partRefusal(kind, part));
+  return refusals.find((reason) => reason !== null) ?? null;
+}
+
+function payloadOf(kind: BlockKind, item: JsonObject): JsonObject {
+  const payload: Record<string, JsonValue> = {};
+  const type = typeof item["type"] === "string" ? item["type"] : "message";
+  for (const [name, value] of Object.entries(item)) {
+    if (value === undefined || value === null || isBookkeeping(type, name) || isNoContent(kind, name, value)) continue;
+    setMember(payload, name, isMessage(kind) && name === "content" ? partsOf(value) : value);
+  }
+  return payload;
+}
+
+/** The item that a payload alone stands for, with the id that the provider gave it. */
+function plainItem({ kind, payload, wire }: Content): JsonObject {
+  const issued = wire?.itemId === undefined ? {} : { id: wire.itemId };
+  if (isMessage(kind)) {
+    const { role, content, ...rest } = payload;
+    const said = content === undefined ? {} : { content: contentFor(role, partsOf(content)) };
+    return { type: "message", role, ...said, ...rest, ...issued };
+  }
+  return kind === "reasoning" ? { type: "reasoning", summary: [], ...payload, ...issued } : { ...payload, ...issued };
+}
+
+function residueOf(content: Content, item: JsonObject): JsonValue | undefined {
+  const plain = plainItem(content);
+  const difference = jsonDifference(plain, item);
+  if (content.kind !== "other") return difference;
+  // What nobody here understands keeps the order of its members too.
+  const rebuilt = applyDifference(plain, difference);
+  const order = Object.keys(item);
+  if (isJsonObject(rebuilt) && Object.keys(rebuilt).every((name, index) => name === order[index])) return difference;
+  return isJsonObject(difference) ? { ...difference, order } : { order };
+}
+
+function inOrder(item: JsonObject, order: readonly JsonValue[]): JsonObject {
+  const ordered: Record<string, JsonValue> = {};
+  for (const name of order) {
+    if (typeof name !== "string" || !Object.hasOwn(item, name)) continue;
+    const value = item[name];
+    if (value !== undefined) setMember(ordered, name, value);
+  }
+  return ordered;
+}
+
+/** Members that say how an item fared, not what it says. */
+function isBookkeeping(type: string, name: string): boolean {
+  // The id names the call that is answered; the status says whether the patch could be applied. The model reads both.
+  if (type === "local_shell_call_output" && name === "id") return false;
+  if (type === "apply_patch_call_output" && name === "status") return false;
+  return name === "id" || name === "status" || name === "created_by";
+}
+
+/** Members that a payload of this kind does without. */
+function isNoContent(kind: BlockKind, name: string, value: JsonValue): boolean {
+  // The API knows a phase for the assistant only: elsewhere it answers 400 (responses-api.md 2.7).
+  if (isMessage(kind)) return name === "type" || (name === "phase" && kind !== "assistant");
+  if (name === "encrypted_content") return kind === "reasoning" || kind === "other";
+  return kind === "reasoning" && (name === "summary" || name === "content") && isJsonList(value) && value.length === 0;
+}
+
+/** A text that the item came with and that is no part of the payload. */
+function receivedText({ wire }: Block, name: string): string | null {
+  const set = isJsonObject(wire?.residue) ? wire.residue["set"] : undefined;
+  const value = isJsonObject(set) && Object.hasOwn(set, name) ? set[name] : undefined;
+  return typeof value === "string" ? value : null;
+}
+
+const isMessage = (kind: BlockKind): boolean => kind === "user" || kind === "assistant" || kind === "system";

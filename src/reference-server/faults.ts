@@ -1,0 +1,36 @@
+import { errorRow } from "./error-rows.ts";
+import type { Json, JsonObject } from "./wire.ts";
+
+/** One thing that goes wrong with one request. */
+export type Fault =
+  /** Answered with these bytes instead; nothing is done. */
+  | { readonly kind: "answer"; readonly status: number; readonly body: Json; readonly headers?: Record<string, string> }
+  /**
+   * The socket is destroyed after so many bytes of the answer's body. Unless `isActed`, the response was never
+   * committed: a foreground stream that breaks off ends the generation. A body that is shorter goes out whole.
+   */
+  | { readonly kind: "cut"; readonly afterBytes: number; readonly isActed?: boolean }
+  /** The response is committed, the client never hears of it. */
+  | { readonly kind: "lost-acknowledgement" }
+  /** Waits, before anything is done or after so many bytes of the answer. */
+  | { readonly kind: "delay"; readonly ms?: number; readonly until?: Promise<unknown>; readonly afterBytes?: number }
+  /** Answers from the input alone and echoes null, as servers do that drop the field. */
+  | { readonly kind: "ignore-previous" }
+  /** Everything is right but the echoed `previous_response_id`. */
+  | { readonly kind: "echo"; readonly previousResponseId: string | null }
+  /** Says `store: true` and forgets the response. */
+  | { readonly kind: "unstored" }
+  /** The answer reaches the client with another first letter than the server holds. */
+  | { readonly kind: "corrupt" }
+  /** The model makes its first call twice, under one call id. */
+  | { readonly kind: "duplicate-call" }
+  /** The model does not get the context's reasoning, and `input_transformations` says so. */
+  | { readonly kind: "withhold"; readonly reason: string }
+  /** An `error` frame in the stream instead of an answer: flat as the SDK types it, or nested as seen on the wire. */
+  | { readonly kind: "stream-error"; readonly error: JsonObject; readonly isNested: boolean };
+
+/** The fault that answers a request with a row of `errorRows`, whether or not a rule gives it by itself. */
+export function cannedError(name: string): Fault {
+  const { status, body } = errorRow(name);
+  return { kind: "answer", status, body };
+}

@@ -1,0 +1,270 @@
+import { message, type ScriptedAnswer, type ScriptedItem } from "./answers.ts";
+import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
+import type { Fault } from "./faults.ts";
+import type { HeldResponse, Memory } from "./memory.ts";
+import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
+import {
+  contextTooLong,
+  conversationLocked,
+  conversationNotFound,
+  previousNotFound,
+  previousNotFoundVllm,
+  type Refusal,
+  unsupportedParameter,
+  unsupportedPreviousDetail,
+  unsupportedPreviousLlama,
+  unsupportedValue,
+  zeroDataRetention,
+} from "./refusals.ts";
+import { checkRequest, inputOf } from "./request-schema.ts";
+import { usageOf } from "./response-body.ts";
+import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
+
+/** A request that was accepted: its number, and what the model reads. */
+export interface Accepted {
+  readonly body: JsonObject;
+  readonly before: Link;
+  readonly input: readonly JsonObject[];
+  readonly previousResponseId: string | null;
+  readonly conversationId: string | null;
+  /** Made when it is asked for: most requests are never looked at. */
+  readonly reading: () => Reading;
+}
+
+/** Decides on requests and makes responses; knows nothing of HTTP. */
+export interface Inference {
+  accept(body: JsonObject, fault: Fault | undefined): Accepted | { readonly refusal: Refusal };
+  /** The response to an accepted request, held but not yet committed. */
+  respond(accepted: Accepted, arrival: number, fault: Fault | undefined): Promise<HeldResponse>;
+  /** From here on the response can be used. */
+  commit(held: HeldResponse): void;
+  /** After `respond`, whatever became of it. */
+  release(accepted: Accepted): void;
+  clear(): void;
+}
+
+export function createInference(memory: Memory, options: ReferenceServerOptions): Inference {
+  const locked = new Set<string>();
+  let accepted = 0;
+  return {
+    accept(body, fault) {
+      const rules = { models: options.models, acceptsEmptyInput: options.acceptsEmptyInput === true };
+      const wrong = checkRequest(body, rules);
+      if (wrong !== undefined) return { refusal: wrong };
+      const state = stateOf(body, { memory, options, fault, locked });
+      if ("refusal" in state) return state;
+      const incapable = checkCapabilities(body, options);
+      if (incapable !== undefined) return { refusal: incapable };
+      const input = inputOf(body);
+      const ciphertexts = options.verifiesCiphertexts === false ? undefined : memory.ciphertexts;
+      const asyncTools = asyncToolsOf(body);
+      const admitted = admit(state.parent, input, { issued: memory.issued, ciphertexts, asyncTools });
+      if ("refusal" in admitted) return admitted;
+      const isTooLong = admitted.link.tokens > (options.contextTokensMax ?? Number.POSITIVE_INFINITY);
+      if (isTooLong) return { refusal: contextTooLong() };
+      if (state.conversationId !== null) locked.add(state.conversationId);
+      const reading = readingOf({ parent: state.parent, link: admitted.link, body, fault, options });
+      return { body, before: admitted.link, input: admitted.link.items, reading, ...state };
+    },
+    respond(request, arrival, fault) {
+      accepted += 1;
+      return respond({ memory, options, request, fault, arrival, number: accepted - 1 });
+    },
+    commit(held) {
+      memory.responses.set(held.head.id, held);
+      for (const item of held.output) {
+        const issued = memory.issued.get(stringOf(item["id"]) ?? "");
+        if (issued !== undefined) issued.isStored = held.isStored;
+      }
+      // Items enter a conversation at once, after the response completes.
+      const conversationId = held.head.conversationId;
+      if (conversationId !== null && held.head.status !== "failed")
+        memory.conversations.set(conversationId, held.context);
+    },
+    release({ conversationId }) {
+      if (conversationId !== null) locked.delete(conversationId);
+    },
+    clear() {
+      accepted = 0;
+      locked.clear();
+    },
+  };
+}
+
+async function respond(to: {
+  readonly memory: Memory;
+  readonly options: ReferenceServerOptions;
+  readonly request: Accepted;
+  readonly fault: Fault | undefined;
+  readonly arrival: number;
+  readonly number: number;
+}): Promise<HeldResponse> {
+  const { memory, options, request, fault } = to;
+  const { body, before, input } = request;
+  const now = options.now ?? Date.now;
+  const createdAt = seconds(now());
+  const answered = await answerOf(to);
+  const finished = memory.finish(fault?.kind === "duplicate-call" ? doubled(answered.output) : answered.output);
+  const output = finished.map(({ item }) => item);
+  const context = extend(before, output, asyncToolsOf(body));
+  memory.issue(finished, false);
+  const head = headOf({ memory, request, answered, output, fault, createdAt, completedAt: seconds(now()) });
+  const isStored = body["store"] !== false && options.neverStores !== true && fault?.kind !== "unstored";
+  const held = { head, input, output, before, context, isBackground: body["background"] === true, isStored };
+  memory.responses.set(head.id, { ...held, isStored: false });
+  return held;
+}
+
+interface State {
+  readonly parent: Link | undefined;
+  readonly previousResponseId: string | null;
+  readonly conversationId: string | null;
+}
+
+function stateOf(
+  body: JsonObject,
+  by: {
+    readonly memory: Memory;
+    readonly options: DialectOptions;
+    readonly fault: Fault | undefined;
+    readonly locked: ReadonlySet<string>;
+  },
+): State | { readonly refusal: Refusal } {
+  const none = { parent: undefined, previousResponseId: null, conversationId: null };
+  const conversation = body["conversation"];
+  const conversationId = stringOf(isObject(conversation) ? conversation["id"] : conversation);
+  if (conversationId !== undefined) {
+    const { conversations } = by.memory;
+    if (!conversations.has(conversationId)) return { refusal: conversationNotFound(conversationId) };
+    if (by.locked.has(conversationId)) return { refusal: conversationLocked() };
+    return { ...none, parent: conversations.get(conversationId), conversationId };
+  }
+  const id = stringOf(body["previous_response_id"]);
+  if (id === undefined || by.options.noChain === "ignored" || by.fault?.kind === "ignore-previous") return none;
+  const refused = chainRefusal(id, by);
+  if (refused !== undefined) return { refusal: refused };
+  return { parent: by.memory.responses.get(id)?.context, previousResponseId: id, conversationId: null };
+}
+
+function chainRefusal(
+  id: string,
+  { memory, options }: { readonly memory: Memory; readonly options: DialectOptions },
+): Refusal | undefined {
+  if (options.noChain === "http-detail") return unsupportedPreviousDetail();
+  if (options.noChain === "llama.cpp") return unsupportedPreviousLlama();
+  if (options.zdr === true) return zeroDataRetention();
+  const held = memory.responses.get(id);
+  const status = held?.head.status;
+  // A response that failed is no parent; whether an incomplete one is, no source says for sure.
+  const isDone = status === "completed" || (status === "incomplete" && options.chainsFromIncomplete !== false);
+  if (held?.isStored === true && isDone) return undefined;
+  return options.notFound === "vllm" ? previousNotFoundVllm(id) : previousNotFound(id);
+}
+
+function checkCapabilities(body: JsonObject, options: DialectOptions): Refusal | undefined {
+  const name = options.unsupported?.find((field) => (body[field] ?? null) !== null);
+  if (name !== undefined) return unsupportedParameter(name);
+  for (const { path, value, supported } of options.unsupportedValues ?? []) {
+    const [field = "", member] = path.split(".");
+    const given = body[field];
+    const actual = member === undefined ? given : isObject(given) ? given[member] : undefined;
+    const model = stringOf(body["model"]) ?? "";
+    if (actual === value) return unsupportedValue(path, value, { model, supported });
+  }
+  return undefined;
+}
+
+function readingOf(of: {
+  readonly parent: Link | undefined;
+  readonly link: Link;
+  readonly body: JsonObject;
+  readonly fault: Fault | undefined;
+  readonly options: DialectOptions;
+}): () => Reading {
+  return () => {
+    const earlier = itemsOf(of.parent);
+    const kept = of.options.dropsSystem === true ? earlier.filter((item) => item["role"] !== "system") : earlier;
+    const all = [...kept, ...of.link.items];
+    const items = of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all;
+    return { items, instructions: stringOf(of.body["instructions"]) ?? null, tools: objectsOf(of.body["tools"]) };
+  };
+}
+
+async function answerOf(to: {
+  readonly options: ReferenceServerOptions;
+  readonly request: Accepted;
+  readonly number: number;
+  readonly arrival: number;
+}): Promise<ScriptedAnswer> {
+  const { options, request, number, arrival } = to;
+  if (options.script !== undefined) {
+    const scripted = options.script[number];
+    if (scripted === undefined) throw new Error(`the script has no answer for request ${number}`);
+    return scripted;
+  }
+  if (options.answer === undefined) return { output: [message(`Answer ${number}.`)] };
+  const input = {
+    request: number,
+    arrival,
+    body: request.body,
+    get reading() {
+      return request.reading();
+    },
+  };
+  return options.answer(input);
+}
+
+function doubled(output: readonly ScriptedItem[]): readonly ScriptedItem[] {
+  const at = output.findIndex(({ item }) => item["type"] === "function_call");
+  const call = output[at];
+  if (call === undefined) return output;
+  const twin = { ...call, item: { ...call.item, call_id: call.item["call_id"] ?? "call_twice" } };
+  return [...output.slice(0, at), twin, twin, ...output.slice(at + 1)];
+}
+
+function headOf(of: {
+  readonly memory: Memory;
+  readonly request: Accepted;
+  readonly answered: ScriptedAnswer;
+  readonly output: readonly JsonObject[];
+  readonly fault: Fault | undefined;
+  readonly createdAt: number;
+  readonly completedAt: number;
+}): HeldResponse["head"] {
+  const { request, answered, fault, output } = of;
+  const { body } = request;
+  const reasoning = output.filter((item) => item["type"] === "reasoning");
+  const cached = request.before.parent?.tokens ?? 0;
+  const input =
+    request.before.tokens + tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
+  const tokens = { input, cached, output: tokensOf(output), reasoning: tokensOf(reasoning) };
+  return {
+    id: of.memory.nextId("resp"),
+    body,
+    model: stringOf(body["model"]) ?? "",
+    createdAt: of.createdAt,
+    completedAt: of.completedAt,
+    status: answered.status ?? "completed",
+    previousResponseId: fault?.kind === "echo" ? fault.previousResponseId : request.previousResponseId,
+    conversationId: request.conversationId,
+    isStored: body["store"] !== false,
+    error: answered.error ?? null,
+    incompleteDetails: answered.incompleteDetails ?? null,
+    usage: usageOf(tokens, answered.usage),
+    transformations: fault?.kind === "withhold" ? withheld(request.before, fault.reason) : [],
+  };
+}
+
+function withheld(context: Link, reason: string): readonly JsonObject[] {
+  const reasoning = itemsOf(context).filter((item) => item["type"] === "reasoning");
+  return reasoning.map((item) => ({ type: "reasoning", id: item["id"] ?? null, action: "removed", reason }));
+}
+
+function asyncToolsOf(body: JsonObject): ReadonlySet<string> {
+  const tools = objectsOf(body["tools"]).filter((tool) => tool["async"] === true);
+  return new Set(tools.flatMap((tool) => stringOf(tool["name"]) ?? []));
+}
+
+function seconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
+}

@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import type { HeldResponse } from "./memory.ts";
+import { type Refusal, refusal } from "./refusals.ts";
+import { type JsonObject, stringOf, typeOf } from "./wire.ts";
+
+/** The query of `GET /responses/{id}/input_items`. */
+export interface ListQuery {
+  readonly limit: number;
+  readonly order: string;
+  readonly after: string | null;
+  readonly before: string | null;
+}
+
+/**
+ * One page of the items that a response got as its own input.
+ *
+ * Whether the real listing of a chained response holds its ancestors' items is not established; here it does not.
+ */
+export function listInput(held: HeldResponse, query: ListQuery): { readonly page: JsonObject } | { refusal: Refusal } {
+  const { limit, order } = query;
+  if (!Number.isInteger(limit) || limit < 1 || limit > 100) return { refusal: badLimit(limit) };
+  const items = held.input.map((item, index) => itemAsListed(item, `${held.head.id}:${index}`));
+  const ordered = order === "asc" ? items : items.toReversed();
+  const after = query.after === null ? 0 : ordered.findIndex((item) => item["id"] === query.after) + 1;
+  const before = query.before === null ? ordered.length : ordered.findIndex((item) => item["id"] === query.before);
+  const wanted = ordered.slice(after, before < 0 ? ordered.length : before);
+  const data = wanted.slice(0, limit);
+  const [first, last] = [data[0]?.["id"] ?? null, data.at(-1)?.["id"] ?? null];
+  return { page: { object: "list", data, first_id: first, has_more: wanted.length > limit, last_id: last } };
+}
+
+// Listed items have an id, a type and, messages, parts and a status, whatever the request left out.
+function itemAsListed(item: JsonObject, seed: string): JsonObject {
+  const type = typeOf(item);
+  const prefix = type === "message" ? "msg" : type.replaceAll(/[aeiou_]/g, "").slice(0, 4);
+  const id = stringOf(item["id"]) ?? `${prefix}_${createHash("sha256").update(seed).digest("hex").slice(0, 32)}`;
+  if (type !== "message") return { ...item, id };
+  const textType = item["role"] === "assistant" ? "output_text" : "input_text";
+  const { content = [] } = item;
+  const parts = typeof content === "string" ? [{ type: textType, text: content }] : content;
+  return { status: "completed", ...item, id, type, content: parts };
+}
+
+function badLimit(limit: number): Refusal {
+  const message = `Invalid 'limit': expected an integer between 1 and 100, but got ${limit} instead.`;
+  return refusal(message, { code: "invalid_value", param: "limit" });
+}

@@ -1,0 +1,94 @@
+import type { ScriptedAnswer } from "./answers.ts";
+import type { Fault } from "./faults.ts";
+import type { Json, JsonObject } from "./wire.ts";
+
+/** What a model reads for one request. `readItems(reading.items, reading)` makes lines of it. */
+export interface Reading {
+  /** Verbatim, oldest first. */
+  readonly items: readonly JsonObject[];
+  readonly instructions: string | null;
+  readonly tools: readonly JsonObject[];
+}
+
+/** What a script knows when it answers. */
+export interface AnswerInput {
+  /** Counts the inference requests that were accepted, from 0. */
+  readonly request: number;
+  /** Counts every HTTP request, from 0: the index in `server.requests`. */
+  readonly arrival: number;
+  readonly body: JsonObject;
+  /** Made when it is asked for. */
+  readonly reading: Reading;
+}
+
+/** One HTTP request as it came, and what became of it. */
+export interface ReceivedRequest {
+  readonly index: number;
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The exact body. */
+  readonly bodyText: string;
+  /** Undefined where the body is no JSON. */
+  readonly body: Json | undefined;
+  /** Of the answer; 0 while there is none, and for ever where the socket was destroyed before one. */
+  readonly status: number;
+  readonly responseId: string | undefined;
+  /** Milliseconds by the server's clock. */
+  readonly at: number;
+  /** Whether an injected fault did something: loops over "cut after n bytes" end when it did not. */
+  readonly hasFaultFired: boolean;
+}
+
+/** How the server differs from an OpenAI server with everything on. */
+export interface DialectOptions {
+  /** Zero data retention: ids are refused over HTTP. */
+  readonly zdr?: boolean;
+  /** Chaining is refused as the ChatGPT backend or llama.cpp do, or the id is ignored (Perplexity). */
+  readonly noChain?: "http-detail" | "llama.cpp" | "ignored";
+  /** How an unknown id is refused. */
+  readonly notFound?: "openai" | "vllm";
+  /** vLLM leaves out the `system` messages of earlier turns. */
+  readonly dropsSystem?: boolean;
+  /** vLLM without its store: `store: true` silently becomes false. */
+  readonly neverStores?: boolean;
+  /** Whether an incomplete response may be continued: true when left out. */
+  readonly chainsFromIncomplete?: boolean;
+  readonly acceptsEmptyInput?: boolean;
+  /** Parameters that this model does not support. */
+  readonly unsupported?: readonly string[];
+  /** Values that this model does not support; `path` is `field` or `field.member`. */
+  readonly unsupportedValues?: readonly {
+    readonly path: string;
+    readonly value: string;
+    readonly supported: readonly string[];
+  }[];
+  /** Undefined: every model exists. */
+  readonly models?: readonly string[];
+  /** Size of the context window in the server's own tokens (four characters each). */
+  readonly contextTokensMax?: number;
+  /** Delivers ciphertexts without being asked. */
+  readonly encryptsAlways?: boolean;
+  /** false: takes ciphertexts of other servers, for replays of recorded requests. */
+  readonly verifiesCiphertexts?: boolean;
+}
+
+/** Options of `startReferenceServer`. */
+export interface ReferenceServerOptions extends DialectOptions {
+  /** 0, the default, takes a free port. */
+  readonly port?: number;
+  /** Answers by request number; wins over `answer`. */
+  readonly script?: readonly ScriptedAnswer[];
+  /** Without both, every request is answered by one short message. */
+  readonly answer?: (input: AnswerInput) => ScriptedAnswer | Promise<ScriptedAnswer>;
+  /** Asked for every request when no injected fault waits. */
+  readonly faults?: (request: ReceivedRequest) => Fault | undefined;
+  /** Makes ids and ciphertexts; random when left out, so that two servers never share an id. */
+  readonly seed?: string;
+  /** Milliseconds; the real clock when left out. */
+  readonly now?: () => number;
+  /** Characters in one streamed delta. */
+  readonly deltaLength?: number;
+  readonly bodyBytesMax?: number;
+}

@@ -1,0 +1,79 @@
+import type { JsonObject } from "./wire.ts";
+
+/** What a response says about itself, without its output. */
+export interface ResponseHead {
+  readonly id: string;
+  readonly body: JsonObject;
+  readonly model: string;
+  readonly createdAt: number;
+  readonly completedAt: number;
+  readonly status: string;
+  readonly previousResponseId: string | null;
+  readonly conversationId: string | null;
+  readonly isStored: boolean;
+  readonly error: JsonObject | null;
+  readonly incompleteDetails: JsonObject | null;
+  readonly usage: JsonObject;
+  /** Reasoning that was kept from the model (`input_transformations`), if any. */
+  readonly transformations: readonly JsonObject[];
+}
+
+/** The response as JSON: members, defaults and their order as recorded from the real service. */
+export function responseBody(head: ResponseHead, output: readonly JsonObject[]): JsonObject {
+  const { body } = head;
+  return {
+    id: head.id,
+    object: "response",
+    created_at: head.createdAt,
+    status: head.status,
+    background: body["background"] ?? false,
+    completed_at: head.status === "completed" ? head.completedAt : null,
+    ...(head.conversationId === null ? {} : { conversation: { id: head.conversationId } }),
+    error: head.error,
+    incomplete_details: head.incompleteDetails,
+    ...(head.transformations.length === 0 ? {} : { input_transformations: head.transformations }),
+    instructions: body["instructions"] ?? null,
+    max_output_tokens: body["max_output_tokens"] ?? null,
+    max_tool_calls: body["max_tool_calls"] ?? null,
+    model: head.model,
+    output,
+    parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+    previous_response_id: head.previousResponseId,
+    prompt_cache_key: body["prompt_cache_key"] ?? null,
+    reasoning: body["reasoning"] ?? { effort: null, summary: null },
+    safety_identifier: body["safety_identifier"] ?? null,
+    service_tier: body["service_tier"] ?? "auto",
+    store: head.isStored,
+    temperature: body["temperature"] ?? 1,
+    text: body["text"] ?? { format: { type: "text" }, verbosity: "medium" },
+    tool_choice: body["tool_choice"] ?? "auto",
+    tools: body["tools"] ?? [],
+    top_logprobs: body["top_logprobs"] ?? 0,
+    top_p: body["top_p"] ?? 1,
+    truncation: body["truncation"] ?? "disabled",
+    usage: head.usage,
+    user: body["user"] ?? null,
+    metadata: body["metadata"] ?? {},
+  };
+}
+
+/** The response while nothing of it is there yet. */
+export function startedBody(head: ResponseHead, status: "in_progress" | "queued" = "in_progress"): JsonObject {
+  const started = { ...head, status, error: null, incompleteDetails: null, transformations: [] };
+  return { ...responseBody(started, []), usage: null };
+}
+
+/** What a request cost, computed from sizes alone, so that it is the same in every run. */
+export function usageOf(
+  tokens: { readonly input: number; readonly cached: number; readonly output: number; readonly reasoning: number },
+  given: JsonObject = {},
+): JsonObject {
+  return {
+    input_tokens: tokens.input,
+    input_tokens_details: { cached_tokens: tokens.cached },
+    output_tokens: tokens.output,
+    output_tokens_details: { reasoning_tokens: tokens.reasoning },
+    total_tokens: tokens.input + tokens.output,
+    ...given,
+  };
+}

@@ -1,0 +1,246 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { isCut, type Outgoing, pause, send } from "./delivery.ts";
+import type { Fault } from "./faults.ts";
+import { framesOf, streamText } from "./frames.ts";
+import type { Accepted, Inference } from "./inference.ts";
+import { listInput } from "./input-items.ts";
+import type { HeldResponse, Memory } from "./memory.ts";
+import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+import { badJson, notBackground, type Refusal, refusal, responseNotFound, serverError } from "./refusals.ts";
+import { responseBody, startedBody } from "./response-body.ts";
+import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "./wire.ts";
+
+/** What a server saw, and what waits for its next requests. */
+interface Traffic {
+  readonly requests: Received[];
+  /** By request index and by response id. */
+  readonly readings: Map<number | string, () => Reading>;
+  readonly faults: (Fault | undefined)[];
+}
+
+type Received = { -readonly [Key in keyof ReceivedRequest]: ReceivedRequest[Key] };
+
+/** What a request is handled with. */
+export interface Parts extends Traffic {
+  readonly memory: Memory;
+  readonly inference: Inference;
+  readonly options: ReferenceServerOptions;
+}
+
+/** One open exchange. */
+interface Exchange {
+  readonly received: Received;
+  readonly response: ServerResponse;
+}
+
+/** Answers one HTTP request, whatever comes. */
+export async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { options, requests } = parts;
+  const bodyText = await readBody(request, options.bodyBytesMax ?? 512 * 1024 * 1024);
+  const received: Received = {
+    index: requests.length,
+    method: request.method ?? "",
+    path: request.url ?? "",
+    headers: request.headers,
+    bodyText: bodyText ?? "",
+    body: bodyOf(bodyText ?? ""),
+    status: 0,
+    responseId: undefined,
+    at: (options.now ?? Date.now)(),
+    hasFaultFired: false,
+  };
+  requests.push(received);
+  const exchange = { received, response };
+  try {
+    if (bodyText === undefined) await finish(exchange, refused(bodyTooLarge()));
+    else await route(parts, exchange);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    if (!response.headersSent) await finish(exchange, refused(serverError(text)));
+  }
+}
+
+/** The response as a retrieve delivers it. */
+export function retrieve(
+  { memory, options }: Pick<Parts, "memory" | "options">,
+  responseId: string,
+  withCiphertexts = false,
+): JsonObject | undefined {
+  const held = memory.responses.get(responseId);
+  if (held === undefined) return undefined;
+  const isAsked = withCiphertexts || wantsCiphertexts(held.head.body, options);
+  return responseBody(held.head, memory.deliver(held.output, isAsked));
+}
+
+async function route(parts: Parts, exchange: Exchange): Promise<void> {
+  const { received } = exchange;
+  const url = new URL(received.path, "http://127.0.0.1");
+  if (received.method === "POST" && url.pathname === "/v1/responses") {
+    await create(parts, exchange);
+    return;
+  }
+  const isById = /^\/v1\/responses\/[^/]+(\/(input_items|cancel))?$/.test(url.pathname);
+  await finish(exchange, isById ? byId(parts, received, url) : refused(noRoute(received)));
+}
+
+async function create(parts: Parts, exchange: Exchange): Promise<void> {
+  const { inference, faults, options } = parts;
+  const { received } = exchange;
+  const fault = faults.length > 0 ? faults.shift() : options.faults?.(received);
+  received.hasFaultFired = fault !== undefined && fault.kind !== "cut";
+  if (fault?.kind === "delay" && fault.afterBytes === undefined) await pause(fault);
+  if (fault?.kind === "answer") {
+    const { headers = {} } = fault;
+    await finish(exchange, { ...asJson(fault.status, fault.body), headers });
+    return;
+  }
+  const { body } = received;
+  const accepted = isObject(body) ? inference.accept(body, fault) : { refusal: badJson() };
+  if ("refusal" in accepted) {
+    await finish(exchange, refused(accepted.refusal));
+    return;
+  }
+  parts.readings.set(received.index, accepted.reading);
+  try {
+    await infer(parts, exchange, { accepted, fault });
+  } finally {
+    inference.release(accepted);
+  }
+}
+
+async function infer(
+  parts: Parts,
+  exchange: Exchange,
+  { accepted, fault }: { readonly accepted: Accepted; readonly fault: Fault | undefined },
+): Promise<void> {
+  const { received } = exchange;
+  const held = await parts.inference.respond(accepted, received.index, fault);
+  received.responseId = held.head.id;
+  parts.readings.set(held.head.id, accepted.reading);
+  const outgoing = outgoingOf(held, fault, parts);
+  const isLost = isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
+  if (!isLost && fault?.kind !== "stream-error") parts.inference.commit(held);
+  await finish(exchange, outgoing, fault);
+}
+
+async function finish({ received, response }: Exchange, outgoing: Outgoing, fault?: Fault): Promise<void> {
+  if (fault?.kind !== "lost-acknowledgement") received.status = outgoing.status;
+  const headers = { "x-request-id": `req_${received.index}`, ...outgoing.headers };
+  const hasFired = await send(response, { ...outgoing, headers }, fault);
+  received.hasFaultFired ||= hasFired;
+}
+
+function byId(parts: Parts, received: Received, url: URL): Outgoing {
+  const { memory } = parts;
+  const [, , , encodedId = "", action = ""] = url.pathname.split("/");
+  const id = decodeURIComponent(encodedId);
+  const held = memory.responses.get(id);
+  if (held?.isStored !== true) return refused(responseNotFound(id));
+  const { searchParams: query } = url;
+  switch (`${received.method} ${action}`) {
+    case "GET ": {
+      const include = [...query.getAll("include"), ...query.getAll("include[]")];
+      return asJson(200, retrieve(parts, id, includesCiphertexts(include)) ?? {});
+    }
+    case "DELETE ":
+      memory.forget(id);
+      return asJson(200, { id, object: "response", deleted: true });
+    case "GET input_items":
+      return listed(held, query);
+    case "POST cancel":
+      return held.isBackground ? asJson(200, retrieve(parts, id) ?? {}) : refused(notBackground());
+    default:
+      return refused(noRoute(received));
+  }
+}
+
+function outgoingOf(
+  held: HeldResponse,
+  fault: Fault | undefined,
+  { memory, options }: Pick<Parts, "memory" | "options">,
+): Outgoing {
+  const { head } = held;
+  const output = fault?.kind === "corrupt" ? corrupted(held.output) : held.output;
+  const isAsked = wantsCiphertexts(head.body, options);
+  const items = (): readonly JsonObject[] => memory.deliver(output, isAsked);
+  const started = startedBody(head, held.isBackground ? "queued" : "in_progress");
+  if (head.body["stream"] !== true) {
+    if (fault?.kind === "stream-error") return asJson(400, { error: fault.error });
+    return asJson(200, held.isBackground ? started : responseBody(head, items()));
+  }
+  const finished = responseBody(head, items());
+  const error = fault?.kind === "stream-error" ? fault : undefined;
+  const { isBackground: isQueued } = held;
+  const frames = framesOf({ started, finished, items, deltaLength: options.deltaLength ?? 24, isQueued, error });
+  return { status: 200, contentType: "text/event-stream; charset=utf-8", text: streamText(frames) };
+}
+
+function listed(held: HeldResponse, query: URLSearchParams): Outgoing {
+  const limit = Number(query.get("limit") ?? 20);
+  const order = query.get("order") ?? "desc";
+  const list = listInput(held, { limit, order, after: query.get("after"), before: query.get("before") });
+  return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
+}
+
+function wantsCiphertexts(body: JsonObject, options: ReferenceServerOptions): boolean {
+  const include = body["include"];
+  return options.encryptsAlways === true || (isArray(include) && includesCiphertexts(include));
+}
+
+function includesCiphertexts(include: readonly Json[]): boolean {
+  return include.includes("reasoning.encrypted_content");
+}
+
+// The first text or argument gets another first letter.
+function corrupted(output: readonly JsonObject[]): readonly JsonObject[] {
+  const changed = (value: Json | undefined): string => {
+    const text = stringOf(value) ?? "";
+    return `${text.startsWith("x") ? "y" : "x"}${text.slice(1)}`;
+  };
+  let isDone = false;
+  return output.map((item) => {
+    if (isDone) return item;
+    const [part, ...parts] = objectsOf(item["content"]);
+    isDone = "arguments" in item || (item["type"] === "message" && part !== undefined);
+    if ("arguments" in item) return { ...item, arguments: changed(item["arguments"]) };
+    if (item["type"] !== "message" || part === undefined) return item;
+    const member = part["type"] === "refusal" ? "refusal" : "text";
+    return { ...item, content: [{ ...part, [member]: changed(part[member]) }, ...parts] };
+  });
+}
+
+function asJson(status: number, body: Json): Outgoing {
+  return { status, contentType: "application/json", text: JSON.stringify(body) };
+}
+
+function refused({ status, body }: Refusal): Outgoing {
+  return asJson(status, body);
+}
+
+function bodyTooLarge(): Refusal {
+  return refusal("Request body too large.", { status: 413 });
+}
+
+function noRoute({ method, path }: Received): Refusal {
+  return refusal(`Invalid URL (${method} ${path})`, { status: 404 });
+}
+
+function bodyOf(text: string): Json | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined: longer than allowed. The rest is read and dropped, so that the client gets its answer. */
+async function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    length += chunk.length;
+    if (length <= bytesMax) chunks.push(chunk);
+  }
+  return length > bytesMax ? undefined : Buffer.concat(chunks).toString("utf8");
+}

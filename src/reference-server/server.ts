@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import { extend, itemsOf } from "./contexts.ts";
+import type { Fault } from "./faults.ts";
+import { createInference } from "./inference.ts";
+import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
+import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+import { handle, type Parts, retrieve } from "./routes.ts";
+import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
+
+export * from "./answers.ts";
+export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
+export { cannedError, type Fault } from "./faults.ts";
+export { type Expected, expectedReading, type Judgement, type JudgeOptions, judge } from "./judge.ts";
+export type { AnswerInput, DialectOptions, Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+export { lineOf, readItems } from "./readings.ts";
+export type { Json, JsonObject } from "./wire.ts";
+
+/** A running server, and everything that a test may ask it. */
+export interface ReferenceServer extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  /** With `/v1`, as clients want it. */
+  readonly baseUrl: string;
+  /** Every request that arrived, refused ones included. */
+  readonly requests: readonly ReceivedRequest[];
+  /** What the model read for that response, or for the request of that index. Undefined where there was no inference. */
+  reading(of: string | number): Reading | undefined;
+  /** Input and output of everything that the response holds, verbatim. */
+  context(responseId: string): readonly JsonObject[] | undefined;
+  /** The response as a retrieve would deliver it. */
+  response(responseId: string): JsonObject | undefined;
+  /** Of all responses that were made, usable or not, oldest first. */
+  responseIds(): readonly string[];
+  /** The faults of the next requests, one each; `undefined` lets one pass. Retrieves and deletes are not counted. */
+  inject(...faults: readonly (Fault | undefined)[]): void;
+  /** As if the response had expired: ids of it are unknown from now on. */
+  forget(responseId: string): void;
+  /** Takes a response of a real server as stored here, with its own ids. */
+  adopt(response: JsonObject, input: readonly JsonObject[]): void;
+  /** Makes a conversation known, empty. */
+  adoptConversation(conversationId: string): void;
+  /** Forgets everything, requests included; ids go on, request numbers begin again. */
+  clear(): void;
+}
+
+/** Starts a Responses API server on the loopback interface that keeps state and refuses what the real one refuses. */
+export async function startReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const memory = createMemory(options.seed ?? randomUUID());
+  const inference = createInference(memory, options);
+  const parts: Parts = { memory, inference, options, requests: [], readings: new Map(), faults: [] };
+  const http = createServer((request, response) => {
+    // A client that goes away in mid-upload is no news.
+    handle(parts, request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    http.once("error", reject);
+    http.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const address = http.address();
+  const port = address !== null && typeof address === "object" ? address.port : 0;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    baseUrl: `${url}/v1`,
+    requests: parts.requests,
+    ...inspection(parts),
+    inject: (...faults) => void parts.faults.push(...faults),
+    forget: (responseId) => {
+      memory.forget(responseId);
+    },
+    adopt: (response, input) => {
+      inference.commit(adopted(memory, response, input));
+    },
+    adoptConversation: (conversationId) => void memory.conversations.set(conversationId, undefined),
+    clear() {
+      for (const map of [memory.responses, memory.conversations, memory.issued, parts.readings]) map.clear();
+      for (const list of [parts.requests, parts.faults]) list.length = 0;
+      inference.clear();
+    },
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        http.close(() => {
+          resolve();
+        });
+        http.closeAllConnections();
+      }),
+  };
+}
+
+function inspection(parts: Parts): Pick<ReferenceServer, "reading" | "context" | "response" | "responseIds"> {
+  const { responses } = parts.memory;
+  return {
+    reading: (of) => parts.readings.get(of)?.(),
+    context(responseId) {
+      const held = responses.get(responseId);
+      return held === undefined ? undefined : itemsOf(held.context);
+    },
+    response: (responseId) => retrieve(parts, responseId),
+    responseIds: () => [...responses.keys()],
+  };
+}
+
+function adopted(memory: Memory, response: JsonObject, input: readonly JsonObject[]): HeldResponse {
+  const previous = memory.responses.get(stringOf(response["previous_response_id"]) ?? "");
+  const conversation = response["conversation"];
+  const conversationId = isObject(conversation) ? (stringOf(conversation["id"]) ?? null) : null;
+  const before = extend(conversationId === null ? previous?.context : memory.conversations.get(conversationId), input);
+  const output = objectsOf(response["output"]);
+  const foreign = output.map((item) => ({ item, isEncrypted: false }));
+  memory.issue(foreign, true);
+  const head = {
+    id: stringOf(response["id"]) ?? memory.nextId("resp"),
+    body: response,
+    model: stringOf(response["model"]) ?? "",
+    createdAt: Number(response["created_at"] ?? 0),
+    completedAt: Number(response["completed_at"] ?? 0),
+    status: stringOf(response["status"]) ?? "completed",
+    previousResponseId: previous?.head.id ?? null,
+    conversationId,
+    isStored: true,
+    error: null,
+    incompleteDetails: null,
+    usage: isObject(response["usage"]) ? response["usage"] : {},
+    transformations: [],
+  };
+  return { head, input, output, before, context: extend(before, output), isStored: true, isBackground: false };
+}

@@ -1,0 +1,49 @@
+/** JSON as it stands on the wire. The reference server has its own words for it: it shares no code with what it judges. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+/** One object of the wire: an item, a part, a body. */
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** For bodies and frames: throws a SyntaxError like `JSON.parse`, but hands out a type instead of `any`. */
+export function parseJson(text: string): Json {
+  const value: unknown = JSON.parse(text);
+  if (!isJson(value)) throw new SyntaxError("not JSON");
+  return value;
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !isArray(value);
+}
+
+export function isArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** The objects of a list; anything else in it is left out. */
+export function objectsOf(value: Json | undefined): readonly JsonObject[] {
+  return isArray(value) ? value.filter(isObject) : [];
+}
+
+export function stringOf(value: Json | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** `message` may be left out where a role stands (easy input messages). */
+export function typeOf(item: JsonObject): string {
+  return stringOf(item["type"]) ?? ("role" in item ? "message" : "id" in item ? "item_reference" : "");
+}
+
+/** The same text for the same value, whatever the order of keys: for hashes of values whose key order says nothing. */
+export function sortedText(value: Json): string {
+  if (isArray(value)) return `[${value.map(sortedText).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${sortedText(member)}`).join(",")}}`;
+}
+
+// JSON.parse makes nothing but JSON, so there is nothing to look at.
+function isJson(value: unknown): value is Json {
+  return value !== undefined;
+}

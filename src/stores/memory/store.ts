@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import { checkBounds } from "../../engine/codec/bounds.ts";
+import { answerMismatch, firstRevision, isSameHead } from "../../engine/codec/repeat.ts";
+import {
+  type AppendResult,
+  type EventStore,
+  type Head,
+  type PreparedAppend,
+  type ReadLogOptions,
+  type ReadStreamOptions,
+  StoreClosedError,
+  type StoredEnvelope,
+} from "../../engine/event-store.ts";
+import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import { createWake } from "../wake.ts";
+import { createMemoryKeyframes } from "./keyframes.ts";
+
+/** The reference store: everything the port promises but durability, for tests and for work that need not last. */
+export type MemoryStore = EventStore & { readonly keyframes: KeyframeStore };
+
+export function createMemoryStore(): MemoryStore {
+  const log: StoredEnvelope[] = [];
+  const streams = new Map<string, StoredEnvelope[]>();
+  const wake = createWake();
+  let isClosed = false;
+
+  const eventsOf = (stream: string): readonly StoredEnvelope[] => streams.get(stream) ?? [];
+  const headOf = (stream: string): Head | null => {
+    const last = eventsOf(stream).at(-1);
+    return last === undefined ? null : { revision: last.revision, digest: last.digest };
+  };
+  const refuseIfClosed = (): void => {
+    if (isClosed) throw new StoreClosedError("the memory store was closed");
+  };
+
+  async function append(prepared: PreparedAppend): Promise<AppendResult> {
+    refuseIfClosed();
+    checkBounds(prepared);
+    const { stream, expected, envelopes } = prepared;
+    const actual = headOf(stream);
+    if (!isSameHead(expected, actual)) {
+      const first = firstRevision(prepared);
+      return answerMismatch(prepared, actual, eventsOf(stream).slice(first, first + envelopes.length));
+    }
+    const events = streams.get(stream) ?? [];
+    for (const envelope of envelopes) {
+      const stored = { ...envelope, position: String(log.length + 1) };
+      log.push(stored);
+      events.push(stored);
+    }
+    const last = events.at(-1);
+    if (last === undefined) return { status: "conflict", actual };
+    streams.set(stream, events);
+    wake.ring();
+    return { status: "appended", head: { revision: last.revision, digest: last.digest }, position: last.position };
+  }
+
+  async function* readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
+    refuseIfClosed();
+    const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
+    const step = direction === "forwards" ? 1 : -1;
+    const events = eventsOf(stream);
+    const from = options.from ?? (step > 0 ? 0 : events.length - 1);
+    let revision = step > 0 ? from : Math.min(from, events.length - 1);
+    for (let given = 0; given < limit; given += 1, revision += step) {
+      refuseIfClosed();
+      signal?.throwIfAborted();
+      const event = events[revision];
+      if (event === undefined) return;
+      yield event;
+    }
+  }
+
+  async function* readLog(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    refuseIfClosed();
+    const { after = "0", streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
+    let given = 0;
+    // The event at position n stands at index n - 1.
+    for (let index = Number(after); index < log.length && given < limit; index += 1) {
+      refuseIfClosed();
+      signal?.throwIfAborted();
+      const event = log[index];
+      if (event?.stream.startsWith(streamPrefix) !== true) continue;
+      given += 1;
+      yield event;
+    }
+  }
+
+  async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    refuseIfClosed();
+    const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
+    let given = 0;
+    for (let index = Number(options.after ?? "0"); given < limit; index += 1) {
+      while (index >= log.length && !isOver(signal)) await wake.sleep(signal);
+      if (isOver(signal)) return;
+      const event = log[index];
+      if (event?.stream.startsWith(streamPrefix) !== true) continue;
+      given += 1;
+      yield event;
+    }
+  }
+  const isOver = (signal: AbortSignal | undefined): boolean => isClosed || signal?.aborted === true;
+
+  async function* heads(streamPrefix = ""): AsyncIterable<{ readonly stream: string; readonly head: Head }> {
+    refuseIfClosed();
+    const names = [...streams.keys()].filter((name) => name.startsWith(streamPrefix));
+    for (const stream of names.sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))) {
+      const head = headOf(stream);
+      if (head !== null) yield { stream, head };
+    }
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    wake.ring();
+  }
+
+  return {
+    storeId: randomUUID(),
+    keyframes: createMemoryKeyframes(refuseIfClosed),
+    ...{ append, readStream, readLog, subscribe, heads, close },
+    async head(stream) {
+      refuseIfClosed();
+      return headOf(stream);
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}

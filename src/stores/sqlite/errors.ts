@@ -1,0 +1,78 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { StoreCorruptedError, StoreUnavailableError } from "../../engine/event-store.ts";
+
+/** Turns an error of SQLite into one of ours, with one sentence that says what to do; every other error stays as it is. */
+export function storeError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error)) return error;
+  if (!("errcode" in error) || typeof error.errcode !== "number") return error;
+  const corrupted = corruptedReason(error.errcode);
+  if (corrupted !== null) {
+    return new StoreCorruptedError(`${path} ${corrupted}: restore it from a copy, or choose another path`, {
+      cause: error,
+    });
+  }
+  return new StoreUnavailableError(`${path} ${unavailableReason(error.errcode, path) ?? `failed: ${error.message}`}`, {
+    cause: error,
+  });
+}
+
+// The low byte of an extended result code is the primary one.
+const primary = (errcode: number): number => errcode & 0xff;
+
+function corruptedReason(errcode: number): string | null {
+  switch (primary(errcode)) {
+    case resultCodes.error:
+      return "does not have the tables of a turnlog store";
+    case resultCodes.corrupt:
+      return "is damaged";
+    case resultCodes.constraint:
+      return "contradicts itself";
+    case resultCodes.notADatabase:
+      return "is not an SQLite database";
+    default:
+      return null;
+  }
+}
+
+function unavailableReason(errcode: number, path: string): string | null {
+  switch (primary(errcode)) {
+    case resultCodes.busy:
+    case resultCodes.locked:
+      return "is locked by another process: wait for it to finish, or end it";
+    case resultCodes.readOnly:
+    case resultCodes.permission:
+      return "cannot be written: give this user write permission on the file and its folder";
+    case resultCodes.full:
+      return "cannot grow, the disk is full: free some space";
+    case resultCodes.inputOutput:
+      return "cannot be read or written: check the disk, then open the store again";
+    case resultCodes.cannotOpen:
+      return cannotOpenReason(path);
+    default:
+      return null;
+  }
+}
+
+function cannotOpenReason(path: string): string {
+  const folder = dirname(path);
+  if (!existsSync(folder)) return `cannot be created: make the folder ${folder} first`;
+  if (!statSync(folder).isDirectory()) return `cannot be created: ${folder} is not a folder`;
+  if (existsSync(path) && statSync(path).isDirectory()) return "is a folder: name a file in it";
+  return `cannot be opened: give this user write permission on ${folder}`;
+}
+
+// https://sqlite.org/rescode.html
+const resultCodes = {
+  error: 1,
+  permission: 3,
+  busy: 5,
+  locked: 6,
+  readOnly: 8,
+  inputOutput: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  constraint: 19,
+  notADatabase: 26,
+} as const;

@@ -1,0 +1,28 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Keyframe, KeyframeStore } from "../../engine/keyframe-store.ts";
+
+/** Keyframes in the store's own file. `guarded` refuses after `close` and translates errors. */
+export function createSqliteKeyframes(database: DatabaseSync, guarded: <T>(work: () => T) => T): KeyframeStore {
+  const select = database.prepare(
+    `SELECT revision, data FROM keyframes
+     WHERE stream = ? AND projection = ? AND version = ? AND revision <= ? ORDER BY revision DESC LIMIT 1`,
+  );
+  const replace = database.prepare(
+    "INSERT OR REPLACE INTO keyframes (stream, projection, version, revision, data) VALUES (?, ?, ?, ?, ?)",
+  );
+  return {
+    async get({ stream, projection, version }, atMost): Promise<Keyframe | null> {
+      // The statement selects these columns, and the table is STRICT.
+      const row = guarded(() => select.get(stream, projection, version, atMost)) as Keyframe | undefined;
+      return row === undefined ? null : { revision: row.revision, data: row.data };
+    },
+    async put({ stream, projection, version }, { revision, data }) {
+      guarded(() => replace.run(stream, projection, version, revision, data));
+    },
+    async deleteAll() {
+      guarded(() => {
+        database.exec("DELETE FROM keyframes");
+      });
+    },
+  };
+}

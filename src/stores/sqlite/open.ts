@@ -1,0 +1,66 @@
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreNotFoundError, StoreUnavailableError } from "../../engine/event-store.ts";
+import { storeError } from "./errors.ts";
+import { setUp } from "./schema.ts";
+
+export type OpenOptions = {
+  /** Refuses to create a store: for commands that only read. */
+  readonly mustExist?: boolean;
+  /** How long a write waits for another process to finish its own. */
+  readonly busyTimeoutMs?: number;
+  /** Is told what an operator should know; by default a process warning. */
+  readonly warn?: (message: string) => void;
+};
+
+export type OpenDatabase = { readonly database: DatabaseSync; readonly storeId: string };
+
+/** Opens a file, creating a store in it unless told not to. */
+export async function openDatabase(path: string, options: OpenOptions): Promise<OpenDatabase> {
+  const { mustExist = false, busyTimeoutMs = 5_000, warn = emitWarning } = options;
+  if (mustExist && !existsSync(path)) throw new StoreNotFoundError(`there is no turnlog store at ${path}`);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const opened = tryOpen({ path, mustExist, busyTimeoutMs });
+      warnOfOldSqlite(opened.database, warn);
+      return opened;
+    } catch (cause) {
+      const error = storeError(cause, path);
+      // Turning a new file to WAL needs it alone, and SQLite does not wait for that.
+      if (!(error instanceof StoreUnavailableError) || !isBusy(cause) || attempt === openAttemptsMax) throw error;
+      await sleep(25);
+    }
+  }
+}
+
+const openAttemptsMax = 40;
+
+function tryOpen(options: {
+  readonly path: string;
+  readonly mustExist: boolean;
+  readonly busyTimeoutMs: number;
+}): OpenDatabase {
+  const database = new DatabaseSync(options.path);
+  try {
+    return { database, storeId: setUp(database, options) };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+const isBusy = (error: unknown): boolean =>
+  error instanceof Error && "errcode" in error && Number(error.errcode) % 256 === 5;
+
+// Before 3.51.3 several connections could lose committed pages when one of them reset the WAL.
+function warnOfOldSqlite(database: DatabaseSync, warn: (message: string) => void): void {
+  const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  if (major * 1e6 + minor * 1e3 + patch >= 3_051_003) return;
+  warn(`SQLite ${version} of this Node can damage a store that several processes write at once: use a newer Node`);
+}
+
+function emitWarning(message: string): void {
+  process.emitWarning(message, "TurnlogWarning");
+}

@@ -1,0 +1,163 @@
+import { checkBounds } from "../../engine/codec/bounds.ts";
+import {
+  type AppendResult,
+  type EventStore,
+  type Head,
+  type PreparedAppend,
+  type ReadLogOptions,
+  type ReadStreamOptions,
+  StoreClosedError,
+  type StoredEnvelope,
+} from "../../engine/event-store.ts";
+import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import { createAppend } from "./append.ts";
+import { storeError } from "./errors.ts";
+import { createGroupCommit } from "./group-commit.ts";
+import { createSqliteKeyframes } from "./keyframes.ts";
+import { type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
+import { createPages, pageRowsMax } from "./read.ts";
+import { envelopeOf } from "./rows.ts";
+import { createWatch } from "./watch.ts";
+
+export type SqliteStore = EventStore & { readonly keyframes: KeyframeStore };
+
+export type SqliteStoreOptions = OpenOptions & {
+  /** How long a subscription may take to see a write of another process. */
+  readonly pollMs?: number;
+};
+
+/**
+ * Opens the embedded store: one file, or `:memory:` for one that ends with the process. Several processes may have it
+ * open at once.
+ *
+ * @throws {StoreNotFoundError} when there is no store and `mustExist` is set.
+ * @throws {StoreUnavailableError} when the file cannot be created, opened or kept safe.
+ * @throws {StoreCorruptedError} when the file is damaged, or not a turnlog store.
+ * @throws {StoreTooNewError} when a newer turnlog has written it.
+ */
+export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
+  const opened = await openDatabase(path, options);
+  return createStore(opened, path, options.pollMs ?? 50);
+}
+
+function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: number): SqliteStore {
+  const pages = createPages(database);
+  const watch = createWatch(database, pollMs);
+  const translate = (error: unknown): unknown => storeError(error, path);
+  const group = createGroupCommit({ database, append: createAppend(database), translate, onCommit: watch.ring });
+  let isClosed = false;
+
+  function refuseIfClosed(): void {
+    if (isClosed) throw new StoreClosedError(`${path} was closed`);
+  }
+  function guarded<T>(work: () => T): T {
+    refuseIfClosed();
+    try {
+      return work();
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  async function append(prepared: PreparedAppend): Promise<AppendResult> {
+    refuseIfClosed();
+    checkBounds(prepared);
+    return group.append(prepared);
+  }
+
+  async function* readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
+    const step = direction === "forwards" ? 1 : -1;
+    let next = options.from ?? (step > 0 ? 0 : Number.MAX_SAFE_INTEGER);
+    for (let left = limit; ; ) {
+      signal?.throwIfAborted();
+      const rows = guarded(() => pages[direction](stream, next, left));
+      for (const row of rows) {
+        refuseIfClosed();
+        signal?.throwIfAborted();
+        yield envelopeOf(row);
+        next = row.revision + step;
+      }
+      left -= rows.length;
+      if (rows.length < pageRowsMax) return;
+    }
+  }
+
+  async function* readLog(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
+    let after = options.after ?? "0";
+    for (let left = limit; ; ) {
+      signal?.throwIfAborted();
+      const rows = guarded(() => pages.log(after, streamPrefix, left));
+      for (const row of rows) {
+        refuseIfClosed();
+        signal?.throwIfAborted();
+        yield envelopeOf(row);
+        after = row.position;
+      }
+      left -= rows.length;
+      if (rows.length < pageRowsMax) return;
+    }
+  }
+
+  async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    refuseIfClosed();
+    const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
+    const isOver = (): boolean => isClosed || signal?.aborted === true;
+    let after = options.after ?? "0";
+    watch.begin();
+    try {
+      for (let left = limit; left > 0; ) {
+        if (isOver()) return;
+        const rows = guarded(() => pages.log(after, streamPrefix, left));
+        // Nothing happens between the look and the sleep, so no write falls between them.
+        if (rows.length === 0) await watch.sleep(signal);
+        for (const row of rows) {
+          if (isOver()) return;
+          yield envelopeOf(row);
+          after = row.position;
+        }
+        left -= rows.length;
+      }
+    } finally {
+      watch.end();
+    }
+  }
+
+  async function* heads(streamPrefix = ""): AsyncIterable<{ readonly stream: string; readonly head: Head }> {
+    let from = streamPrefix;
+    for (;;) {
+      const rows = guarded(() => pages.heads(from));
+      if (rows.length === 0) return;
+      for (const { name, revision, digest } of rows) {
+        if (!name.startsWith(streamPrefix)) return;
+        refuseIfClosed();
+        yield { stream: name, head: { revision, digest } };
+        // The least name after this one.
+        from = `${name}\u0000`;
+      }
+    }
+  }
+
+  async function close(): Promise<void> {
+    if (isClosed) return;
+    group.flush();
+    isClosed = true;
+    watch.ring();
+    watch.stop();
+    try {
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // Another process is writing: whoever closes last does it.
+    }
+    database.close();
+  }
+
+  return {
+    storeId,
+    keyframes: createSqliteKeyframes(database, guarded),
+    ...{ append, readStream, readLog, subscribe, heads, close },
+    head: async (stream) => guarded(() => pages.head(stream)),
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,44 @@
+import type { DatabaseSync } from "node:sqlite";
+import { createWake, type Wake } from "../wake.ts";
+
+/** Wakes subscriptions: at once after a write of this process, within a poll after one of another. */
+export type Watch = Wake & {
+  /** Begins to look for other processes' writes, for as long as somebody watches; call before the first read. */
+  readonly begin: () => void;
+  readonly end: () => void;
+  /** Looks no more, whoever watches: the database is being closed. */
+  readonly stop: () => void;
+};
+
+export function createWatch(database: DatabaseSync, pollMs: number): Watch {
+  const wake = createWake();
+  // Changes when another connection has committed, and only then.
+  const select = database.prepare("PRAGMA data_version");
+  const dataVersion = (): unknown => select.get()?.["data_version"];
+  let watchers = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let seen: unknown;
+
+  function poll(): void {
+    const version = dataVersion();
+    if (version !== seen) wake.ring();
+    seen = version;
+  }
+
+  return {
+    ...wake,
+    begin() {
+      watchers += 1;
+      if (watchers > 1) return;
+      seen = dataVersion();
+      timer = setInterval(poll, pollMs);
+    },
+    end() {
+      watchers -= 1;
+      if (watchers === 0) clearInterval(timer);
+    },
+    stop() {
+      clearInterval(timer);
+    },
+  };
+}

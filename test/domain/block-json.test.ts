@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { isJsonObject } from "../../src/base/json.ts";
+import { blockFromJson, blockJsonSchema, blockToJson } from "../../src/domain/block-json.ts";
+import { user } from "../../src/domain/make-block.ts";
+import { blockId, said } from "./turn-builders.ts";
+
+const stored = (payload: string, wire = ""): string =>
+  `{"id":"${blockId(1)}","kind":"other","payload":${payload}${wire}}`;
+
+test("a stored block is read and written again as it was: unknown members, their order, and names of all sorts", () => {
+  const payloads = [
+    `{"type":"new_item","b":1,"a":[{"z":null,"y":{}}],"2":true,"1":false}`,
+    `{"__proto__":{"polluted":true},"constructor":1,"toString":"x"}`,
+    `{"nested":{"__proto__":[1],"":2}}`,
+  ];
+  for (const payload of payloads) {
+    const text = JSON.stringify(JSON.parse(stored(payload)));
+    const block = blockFromJson(blockJsonSchema.parse(JSON.parse(text)));
+    expect(JSON.stringify(block)).toBe(text);
+    expect(JSON.stringify(blockToJson(block))).toBe(text);
+  }
+  expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+});
+
+test("the wire residue is kept, and its members are closed", () => {
+  const wire = `{"scope":"s","itemId":"i","group":{"id":"g","index":0,"size":2,"stored":true},"partial":true,"residue":{"__proto__":1,"b":[2]}}`;
+  const text = stored("{}", `,"wire":${wire}`);
+  expect(JSON.stringify(blockFromJson(blockJsonSchema.parse(JSON.parse(text))))).toBe(text);
+  const wrong = [
+    "null",
+    "{}",
+    `{"scope":"s","more":1}`,
+    `{"scope":"s","partial":false}`,
+    `{"scope":"s","group":{"id":"g"}}`,
+  ];
+  const read = wrong.filter((json) => blockJsonSchema.safeParse(JSON.parse(stored("{}", `,"wire":${json}`))).success);
+  expect(read).toEqual([]);
+});
+
+test("a block of no known kind, without an id or with a payload that is no object, is refused", () => {
+  const json: unknown = JSON.parse(stored("{}"));
+  if (!isJsonObject(json)) throw new Error("the stored block is an object");
+  const wrong = [{ kind: "thought" }, { id: null }, { id: "msg_1" }, { payload: [] }, { payload: null }, { extra: 1 }];
+  expect(blockJsonSchema.safeParse(json).success).toBe(true);
+  expect(wrong.filter((change) => blockJsonSchema.safeParse({ ...json, ...change }).success)).toEqual([]);
+});
+
+test("a block read back has the digest of the block written", () => {
+  const block = said(1).withWire({ scope: "s", itemId: "i" });
+  expect(blockFromJson(blockToJson(block)).digest).toBe(block.digest);
+});
+
+test("what one event holds is one block, however often it is read", () => {
+  const json = blockToJson(said(1));
+  expect(blockFromJson(json)).toBe(blockFromJson(json));
+});
+
+test("a draft cannot be written", () => {
+  expect(() => blockToJson(user("Hi"))).toThrow("no id");
+});

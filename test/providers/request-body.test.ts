@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
+import { encodeRequest, encoders } from "../../src/providers/request-body.ts";
+import { parsed } from "../base/arbitrary-json.ts";
+
+const goldenFolder = join(import.meta.dirname, "../golden/requests");
+const objectSchema = z.custom<JsonObject>(isJsonObject);
+const goldenSchema = z.strictObject({
+  parts: z.strictObject({
+    settings: objectSchema,
+    input: z.array(objectSchema),
+    previousResponseId: z.string().nullable(),
+    stream: z.boolean(),
+  }),
+  body: z.string(),
+});
+
+/** One folder for each released encoder, its slash as a dash. They are never changed, only added to. */
+const goldens = readdirSync(goldenFolder).flatMap((folder) =>
+  readdirSync(join(goldenFolder, folder)).map((file) => [folder, file] as const),
+);
+
+describe("every released encoder", () => {
+  test.each(goldens)("still writes the bytes of %s/%s", (folder, file) => {
+    const encode = encoders.get(folder.replace(/-(\d+)$/, "/$1"));
+    const { parts, body } = goldenSchema.parse(parsed(readFileSync(join(goldenFolder, folder, file), "utf8")));
+    expect(encode?.(parts)).toBe(body);
+  });
+
+  test("has golden requests", () => {
+    const folders = new Set(goldens.map(([folder]) => folder));
+    expect([...encoders.keys()].map((name) => name.replace("/", "-")).filter((name) => !folders.has(name))).toEqual([]);
+  });
+});
+
+describe("openai-responses/1", () => {
+  const parts = { settings: { model: "m" }, input: [], previousResponseId: null, stream: false };
+
+  test("leaves out what is not there", () => {
+    expect(encodeRequest(parts)).toBe('{"model":"m","input":[]}');
+    expect(encodeRequest({ ...parts, settings: { model: "m", tools: undefined } })).toBe('{"model":"m","input":[]}');
+  });
+
+  test("keeps the caller's order of settings, and puts the context after them", () => {
+    const body = encodeRequest({
+      ...parts,
+      settings: { zeta: 1, model: "m", alpha: 2 },
+      previousResponseId: "resp_1",
+      stream: true,
+    });
+    expect(body).toBe('{"zeta":1,"model":"m","alpha":2,"previous_response_id":"resp_1","input":[],"stream":true}');
+  });
+
+  test("refuses settings that are not settings", () => {
+    for (const name of ["input", "previous_response_id", "stream"]) {
+      expect(() => encodeRequest({ ...parts, settings: { [name]: "x" } })).toThrow(name);
+    }
+  });
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { describeEventStore } from "./contract.ts";
+import { describeKeyframes } from "./contract-keyframes.ts";
+import { append, newStream } from "./prepared.ts";
+
+describeEventStore("the memory store", async () => createMemoryStore());
+describeKeyframes("the memory store", async () => createMemoryStore());
+
+test("delivers to a subscriber within one turn of the event loop", async () => {
+  await using store = createMemoryStore();
+  const seen: number[] = [];
+  const subscription = (async () => {
+    for await (const event of store.subscribe()) seen.push(event.revision);
+  })();
+  await new Promise(setImmediate);
+  const appended = append(store, { stream: newStream(), count: 2 });
+  await new Promise(setImmediate);
+  expect(seen).toEqual([0, 1]);
+  await appended;
+  await store.close();
+  await subscription;
+});
