@@ -14,7 +14,7 @@ export function jsonDifference(from: JsonValue, to: JsonValue): JsonValue | unde
 /** Undoes `jsonDifference`: `applyDifference(from, jsonDifference(from, to))` equals `to`. */
 export function applyDifference(from: JsonValue, difference: JsonValue | undefined): JsonValue {
   if (!isJsonObject(difference)) return from;
-  if (difference["to"]) return difference["to"];
+  if (difference["to"] !== undefined) return difference["to"];
   if (isList(from)) {
     const places = isJsonObject(difference["at"]) ? difference["at"] : {};
     return from.map((value, index) => applyDifference(value, places[String(index)]));

@@ -1,5 +1,5 @@
-import { err, ok, type Result, unreachable } from "../base/result.ts";
 import type { JsonObject } from "../base/json.ts";
+import { err, ok, type Result, unreachable } from "../base/result.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 
 type DataOf<T extends ConversationEvent["type"]> = ConversationEventOf<T>["data"];

@@ -75,7 +75,9 @@ export function createEngine(config: EngineConfig): Engine {
   };
   const longest = Math.max(0, ...options.tools.map(({ timeoutMs }) => timeoutMs));
   if (longest > options.takeoverAfterMs) {
-    throw new RangeError(`a tool may run for ${longest} ms, longer than takeoverAfterMs: others would take its run over`);
+    throw new RangeError(
+      `a tool may run for ${longest} ms, longer than takeoverAfterMs: others would take its run over`,
+    );
   }
   return { options };
 }

@@ -1,5 +1,5 @@
-import type { JsonValue } from "../base/json.ts";
 import { canonicalJson } from "../base/canonical-json.ts";
+import type { JsonValue } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { Block } from "../domain/block.ts";
 import type { LayerDescription } from "../domain/events/run-events.ts";

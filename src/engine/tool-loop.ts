@@ -43,7 +43,9 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
 /** Calls that no layer within has answered. */
 function openCalls(brought: readonly Block[]): readonly Block[] {
   const answered = new Set(brought.filter(({ kind }) => kind === "tool_result").map(({ callId }) => callId));
-  return brought.filter((block) => block.kind === "tool_call" && block.wire?.partial !== true && !answered.has(block.callId));
+  return brought.filter(
+    (block) => block.kind === "tool_call" && block.wire?.partial !== true && !answered.has(block.callId),
+  );
 }
 
 const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";

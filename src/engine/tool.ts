@@ -57,7 +57,13 @@ export class ToolInputError extends Error {
 
 /** The settings' `tools` member for these tools. */
 export const toolDefinitions = (tools: readonly Tool[]): readonly JsonObject[] =>
-  tools.map(({ name, description, parameters }) => ({ type: "function", name, description, parameters, strict: false }));
+  tools.map(({ name, description, parameters }) => ({
+    type: "function",
+    name,
+    description,
+    parameters,
+    strict: false,
+  }));
 
 function parseArguments(text: string): unknown {
   try {

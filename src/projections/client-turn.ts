@@ -140,7 +140,11 @@ function applyPass(
   }
   const before = turns.get(nameOf(pass.from));
   const after = applyEdits(before, pass.edits, ({ id, digest }) => turns.version(id, digest) ?? undefined);
-  mustEqual(after.digest, pass.after, `the Turn that ${isRequest ? "was passed on to" : "came back from"} frame ${frame}`);
+  mustEqual(
+    after.digest,
+    pass.after,
+    `the Turn that ${isRequest ? "was passed on to" : "came back from"} frame ${frame}`,
+  );
   const base = pass.base === undefined ? before : turns.get(nameOf(pass.base));
   for (const id of removedFrom(base, after)) turns.addRemoval(id, actor);
   turns.set(isRequest ? `given/${frame}` : `result/${frame}`, after);

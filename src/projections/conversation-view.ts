@@ -1,8 +1,8 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
-import { clientTurn, type ClientTurnView } from "./client-turn.ts";
+import { type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
-import { type ServerContext, serverContexts, type ServerContextsView } from "./server-contexts.ts";
+import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
 
 /** The client's and the server's side of a conversation at one revision: what planning compares. */
 export type ConversationView = {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../base/json.ts";
-import { extendContext } from "../domain/context.ts";
 import { blockFromJson } from "../domain/block-json.ts";
+import { extendContext } from "../domain/context.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { entersTurn } from "./client-turn.ts";
@@ -153,7 +153,8 @@ export function serverContextOf({ request, response, settings, revision, at }: E
 function unusable(request: InferenceRequestedData, response: ResponseReceivedData, settings: JsonObject): Unusable {
   if (response.responseId === null) return "no-id";
   if (isSuspect(request, response)) return "suspect";
-  if (!response.isComplete || response.status === null || (response.fields["error"] ?? null) !== null) return "incomplete";
+  if (!response.isComplete || response.status === null || (response.fields["error"] ?? null) !== null)
+    return "incomplete";
   const store = echoOf(response, settings, "store") ?? settings["store"] ?? request.decision.capabilities.storeDefault;
   return store === true ? null : "not-stored";
 }

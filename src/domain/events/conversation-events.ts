@@ -19,7 +19,10 @@ export const conversationStarted = z.strictObject({
 export const conversationRelabelled = z.strictObject({
   type: z.literal("ConversationRelabelled"),
   version: z.literal(1),
-  data: z.strictObject({ title: z.exactOptional(z.string()), labels: z.exactOptional(z.record(z.string(), z.string())) }),
+  data: z.strictObject({
+    title: z.exactOptional(z.string()),
+    labels: z.exactOptional(z.record(z.string(), z.string())),
+  }),
 });
 
 /** A block by user, app or import. While a run is open it waits: the run's result comes first. */

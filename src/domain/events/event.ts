@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { JsonObject } from "../../base/json.ts";
-import { upcast } from "./upcast.ts";
 import { blockAppended, conversationRelabelled, conversationStarted, settingsDeclared } from "./conversation-events.ts";
 import {
   anchorInvalidated,
@@ -12,6 +11,7 @@ import {
 } from "./inference-events.ts";
 import { runCancelled, runCompleted, runFailed, runStarted, turnEdited } from "./run-events.ts";
 import { toolFinished, toolStarted } from "./tool-events.ts";
+import { upcast } from "./upcast.ts";
 
 /** Every event of a conversation, in its current version. */
 export const conversationEventSchema = z.discriminatedUnion("type", [

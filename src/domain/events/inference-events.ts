@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { actorSchema } from "../actor.ts";
 import { blockJsonSchema } from "../block-json.ts";
 import { inferenceIdSchema, sha256Schema } from "../ids.ts";
-import { actorSchema } from "../actor.ts";
 import { jsonObjectSchema, jsonValueSchema, passSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server takes it (MODEL 5). It never touches the Turn. */
@@ -10,7 +10,12 @@ export const repairSchema = z.discriminatedUnion("action", [
   z.strictObject({ action: z.literal("omit-id"), index: z.number().int(), rule: z.string() }),
   z.strictObject({ action: z.literal("rename-call"), index: z.number().int(), callId: z.string() }),
   /** Answers the open call at `index` before the block at `before` (the length of the Turn: at its end). */
-  z.strictObject({ action: z.literal("answer"), index: z.number().int(), before: z.number().int(), callId: z.string() }),
+  z.strictObject({
+    action: z.literal("answer"),
+    index: z.number().int(),
+    before: z.number().int(),
+    callId: z.string(),
+  }),
 ]);
 export type Repair = z.infer<typeof repairSchema>;
 

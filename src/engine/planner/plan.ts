@@ -48,7 +48,11 @@ export type PlanRequest = {
 
 type FullReason = NonNullable<Decision["reason"]>;
 type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
-type Found = { readonly anchor: ServerContext; readonly repairs: readonly Repair[]; readonly changed: readonly string[] };
+type Found = {
+  readonly anchor: ServerContext;
+  readonly repairs: readonly Repair[];
+  readonly changed: readonly string[];
+};
 
 /**
  * Decides how one request is sent: the deepest recorded context that is a prefix of the Turn, may be continued from, and
@@ -58,13 +62,19 @@ type Found = { readonly anchor: ServerContext; readonly repairs: readonly Repair
 export function plan(request: PlanRequest): Decision {
   const { scope, turn, contexts, capabilities, policy } = request;
   const newest = contexts.newest(scope);
-  const forced = request.full ?? (policy.mode === "never" ? "policy" : capabilities.chain ? null : "provider-cannot-chain");
+  const forced =
+    request.full ?? (policy.mode === "never" ? "policy" : capabilities.chain ? null : "provider-cannot-chain");
   const rejections: Rejected[] = [];
   const found = forced === null && newest !== null ? findAnchor(request, rejections) : null;
   if (found === null) {
     const reason = forced ?? (newest === null ? "first-request" : (rejections[0]?.reason ?? "no-anchor"));
     const repairs = shape(turn, 0, shapeOptions(request, 0));
-    return decision(request, { strategy: "full", reason, repairs: [...repairs], rejected: rejectedNewest(request, null, rejections) });
+    return decision(request, {
+      strategy: "full",
+      reason,
+      repairs: [...repairs],
+      rejected: rejectedNewest(request, null, rejections),
+    });
   }
   const { anchor, repairs, changed } = found;
   const rejected = rejectedNewest(request, anchor, rejections);
@@ -190,4 +200,3 @@ export const defaultChainPolicy: ChainPolicy = {
   maxAgeMs: 29 * 24 * 60 * 60 * 1000,
   onSettingsChange: {},
 };
-

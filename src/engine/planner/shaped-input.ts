@@ -26,7 +26,8 @@ export function shapedBlocks(
   const shaped: ShapedBlock[] = [];
   for (const [offset, block] of [...turn.after(from), null].entries()) {
     const here = byIndex.get(from + offset) ?? [];
-    for (const repair of here) if (repair.action === "answer") shaped.push({ block: aborted(repair.callId), withId: false });
+    for (const repair of here)
+      if (repair.action === "answer") shaped.push({ block: aborted(repair.callId), withId: false });
     if (block === null || here.some(({ action }) => action === "omit")) continue;
     const rename = here.find((repair) => repair.action === "rename-call");
     const withId = carriesId(block, carriage) && !here.some(({ action }) => action !== "answer");

@@ -1,6 +1,6 @@
+import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
-import { lastChange } from "../../projections/blame.ts";
 import type { Provenance } from "../planner/divergence.ts";
 import type { ContextLookup } from "../planner/plan.ts";
 import type { Capabilities, Provider } from "../provider.ts";

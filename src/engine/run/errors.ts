@@ -53,6 +53,8 @@ export class IterationLimitError extends Error {
   readonly code = "iteration-limit";
 
   constructor(iterationsMax: number) {
-    super(`the model still called tools after ${iterationsMax} requests; raise iterationsMax, or look at the tools' answers`);
+    super(
+      `the model still called tools after ${iterationsMax} requests; raise iterationsMax, or look at the tools' answers`,
+    );
   }
 }

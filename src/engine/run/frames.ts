@@ -12,7 +12,13 @@ export type Stack = {
   readonly layers: readonly Layer[];
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
-  readonly contextOf: (layer: Layer, frame: string, given: Turn, scope: CallScope, from: (turn: Turn) => void) => LayerContext;
+  readonly contextOf: (
+    layer: Layer,
+    frame: string,
+    given: Turn,
+    scope: CallScope,
+    from: (turn: Turn) => void,
+  ) => LayerContext;
   /** The newest pass of each layer and direction, to write the next one against. */
   readonly lastPasses: Map<string, NamedTurn>;
 };
@@ -21,7 +27,13 @@ export type Stack = {
 export type CallScope = { readonly signal: AbortSignal; readonly instructions: string[] };
 
 /** One call of one layer, or of the core below the last one. */
-export async function runFrame(stack: Stack, depth: number, frame: string, given: Turn, scope: CallScope): Promise<Turn> {
+export async function runFrame(
+  stack: Stack,
+  depth: number,
+  frame: string,
+  given: Turn,
+  scope: CallScope,
+): Promise<Turn> {
   const layer = stack.layers[depth];
   if (layer === undefined) return stack.core(frame, given, scope);
   const ends = new AbortController();
@@ -118,7 +130,12 @@ class LayerCall {
     const base = this.#baseOf(turn);
     const settled = normalise(turn, base.turn, () => newBlockId(session, this.#frame));
     this.#workMs = performance.now() - this.#since;
-    session.passes.push({ frame: this.#frame, layer: this.#layer.name, direction, ms: Math.round(this.#workMs * 100) / 100 });
+    session.passes.push({
+      frame: this.#frame,
+      layer: this.#layer.name,
+      direction,
+      ms: Math.round(this.#workMs * 100) / 100,
+    });
     if (this.#isIdle(settled, direction)) return settled;
     const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
     const key = `${this.#depth} ${direction}`;

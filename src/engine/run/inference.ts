@@ -1,8 +1,8 @@
+import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
-import type { JsonObject } from "../../base/json.ts";
-import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { idOf } from "../../domain/block.ts";
+import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
@@ -12,10 +12,10 @@ import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../plan
 import { type InferenceResponse, ProviderError } from "../provider.ts";
 import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
 import type { CallScope } from "./frames.ts";
-import { decodeResponse } from "./response.ts";
 import { reactTo } from "./reactions.ts";
-import { requestSettings, settingsDigest } from "./settings.ts";
+import { decodeResponse } from "./response.ts";
 import { engineActor, newBlockId, type RunSession, record, takePasses } from "./session.ts";
+import { requestSettings, settingsDigest } from "./settings.ts";
 
 /** One request as it was decided, encoded and recorded. */
 type Prepared = {
@@ -93,7 +93,10 @@ function prepare(session: RunSession, frame: string, { outgoing, scope, attempt,
   });
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
   if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
-  const shaped = shapedBlocks(outgoing, decision.sendFrom, decision.repairs, { ...capabilities, scope: provider.scope });
+  const shaped = shapedBlocks(outgoing, decision.sendFrom, decision.repairs, {
+    ...capabilities,
+    scope: provider.scope,
+  });
   const bodyText = codec.encodeRequest({
     settings,
     input: inputItems(shaped, codec),
@@ -185,7 +188,12 @@ function distrust(session: RunSession, frame: string): void {
   record(session, { type: "LearnCapability", data }, engineActor, frame);
 }
 
-function recordFailure(session: RunSession, frame: string, request: InferenceRequestedData, error: ProviderError): void {
+function recordFailure(
+  session: RunSession,
+  frame: string,
+  request: InferenceRequestedData,
+  error: ProviderError,
+): void {
   const data = {
     inferenceId: request.inferenceId,
     kind: error.kind,
@@ -203,11 +211,11 @@ function recordFailure(session: RunSession, frame: string, request: InferenceReq
 /** The response came, and says that it failed: it is recorded as a response already. */
 function failedResponse(response: JsonObject): ProviderError {
   const { error } = response;
-  const { message, code } = typeof error === "object" && error !== null && "message" in error ? error : { message: null, code: null };
+  const { message, code } =
+    typeof error === "object" && error !== null && "message" in error ? error : { message: null, code: null };
   return new ProviderError(typeof message === "string" ? message : "the provider could not complete the response", {
     kind: "server-error",
     outcome: "unknown",
     providerCode: typeof code === "string" ? code : null,
   });
 }
-

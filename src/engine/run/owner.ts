@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { hostname, uptime } from "node:os";
-import { randomId } from "../ids.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
+import { randomId } from "../ids.ts";
 
 /** This process, as the owner of its runs (MODEL 8). */
 export const thisProcess: Owner = {

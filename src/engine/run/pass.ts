@@ -3,8 +3,8 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { diffTurns, editsBytes, isSameVersion } from "../../domain/diff-turns.ts";
 import type { Edit } from "../../domain/edits.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { removedFrom } from "../../domain/turn-difference.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { removedFrom } from "../../domain/turn-difference.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
 import { broughtBy } from "../middleware.ts";
 
@@ -89,12 +89,7 @@ function isBefore(base: Turn, id: BlockId, length: number): boolean {
  * How a Turn is written against an earlier one of the run: against the one it descends from, unless that takes many edits
  * and another takes fewer. References keep the authors of their versions, so the choice changes no blame.
  */
-export function writePass(
-  turn: Turn,
-  base: NamedTurn,
-  others: readonly NamedTurn[],
-  turns: RunTurns,
-): WrittenPass {
+export function writePass(turn: Turn, base: NamedTurn, others: readonly NamedTurn[], turns: RunTurns): WrittenPass {
   const known = (block: Block): boolean => turns.version(idOf(block), block.digest) !== null;
   let best = { from: base, edits: diffTurns(base.turn, turn, known) };
   let bytes = editsBytes(best.edits);

@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -37,15 +37,17 @@ export type RunResult = {
 };
 
 export function resultOf(session: RunSession, turn: Turn, closedRun: string | null): RunResult {
-  const steps = session.responses.map(({ request, response, blocks }): RunStep => ({
-    inferenceId: request.inferenceId,
-    responseId: response.responseId,
-    status: response.status,
-    decision: request.decision,
-    requestBytes: request.requestBytes,
-    blocks,
-    usage: usageOf(response.usage),
-  }));
+  const steps = session.responses.map(
+    ({ request, response, blocks }): RunStep => ({
+      inferenceId: request.inferenceId,
+      responseId: response.responseId,
+      status: response.status,
+      decision: request.decision,
+      requestBytes: request.requestBytes,
+      blocks,
+      usage: usageOf(response.usage),
+    }),
+  );
   return {
     status: "completed",
     runId: session.runId,

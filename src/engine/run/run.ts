@@ -1,7 +1,7 @@
-import type { Turn } from "../../domain/turn.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
@@ -17,7 +17,15 @@ import { inferStep } from "./inference.ts";
 import { isDead, thisProcess } from "./owner.ts";
 import { Recorder } from "./recorder.ts";
 import { type RunResult, resultOf } from "./result.ts";
-import { createCounters, derivedRandom, engineActor, newBlockId, type RunSession, record, takePasses } from "./session.ts";
+import {
+  createCounters,
+  derivedRandom,
+  engineActor,
+  newBlockId,
+  type RunSession,
+  record,
+  takePasses,
+} from "./session.ts";
 import { requestSettings, settingsDigest } from "./settings.ts";
 import { runTool } from "./tools.ts";
 
@@ -127,7 +135,8 @@ function openSession({ stream, engine, base, runId, signal, emit }: Opening): Ru
     },
     onDurable: (events) => {
       isStarted = true;
-      if (events.some(({ event }) => event.type === "ResponseReceived")) for (const work of acknowledged.splice(0)) work();
+      if (events.some(({ event }) => event.type === "ResponseReceived"))
+        for (const work of acknowledged.splice(0)) work();
     },
   });
   return {

@@ -1,15 +1,15 @@
+import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Command } from "../../domain/conversation.ts";
-import type { JsonObject } from "../../base/json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Pass } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
-import type { Turn } from "../../domain/turn.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import type { RunPart } from "../stream-part.ts";
 import type { Recorder } from "./recorder.ts";

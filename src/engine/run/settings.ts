@@ -18,7 +18,9 @@ export function requestSettings(
   const tools = [...listOf(settings["tools"]), ...toolDefinitions(engine.tools)];
   const include = listOf(settings["include"]);
   const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);
-  const asked = wanted ? [...include, encryptedReasoning] : include.filter((each) => capabilities.encryptedReasoning || each !== encryptedReasoning);
+  const asked = wanted
+    ? [...include, encryptedReasoning]
+    : include.filter((each) => capabilities.encryptedReasoning || each !== encryptedReasoning);
   return {
     ...settings,
     ...(said.length === 0 ? {} : { instructions: said.join("\n\n") }),

@@ -1,8 +1,8 @@
-import { type Block, idOf } from "../../domain/block.ts";
-import { toolResult } from "../../domain/make-block.ts";
-import { blockToJson } from "../../domain/block-json.ts";
-import type { Actor } from "../../domain/actor.ts";
 import type { JsonValue } from "../../base/json.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { blockToJson } from "../../domain/block-json.ts";
+import { toolResult } from "../../domain/make-block.ts";
 import type { Tool } from "../tool.ts";
 import { rejectionOf } from "./abort.ts";
 import { engineActor, newBlockId, type RunSession, record } from "./session.ts";
@@ -24,7 +24,12 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const idempotencyKey = id;
   session.turns.startTool(id);
   session.runningTools.add(id);
-  record(session, { type: "StartTool", runId: session.runId, data: { blockId: id, name, idempotencyKey } }, engineActor, frame);
+  record(
+    session,
+    { type: "StartTool", runId: session.runId, data: { blockId: id, name, idempotencyKey } },
+    engineActor,
+    frame,
+  );
   const resultId = newBlockId(session, frame);
   try {
     await session.recorder.flush();
@@ -61,7 +66,11 @@ function saveWhileOthersRun(session: RunSession): void {
 export function resultBlock(call: Block, output: JsonValue): Block {
   const isCustom = call.itemType === "custom_tool_call";
   const type = isCustom ? "custom_tool_call_output" : "function_call_output";
-  return toolResult({ callId: call.callId ?? "", output: typeof output === "string" ? output : JSON.stringify(output), type });
+  return toolResult({
+    callId: call.callId ?? "",
+    output: typeof output === "string" ? output : JSON.stringify(output),
+    type,
+  });
 }
 
 type Attempt = {
@@ -80,7 +89,10 @@ async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): 
   try {
     const context = { idempotencyKey, callId: call.callId ?? "", signal: ends };
     const work = tool.run(call.arguments, context);
-    work.then((output) => signal.aborted && onLate(output), () => undefined);
+    work.then(
+      (output) => signal.aborted && onLate(output),
+      () => undefined,
+    );
     const output = await Promise.race([work, rejectionOf(ends)]);
     return { output: output ?? "", outcome: "ok" };
   } catch (error) {

@@ -1,0 +1,53 @@
+import type { ConversationId } from "../domain/ids.ts";
+import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { createEventIds } from "./codec/event-id.ts";
+import { createEventLog, type EventLog } from "./codec/event-log.ts";
+import { Conversation } from "./conversation.ts";
+import { ConversationStream } from "./conversation-stream.ts";
+import type { EventStore } from "./event-store.ts";
+import { randomId } from "./ids.ts";
+
+/** For tests: a clock and event ids that repeat. */
+export type StoreSources = { readonly clock?: () => number; readonly newEventId?: () => string };
+
+/** Conversations over an event store. */
+export class TurnlogStore implements AsyncDisposable {
+  readonly events: EventStore;
+  readonly log: EventLog;
+  // One writer a stream in this process (MODEL 8), for as long as the store is open.
+  readonly #streams = new Map<ConversationId, ConversationStream>();
+
+  constructor(events: EventStore, { clock = Date.now, newEventId = createEventIds({ clock }) }: StoreSources = {}) {
+    this.events = events;
+    this.log = createEventLog(events, { clock, newEventId });
+  }
+
+  /**
+   * A conversation by its id, or a new one. It comes into being with its first append.
+   *
+   * @throws {ZodError} for a text that is no conversation id (`cnv_` and 4 to 32 letters, digits or `_`).
+   */
+  conversation(id: string = randomId("cnv")): Conversation {
+    const conversationId = conversationIdSchema.parse(id);
+    const known = this.#streams.get(conversationId);
+    const stream = known ?? new ConversationStream(this.log, conversationStream(conversationId));
+    this.#streams.set(conversationId, stream);
+    return new Conversation(conversationId, stream, this.log);
+  }
+
+  /** The ids of all conversations, in the order of their names. */
+  async *conversations(): AsyncIterable<ConversationId> {
+    for await (const { stream } of this.events.heads("conversation-")) {
+      const id = conversationOfStream(stream);
+      if (id !== null) yield id;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.events.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
