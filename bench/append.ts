@@ -126,7 +126,7 @@ async function linesOf(store: SqliteStore, stream: string, batch: number): Promi
   for await (const { position, ...envelope } of store.readStream(stream)) {
     const line = position === "" ? "" : `${JSON.stringify(envelope)}\n`;
     if (envelope.revision % batch === 0) chunks.push(line);
-    else chunks[chunks.length - 1] += line;
+    else chunks.push(`${chunks.pop() ?? ""}${line}`);
   }
   return chunks;
 }

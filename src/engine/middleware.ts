@@ -51,6 +51,8 @@ export type LayerContext = {
   onAcknowledged(work: () => void): void;
   /** Runs a call that a response of this run made, unless it has run; gives the block that answers it. */
   tool(call: Block): Promise<Block>;
+  /** Whether a response of this run made the call: a call that a layer wrote is never run. */
+  canRun(call: Block): boolean;
   readonly replaying: boolean;
 };
 

@@ -19,7 +19,7 @@ export function toolLoop(
     let asked = turn;
     for (let iteration = 0; iteration < iterationsMax; iteration += 1) {
       const answer = await next(asked);
-      const calls = openCalls(broughtBy(asked, answer));
+      const calls = openCalls(broughtBy(asked, answer)).filter((call) => ctx.canRun(call));
       const runnable = calls.filter(isRunnable);
       if (runnable.length === 0) return answer;
       asked = answer.append(...(await runTools(runnable, ctx)));

@@ -14,7 +14,7 @@ export type Endpoint = {
   readonly fetch: typeof globalThis.fetch;
 };
 
-export type HttpRequest = {
+type HttpRequest = {
   readonly method: "post" | "get" | "delete";
   readonly path: string;
   /** Sent byte for byte. */
@@ -81,7 +81,7 @@ export function createHttpClient(endpoint: Endpoint): HttpClient {
 async function createClient({ apiKey, baseURL, organization, project, headers, timeoutMs }: Endpoint): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   const credentials = { apiKey, baseURL, organization, project };
-  return new OpenAI({ ...credentials, defaultHeaders: headers, timeout: timeoutMs, maxRetries: 1, logLevel: "off" });
+  return new OpenAI({ ...credentials, defaultHeaders: headers, timeout: timeoutMs, maxRetries: 0, logLevel: "off" });
 }
 
 /** One request on its way: what may leave, and what came back. */

@@ -19,7 +19,7 @@ import { type ScriptedAnswer, scriptedResponse, tokensOf } from "./scripted-answ
 export type { ScriptedAnswer } from "./scripted-answer.ts";
 
 /** What a scripted answer may depend on. */
-export type ScriptedQuestion = {
+type ScriptedQuestion = {
   /** From 0, over the life of the provider. */
   readonly requestNumber: number;
   readonly input: readonly JsonObject[];

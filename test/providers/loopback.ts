@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 
 /** What a loopback server received. */
-export type Received = {
+type Received = {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage["headers"];

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
-import type { JsonObject } from "../../src/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../../src/domain/block-json.ts";
 import { blockIdSchema } from "../../src/domain/ids.ts";
@@ -245,6 +245,15 @@ describe("equality", () => {
       decode({ type: "reasoning", id: "rs_1", summary: [], encrypted_content: ciphertext }, scope).digest;
     expect(reasoning("one")).toBe(reasoning("two"));
     expect(reasoning("one")).not.toBe(reasoning("one", "elsewhere"));
+  });
+
+  test("sees a member called __proto__", () => {
+    const call = '"type":"function_call","call_id":"c","name":"n","arguments":"{}"';
+    const digests = ["", ',"__proto__":1', ',"__proto__":{"a":1}'].map((member) => {
+      const item = parsed(`{${call}${member}}`);
+      return isJsonObject(item) ? decode(item).digest : "";
+    });
+    expect(new Set(digests).size).toBe(3);
   });
 
   test("of a message goes by what it says, not by its id", () => {

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
-import { type Asked, ask, failureOf, textOf } from "./inferences.ts";
+import { type Asked, ask, failureOf, idOf, textOf } from "./inferences.ts";
 import { itemsOf } from "./recorded-cases.ts";
 
 const question = (content: string): JsonObject => ({ type: "message", role: "user", content });
 const send = (provider: ScriptedProvider, body: JsonObject): Promise<Asked> =>
   ask(provider, { bodyText: JSON.stringify({ model: "scripted", ...body }) });
-const idOf = ({ response: { id } }: Asked): string => (typeof id === "string" ? id : "");
 
 describe("a scripted provider", () => {
   test("answers in order, and streams in small pieces", async () => {

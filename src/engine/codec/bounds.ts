@@ -15,14 +15,12 @@ export function envelopeBytes(envelope: Envelope): number {
 /** The UTF-8 bytes that a text takes inside a JSON document, without its quotes. */
 export const escapedBytes = (text: string): number => utf8Length(JSON.stringify(text)) - 2;
 
-/**
- * The bytes of each event: exactly, or as an upper bound that is cheap to find where neither the event nor the sum can be
- * over its bound.
- */
-export function boundedBytes(envelopes: readonly Envelope[]): readonly number[] {
-  const atMost = envelopes.map(bytesAtMost);
-  const isSmall = sum(atMost) <= appendBytesMax && Math.max(0, ...atMost) <= eventBytesMax;
-  return isSmall ? atMost : envelopes.map(envelopeBytes);
+/** Whether an append keeps to the bounds; remembered, because whoever prepares asks, and then the store. */
+export function isWithinBounds(prepared: PreparedAppend): boolean {
+  if (withinBounds.has(prepared)) return true;
+  const isWithin = isSurelyWithin(prepared) || isExactlyWithin(prepared.envelopes.map(envelopeBytes));
+  if (isWithin) withinBounds.add(prepared);
+  return isWithin;
 }
 
 /**
@@ -30,22 +28,38 @@ export function boundedBytes(envelopes: readonly Envelope[]): readonly number[] 
  *
  * @throws {EventTooLargeError} for an event or a sum that is over.
  */
-export function checkBounds({ stream, envelopes }: PreparedAppend): void {
-  const bytes = boundedBytes(envelopes);
-  for (const [index, size] of bytes.entries()) {
-    if (size <= eventBytesMax) continue;
-    const revision = envelopes[index]?.revision ?? 0;
+export function checkBounds(prepared: PreparedAppend): void {
+  if (isWithinBounds(prepared)) return;
+  const { stream, envelopes } = prepared;
+  for (const envelope of envelopes) {
+    const bytes = envelopeBytes(envelope);
+    if (bytes <= eventBytesMax) continue;
     throw new EventTooLargeError(
-      `event ${revision} of ${stream} has ${size} bytes as stored, the most is ${eventBytesMax}`,
+      `event ${envelope.revision} of ${stream} has ${bytes} bytes as stored, the most is ${eventBytesMax}`,
     );
   }
-  const total = sum(bytes);
-  if (total > appendBytesMax) {
-    throw new EventTooLargeError(`an append to ${stream} has ${total} bytes, the most is ${appendBytesMax}`);
-  }
+  const total = sum(envelopes.map(envelopeBytes));
+  throw new EventTooLargeError(`an append to ${stream} has ${total} bytes, the most is ${appendBytesMax}`);
 }
 
-export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+// A prepared append is never changed, so what was found holds.
+const withinBounds = new WeakSet<PreparedAppend>();
+
+const isExactlyWithin = (bytes: readonly number[]): boolean =>
+  sum(bytes) <= appendBytesMax && bytes.every((size) => size <= eventBytesMax);
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** By an upper bound that is cheap to find. */
+function isSurelyWithin({ envelopes }: PreparedAppend): boolean {
+  let total = 0;
+  for (const envelope of envelopes) {
+    const bytes = bytesAtMost(envelope);
+    if (bytes > eventBytesMax) return false;
+    total += bytes;
+  }
+  return total <= appendBytesMax;
+}
 
 // In a JSON string a UTF-16 unit takes six bytes at most. Text that is JSON itself has nothing below a space left, so
 // there only the characters of one byte are ever doubled.

@@ -93,7 +93,10 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
     for await (const envelope of store.readStream(stream, range)) {
       const { revision } = envelope;
       if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
-      yield blobs === "resolve" ? await resolveBlobs(store, envelope) : parseEnvelope(envelope);
+      const decoded = decode(envelope);
+      const isWhole = blobs === "keep" || decoded.blobs.length === 0;
+      const data = isWhole ? decoded.data : await withTexts(store, envelope.stream, decoded);
+      yield { ...envelope, data };
       if (revision === to) return;
     }
   }
@@ -101,23 +104,19 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
   return { store, append, read };
 }
 
-/** Parses an event's data, leaving its blobs as `BlobReference`s. */
-export function parseEnvelope(envelope: StoredEnvelope): StoredEvent {
-  return { ...envelope, data: decode(envelope).data };
-}
+type Decoded = ReturnType<typeof decodeData>;
 
-/** Parses an event's data and puts the texts of its blobs back. */
-export async function resolveBlobs(store: EventStore, envelope: StoredEnvelope): Promise<StoredEvent> {
-  const { data, blobs } = decode(envelope);
+/** The data with the texts of its blobs put back. */
+async function withTexts(store: EventStore, stream: string, { data, blobs }: Decoded): Promise<JsonObject> {
   const textBySha256 = new Map<string, string>();
   for (const blob of blobs) {
     const { sha256 } = blob.$blob;
-    if (!textBySha256.has(sha256)) textBySha256.set(sha256, await readBlob(store, envelope.stream, blob));
+    if (!textBySha256.has(sha256)) textBySha256.set(sha256, await readBlob(store, stream, blob));
   }
-  return { ...envelope, data: fillBlobs(data, textBySha256) };
+  return fillBlobs(data, textBySha256);
 }
 
-function decode({ data, stream, revision }: StoredEnvelope): ReturnType<typeof decodeData> {
+function decode({ data, stream, revision }: StoredEnvelope): Decoded {
   try {
     return decodeData(data);
   } catch (cause) {

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { appendBytesMax, type Envelope, eventBytesMax, type Head, type PreparedAppend } from "../event-store.ts";
-import { boundedBytes, envelopeBytes, sum } from "./bounds.ts";
+import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, encodeData } from "./data.ts";
 import { chainDigest, firstPrevious } from "./envelope.ts";
 import type { EventIds } from "./event-id.ts";
@@ -38,7 +38,11 @@ export type Preparation = {
   readonly blobs: readonly BlobText[];
 };
 
-/** Fixes ids, time, place and digests of events that are to follow a head. */
+/**
+ * Fixes ids, time, place and digests of events that are to follow a head.
+ *
+ * @throws {EventTooLargeError} for an event that is over its bound without its long strings.
+ */
 export function prepareAppend(options: PrepareOptions): Preparation {
   const { stream, head, events, newEventId } = options;
   const at = timeAfter(options.lastAt, options.clock);
@@ -58,29 +62,37 @@ export function prepareAppend(options: PrepareOptions): Preparation {
 
 type Place = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
 
-function sealEvent(event: NewEvent, { previous, ...place }: Place): { envelope: Envelope; blobs: readonly BlobText[] } {
-  const { type, version, actor, runId, frame, causationId } = event;
-  const metadata = {
-    ...place,
-    ...{ type, version, actor },
-    ...(runId === undefined ? {} : { runId }),
-    ...(frame === undefined ? {} : { frame }),
-    ...(causationId === undefined ? {} : { causationId }),
-    encoding: "json" as const,
+// Runs for every event, so it makes one object and spreads nothing.
+function sealEvent(event: NewEvent, place: Place): { envelope: Envelope; blobs: readonly BlobText[] } {
+  const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
+    id: place.id,
+    stream: place.stream,
+    revision: place.revision,
+    type: event.type,
+    version: event.version,
+    at: place.at,
+    actor: event.actor,
+    encoding: "json",
+    data: "",
+    dataDigest: placeholder,
+    digest: placeholder,
   };
-  const room = (): number =>
-    eventBytesMax - envelopeBytes({ ...metadata, data: "", dataDigest: placeholder, digest: placeholder });
-  const { text: data, blobs } = encodeData(event.data, room);
-  const hashed = { ...metadata, dataDigest: sha256Hex(data) };
-  return { envelope: { ...hashed, data, digest: chainDigest(previous, hashed) }, blobs };
+  if (event.runId !== undefined) envelope.runId = event.runId;
+  if (event.frame !== undefined) envelope.frame = event.frame;
+  if (event.causationId !== undefined) envelope.causationId = event.causationId;
+  const { text, blobs } = encodeData(event.data, () => eventBytesMax - envelopeBytes(envelope));
+  envelope.data = text;
+  envelope.dataDigest = sha256Hex(text);
+  envelope.digest = chainDigest(place.previous, envelope);
+  return { envelope, blobs };
 }
 
 // As long as a digest is.
 const placeholder = "0".repeat(64);
 
 function splitAppend(whole: PreparedAppend): readonly PreparedAppend[] {
-  const bytes = boundedBytes(whole.envelopes);
-  if (sum(bytes) <= appendBytesMax) return [whole];
+  if (isWithinBounds(whole)) return [whole];
+  const bytes = whole.envelopes.map(envelopeBytes);
   const lastIndex = whole.envelopes.length - 1;
   const parts: Envelope[][] = [];
   let room = 0;
@@ -98,6 +110,7 @@ function splitAppend(whole: PreparedAppend): readonly PreparedAppend[] {
   let expected = whole.expected;
   return parts.map((envelopes) => {
     const part = { stream: whole.stream, expected, envelopes };
+    checkBounds(part);
     expected = headOf(envelopes) ?? expected;
     return part;
   });

@@ -61,7 +61,11 @@ const answer = (call: OpenCall, before: number): Repair => ({
 
 /** Blocks of one response, or neighbours that no response groups and that only a model says. */
 function sharesGroup(before: Candidate, after: Candidate): boolean {
-  if (before.group !== null || after.group !== null) return before.group === after.group;
+  if (before.group !== null || after.group !== null) {
+    // A copy of an item is not the item again: whether the server holds the first must not change what is sent.
+    const isLater = (after.block.wire?.group?.index ?? 0) > (before.block.wire?.group?.index ?? 0);
+    return before.group === after.group && isLater;
+  }
   return isModelSide(before.block) && isModelSide(after.block);
 }
 

@@ -244,6 +244,7 @@ function contextOf(session: RunSession, _layer: Layer, { frame, given, scope, fr
     },
     onAcknowledged: (work) => session.acknowledged.push(work),
     tool: (call) => runTool(session, frame, call, scope.signal),
+    canRun: (call) => call.id !== null && session.calls.has(call.id),
     replaying: false,
   };
 }

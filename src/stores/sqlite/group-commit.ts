@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AppendResult, PreparedAppend } from "../../engine/event-store.ts";
 import type { AppendInTransaction } from "./append.ts";
-import { inSavepoint, inTransaction } from "./transaction.ts";
+import { createTransactions, type Transactions } from "./transaction.ts";
 
 /** Appends of one transaction at most: a bound for how long the event loop stands still. */
 export const groupAppendsMax = 256;
@@ -32,13 +32,14 @@ type Job = {
  * the disk. A lone append waits for nobody: the turn ends when it has nothing else to do.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
+  const transactions = createTransactions(options.database);
   let queue: Job[] = [];
 
   function flush(): void {
     while (queue.length > 0) {
       const group = queue.slice(0, groupAppendsMax);
       queue = queue.slice(groupAppendsMax);
-      commit(group, options);
+      commit(group, transactions, options);
     }
   }
 
@@ -52,7 +53,8 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   };
 }
 
-function commit(group: readonly Job[], { database, append, translate, onCommit }: GroupCommitOptions): void {
+function commit(group: readonly Job[], transactions: Transactions, options: GroupCommitOptions): void {
+  const { append, translate, onCommit } = options;
   const answers: (() => void)[] = [];
   const run = (job: Job): void => {
     const result = append(job.prepared);
@@ -61,14 +63,14 @@ function commit(group: readonly Job[], { database, append, translate, onCommit }
     });
   };
   try {
-    inTransaction(database, () => {
+    transactions.whole(() => {
       const [only] = group;
       if (only !== undefined && group.length === 1) {
         run(only);
         return;
       }
       for (const job of group) {
-        const failure = inSavepoint(database, () => {
+        const failure = transactions.part(() => {
           run(job);
         });
         if (failure === null) continue;

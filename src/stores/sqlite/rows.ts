@@ -43,27 +43,51 @@ export const insertEvent = `INSERT INTO events (stream, revision, version, ${tex
 
 /** The parameters of `insertEvent`. */
 export function eventParameters(streamNumber: number, envelope: Envelope): SQLInputValue[] {
-  const { runId = null, frame = null, causationId = null, tenant = null, keyId = null, nonce = null } = envelope;
   return [
-    ...[streamNumber, envelope.revision, envelope.version, envelope.id, envelope.type, envelope.at],
-    ...[JSON.stringify(envelope.actor), runId, frame, causationId, tenant, keyId, nonce],
-    ...[envelope.encoding, envelope.dataDigest, envelope.digest, envelope.data],
+    streamNumber,
+    envelope.revision,
+    envelope.version,
+    envelope.id,
+    envelope.type,
+    envelope.at,
+    JSON.stringify(envelope.actor),
+    envelope.runId ?? null,
+    envelope.frame ?? null,
+    envelope.causationId ?? null,
+    envelope.tenant ?? null,
+    envelope.keyId ?? null,
+    envelope.nonce ?? null,
+    envelope.encoding,
+    envelope.dataDigest,
+    envelope.digest,
+    envelope.data,
   ];
 }
 
 /** The envelope of a row. Its content is not checked: that is what the digests are for. */
 export function envelopeOf(row: EventRow): StoredEnvelope {
-  return {
-    ...{ id: row.id, stream: row.stream, revision: row.revision, position: row.position },
-    ...{ type: row.type, version: row.version, at: row.at, actor: parseActor(row) },
-    ...(row.run_id === null ? {} : { runId: row.run_id }),
-    ...(row.frame === null ? {} : { frame: row.frame }),
-    ...(row.causation_id === null ? {} : { causationId: row.causation_id }),
-    ...(row.tenant === null ? {} : { tenant: row.tenant }),
-    ...(row.key_id === null ? {} : { keyId: row.key_id }),
-    ...(row.nonce === null ? {} : { nonce: row.nonce }),
-    ...{ encoding: row.encoding, data: row.data, dataDigest: row.data_digest, digest: row.digest },
+  // Runs for every event that is read, so it makes one object and spreads nothing.
+  const envelope: { -readonly [Member in keyof StoredEnvelope]: StoredEnvelope[Member] } = {
+    id: row.id,
+    stream: row.stream,
+    revision: row.revision,
+    position: row.position,
+    type: row.type,
+    version: row.version,
+    at: row.at,
+    actor: parseActor(row),
+    encoding: row.encoding,
+    data: row.data,
+    dataDigest: row.data_digest,
+    digest: row.digest,
   };
+  if (row.run_id !== null) envelope.runId = row.run_id;
+  if (row.frame !== null) envelope.frame = row.frame;
+  if (row.causation_id !== null) envelope.causationId = row.causation_id;
+  if (row.tenant !== null) envelope.tenant = row.tenant;
+  if (row.key_id !== null) envelope.keyId = row.key_id;
+  if (row.nonce !== null) envelope.nonce = row.nonce;
+  return envelope;
 }
 
 function parseActor(row: EventRow): Actor {

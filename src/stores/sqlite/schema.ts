@@ -6,7 +6,7 @@ import {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../../engine/event-store.ts";
-import { inTransaction } from "./transaction.ts";
+import { createTransactions } from "./transaction.ts";
 
 /** The schema that this code writes. A file with a greater number is from a newer turnlog. */
 export const schemaVersion = 1;
@@ -21,7 +21,7 @@ export function setUp(database: DatabaseSync, options: SetupOptions): string {
   setPragmas(database, options.path);
   // Looked at again inside: two processes may open a new file at once.
   if (!hasTables(database)) {
-    inTransaction(database, () => {
+    createTransactions(database).whole(() => {
       if (!hasTables(database)) createTables(database);
     });
   }

@@ -1,31 +1,41 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Does the work in one transaction; what it throws undoes all of it. */
-export function inTransaction(database: DatabaseSync, work: () => void): void {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    work();
-    database.exec("COMMIT");
-  } catch (error) {
-    tryExec(database, "ROLLBACK");
-    throw error;
-  }
-}
+export type Transactions = {
+  /** Does the work in one transaction; what it throws undoes all of it. */
+  readonly whole: (work: () => void) => void;
+  /**
+   * Does the work so that it can fail alone, inside a transaction, and answers what it threw, if it threw. Throws it when
+   * the transaction as a whole is lost with it.
+   */
+  readonly part: (work: () => void) => { readonly error: unknown } | null;
+};
 
-/**
- * Does the work so that it can fail alone, inside a transaction, and answers what it threw, if it threw. Throws it when
- * the transaction as a whole is lost with it.
- */
-export function inSavepoint(database: DatabaseSync, work: () => void): { readonly error: unknown } | null {
-  database.exec("SAVEPOINT part");
-  try {
-    work();
-    database.exec("RELEASE part");
-    return null;
-  } catch (error) {
-    if (!tryExec(database, "ROLLBACK TO part; RELEASE part")) throw error;
-    return { error };
-  }
+export function createTransactions(database: DatabaseSync): Transactions {
+  const [begin, commit] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
+  const [beginPart, endPart] = [database.prepare("SAVEPOINT part"), database.prepare("RELEASE part")];
+  return {
+    whole(work) {
+      begin.run();
+      try {
+        work();
+        commit.run();
+      } catch (error) {
+        tryExec(database, "ROLLBACK");
+        throw error;
+      }
+    },
+    part(work) {
+      beginPart.run();
+      try {
+        work();
+        endPart.run();
+        return null;
+      } catch (error) {
+        if (!tryExec(database, "ROLLBACK TO part; RELEASE part")) throw error;
+        return { error };
+      }
+    },
+  };
 }
 
 // After a full disk or a failed write SQLite has rolled back by itself; the first error says what happened.

@@ -1,0 +1,32 @@
+import { afterAll, expect, test } from "vitest";
+import { type ScriptedAnswer, startReferenceServer } from "../../src/reference-server/server.ts";
+import { emptyTally, World } from "./world.ts";
+
+const isLong = process.env["TURNLOG_LONG"] === "1";
+const requestsWanted = Number(process.env["TURNLOG_REQUESTS"] ?? (isLong ? 1_000_000 : 4_000));
+const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+
+const tally = emptyTally();
+let playing: World | null = null;
+const answer = (): ScriptedAnswer => playing?.answer() ?? { output: [] };
+
+test("every request of a random stack shows the model exactly the outgoing Turn", { timeout: 36_000_000 }, async () => {
+  await using server = await startReferenceServer({ answer, seed: "coherence" });
+  for (let seed = firstSeed; tally.requests < requestsWanted && tally.incoherent.length < 5; seed += 1) {
+    server.clear();
+    playing = new World(seed, server, tally);
+    await playing.play();
+  }
+  expect(tally.incoherent).toEqual([]);
+  expect(tally.requests).toBeGreaterThanOrEqual(requestsWanted);
+  expect(tally.parallel / tally.responses).toBeGreaterThanOrEqual(0.3);
+  expect(tally.reasoned / tally.responses).toBeGreaterThanOrEqual(0.45);
+  expect(tally.chained).toBeGreaterThan(requestsWanted / 4);
+});
+
+afterAll(() => {
+  const { requests, chained, full, failedRuns, incoherent } = tally;
+  process.stdout.write(
+    `coherence: ${requests} requests judged (${chained} chained, ${full} full), ${failedRuns} failed runs, ${incoherent.length} incoherent\n`,
+  );
+});
