@@ -8,6 +8,7 @@ export type { Decision, Divergence, Repair } from "./domain/events/inference-eve
 export type { RecordedEvent } from "./domain/events/recorded.ts";
 export { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
 export { Turn } from "./domain/turn.ts";
+export { secretReference as secret } from "./engine/codec/references.ts";
 export type { Conversation } from "./engine/conversation.ts";
 export { createEngine, type Engine, type EngineConfig } from "./engine/create-engine.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
@@ -26,6 +27,9 @@ export type { RunPart } from "./engine/stream-part.ts";
 export { type Tool, type ToolContext, tool } from "./engine/tool.ts";
 export { toolLoop } from "./engine/tool-loop.ts";
 export type { TurnlogStore } from "./engine/turnlog-store.ts";
+export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
+export { type LensDefinition, lens } from "./middleware/lens.ts";
+export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export { openaiResponses } from "./providers/openai-responses.ts";
 export { scripted } from "./providers/scripted.ts";

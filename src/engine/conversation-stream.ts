@@ -37,7 +37,6 @@ const preparationsMax = 50;
 export class ConversationStream {
   readonly name: string;
   readonly #log: EventLog;
-  readonly #listeners = new Set<(recorded: RecordedEvent) => void>();
   #head: Head | null = null;
   #lastAt: string | null = null;
   #state: ConversationState = initialState();
@@ -77,12 +76,6 @@ export class ConversationStream {
    */
   commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
     return this.#enqueue(() => this.#commit(entries, guard));
-  }
-
-  /** Calls back with every event that is folded, in order; returns what ends it. */
-  listen(listener: (recorded: RecordedEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   async #commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
@@ -131,7 +124,6 @@ export class ConversationStream {
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
     this.#lastAt = recorded.at;
-    for (const listener of this.#listeners) listener(recorded);
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {

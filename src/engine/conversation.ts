@@ -11,6 +11,7 @@ import type { EventLog } from "./codec/event-log.ts";
 import type { ConversationStream, Entry } from "./conversation-stream.ts";
 import type { Engine } from "./create-engine.ts";
 import { randomId } from "./ids.ts";
+import { followStream } from "./follow.ts";
 import { createPartQueue } from "./part-queue.ts";
 import { type PastConversation, readPast } from "./past.ts";
 import { readRecorded } from "./recorded.ts";
@@ -88,12 +89,16 @@ export class Conversation {
       yield readRecorded(stored);
   }
 
-  /** Every event that this process writes or reads of the conversation, once it is durable. */
-  readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) =>
-    this.#stream.listen((recorded) => {
-      subscriber.next(recorded);
-    }),
-  );
+  /** Every event of the conversation from now on, whoever writes it, once it is durable. */
+  readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
+    const left = new AbortController();
+    const follow = async (): Promise<void> => {
+      for await (const recorded of followStream(this.#log, this.#stream, left.signal)) subscriber.next(recorded);
+      subscriber.complete();
+    };
+    follow().catch((error: unknown) => subscriber.error(error));
+    return () => left.abort();
+  });
 
   /** Gives commands as they are: what imports and repairs use. */
   async commit(entries: readonly Entry[]): Promise<readonly RecordedEvent[]> {

@@ -7,6 +7,7 @@ import { createHttpClient, type Endpoint } from "./openai-http.ts";
 import { ProviderSettingsError, settingsOf } from "./provider-settings.ts";
 import { readAnswer } from "./read-answer.ts";
 import { responsesItems } from "./responses-items.ts";
+import { checkSecrets, fillSecrets, maskMembers, type Secrets } from "./secrets.ts";
 
 /** Where the model is and how it is asked; every other member is a setting of its requests, sent as it stands. */
 export type OpenaiResponsesOptions = {
@@ -25,6 +26,8 @@ export type OpenaiResponsesOptions = {
   readonly transport?: "json" | "sse" | undefined;
   /** What this endpoint can do other than OpenAI's own. */
   readonly capabilities?: Partial<Capabilities> | undefined;
+  /** Values for the settings that are `secret("NAME")`: sent, and never recorded. */
+  readonly secrets?: Secrets | undefined;
   /** For a whole answer, stream included; ten minutes when absent. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -49,13 +52,16 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
   const settings = settingsOf(options, notSettings);
   const endpoint = endpointOf(options);
   const client = createHttpClient(endpoint);
+  const secrets = options.secrets ?? {};
+  checkSecrets(settings, secrets);
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
-    const { bodyText, transport, onDelta } = request;
+    const { transport, onDelta } = request;
+    const bodyText = fillSecrets(request.bodyText, secrets);
     const deadline = createDeadline(request.signal, endpoint.timeoutMs);
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
-    return { response: await readAnswer(answer, { client, deadline, onDelta }) };
+    return { response: maskMembers(await readAnswer(answer, { client, deadline, onDelta }), secrets) };
   }
 
   async function retrieve(responseId: string, signal = new AbortController().signal): Promise<JsonObject> {
@@ -94,6 +100,7 @@ const notSettings: ReadonlySet<string> = new Set([
   "headers",
   "transport",
   "capabilities",
+  "secrets",
   "timeoutMs",
   "fetch",
 ]);

@@ -1,4 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { SecretReference } from "../engine/codec/references.ts";
 import type { Settings } from "../engine/provider.ts";
 import { ownMembers } from "./request-body.ts";
 
@@ -37,6 +38,7 @@ function jsonCopy(value: unknown, path: string): JsonValue {
   if (value === null || typeof value === "boolean" || typeof value === "string") return value;
   if (typeof value === "number" && Number.isFinite(value)) return value;
   if (isJsonList(value)) return value.map((member: unknown, index) => jsonCopy(member, `${path}[${index}]`));
+  if (value instanceof SecretReference) return value;
   if (!isPlainObject(value)) throw new ProviderSettingsError(`the setting ${path} is no JSON`);
   const copy: Record<string, JsonValue> = {};
   for (const [name, member] of Object.entries(value)) {

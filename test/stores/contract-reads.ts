@@ -118,6 +118,16 @@ export function describeLogReads(store: () => EventStore): void {
     expect(await all(store().readLog())).toHaveLength(160);
   });
 
+  test("takes a prefix as text, whatever its characters are", async () => {
+    for (const stream of ["🙂-1", "🙂🙂-1", "%-1", "_-1", "a-1"]) await append(store(), { stream });
+    const named = async (streamPrefix: string): Promise<string[]> =>
+      (await all(store().readLog({ streamPrefix }))).map((event) => event.stream);
+    expect(await named("🙂-")).toEqual(["🙂-1"]);
+    expect(await named("🙂")).toEqual(["🙂-1", "🙂🙂-1"]);
+    expect(await named("%")).toEqual(["%-1"]);
+    expect(await named("_")).toEqual(["_-1"]);
+  });
+
   test("reads an empty log as empty", async () => {
     expect(await all(store().readLog())).toEqual([]);
   });

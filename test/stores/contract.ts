@@ -87,8 +87,11 @@ function describeAppends(store: () => EventStore): void {
     await expect(store().append(wide)).rejects.toThrow(EventTooLargeError);
   });
 
-  test("refuses an append over its bound and writes nothing", async () => {
-    const tooLarge = prepared({ data: Array.from({ length: 5 }, () => text(appendBytesMax / 5)) });
+  test.each([
+    ["of few large events", Array.from({ length: 5 }, () => text(appendBytesMax / 5))],
+    ["of many small events", Array.from({ length: 900 }, () => text(1_024))],
+  ])("refuses an append over its bound, %s, and writes nothing", async (_, data) => {
+    const tooLarge = prepared({ data });
     await expect(store().append(tooLarge)).rejects.toThrow(EventTooLargeError);
     expect(await store().head(tooLarge.stream)).toBeNull();
   });

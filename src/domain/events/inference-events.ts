@@ -126,6 +126,8 @@ export const inferenceFailed = z.strictObject({
     status: z.number().int().nullable(),
     code: z.string().nullable(),
     param: z.string().nullable(),
+    /** The error body as it came, or the response that says that it failed. */
+    body: z.exactOptional(jsonValueSchema),
     partial: z.array(jsonObjectSchema),
   }),
 });

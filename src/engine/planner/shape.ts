@@ -55,7 +55,9 @@ export function shape(turn: Turn, from: number, options: ShapeOptions): readonly
 /** Whether a block goes out with the id of its item unless a repair takes it away. */
 export function carriesId(block: Block, { scope, itemIds }: Pick<ShapeOptions, "scope" | "itemIds">): boolean {
   const { wire } = block;
-  return itemIds && wire?.itemId !== undefined && wire.scope === scope && wire.group?.stored === true;
+  // Of an answer that did not complete nobody knows which items the server kept.
+  if (wire?.itemId === undefined || wire.partial === true) return false;
+  return itemIds && wire.scope === scope && wire.group?.stored === true;
 }
 
 /** Cuts the blocks into stretches that follow each other in one response as they do here. */

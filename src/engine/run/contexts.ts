@@ -33,7 +33,6 @@ export function contextLookup(session: RunSession): ReturnType<typeof contextsOf
     },
     byResponse: (id) => own.find(({ context }) => context.responseId === id)?.context ?? logged.byResponse(id),
     newest: (wanted) => (wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
-    settings: (digest) => session.settings.get(digest) ?? logged.settings(digest),
     invalidation: (context) => session.invalid.get(context.responseId) ?? logged.invalidation(context),
     quarantined: new Set([...session.quarantined, ...logged.quarantined]),
   };

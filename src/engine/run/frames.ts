@@ -24,7 +24,10 @@ export type Stack = {
 };
 
 /** What holds for everything within one call: how it ends, and what layers above added to the instructions. */
-export type CallScope = { readonly signal: AbortSignal; readonly instructions: string[] };
+export type CallScope = { readonly signal: AbortSignal; readonly instructions: AddedInstructions[] };
+
+/** A text that a layer added to the instructions of the requests within its call. */
+export type AddedInstructions = { readonly text: string; readonly actor: Actor };
 
 /** One call of one layer, or of the core below the last one. */
 export async function runFrame(

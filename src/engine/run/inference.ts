@@ -121,7 +121,8 @@ function prepare(session: RunSession, frame: string, { outgoing, scope, attempt,
     requestBytes: utf8Length(bodyText),
     ...takePasses(session),
   };
-  record(session, { type: "DeclareSettings", data: { digest, settings } }, engineActor, frame);
+  const declarer = scope.instructions.at(-1)?.actor ?? engineActor;
+  record(session, { type: "DeclareSettings", data: { digest, settings } }, declarer, frame);
   record(session, { type: "RequestInference", runId: session.runId, data: request }, engineActor, frame);
   session.turns.request(frame);
   return { request, settings, bodyText, shaped };
@@ -202,6 +203,7 @@ function recordFailure(
     status: error.status,
     code: error.providerCode,
     param: error.param,
+    ...(error.body === null ? {} : { body: error.body }),
     partial: [...error.partial],
   };
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: request.inferenceId } as const;

@@ -1,16 +1,10 @@
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 import type { RunSession } from "./session.ts";
 
-/** Tokens as the provider counted them, over all requests of the run; what it did not tell is 0. */
-export type Usage = {
-  readonly inputTokens: number;
-  readonly cachedInputTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
-};
+export type { Usage } from "../../projections/usage.ts";
 
 /** One answered request. */
 export type RunStep = {
@@ -59,24 +53,6 @@ export function resultOf(session: RunSession, turn: Turn, closedRun: string | nu
   };
 }
 
-/** Usage as the Responses API reports it. */
-export function usageOf(usage: unknown): Usage {
-  const told = isJsonObject(usage) ? usage : {};
-  return {
-    inputTokens: count(told, "input_tokens"),
-    cachedInputTokens: count(nested(told, "input_tokens_details"), "cached_tokens"),
-    outputTokens: count(told, "output_tokens"),
-    reasoningTokens: count(nested(told, "output_tokens_details"), "reasoning_tokens"),
-  };
-}
-
-export const addUsage = (left: Usage, right: Usage): Usage => ({
-  inputTokens: left.inputTokens + right.inputTokens,
-  cachedInputTokens: left.cachedInputTokens + right.cachedInputTokens,
-  outputTokens: left.outputTokens + right.outputTokens,
-  reasoningTokens: left.reasoningTokens + right.reasoningTokens,
-});
-
 /** The text of the assistant's messages at the end of a Turn. */
 function lastText(turn: Turn): string {
   const texts: string[] = [];
@@ -87,13 +63,3 @@ function lastText(turn: Turn): string {
   }
   return texts.join("");
 }
-
-const nested = (object: JsonObject, name: string): JsonObject => {
-  const value = object[name];
-  return isJsonObject(value) ? value : {};
-};
-
-const count = (object: JsonObject, name: string): number => {
-  const value = object[name];
-  return typeof value === "number" ? value : 0;
-};

@@ -148,7 +148,6 @@ function openSession({ stream, engine, base, runId, signal, emit }: Opening): Ru
     signal,
     contexts: [],
     responses: [],
-    settings: new Map(),
     learned: new Map(),
     invalid: new Map(),
     quarantined: new Set(),
@@ -228,7 +227,7 @@ type Around = {
   readonly from: (turn: Turn) => void;
 };
 
-function contextOf(session: RunSession, _layer: Layer, { frame, given, scope, from }: Around): LayerContext {
+function contextOf(session: RunSession, { name, version }: Layer, { frame, given, scope, from }: Around): LayerContext {
   return {
     runId: session.runId,
     frame,
@@ -238,7 +237,9 @@ function contextOf(session: RunSession, _layer: Layer, { frame, given, scope, fr
     id: () => newBlockId(session, frame),
     random: () => derivedRandom(session, frame),
     from,
-    instructions: (text) => scope.instructions.push(text),
+    instructions: (text) => {
+      scope.instructions.push({ text, actor: { kind: "middleware", name, version, frame, direction: "request" } });
+    },
     get unsent() {
       return unsentOf(session, given);
     },

@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
@@ -31,8 +30,6 @@ export type RunSession = {
     readonly response: ResponseReceivedData;
     readonly blocks: readonly Block[];
   }[];
-  /** Settings declared in this run, by digest. */
-  readonly settings: Map<string, JsonObject>;
   /** What this run saw the endpoint do, and which responses and reasoning it refused. */
   readonly learned: Map<string, boolean | string>;
   readonly invalid: Map<string, Invalidation>;

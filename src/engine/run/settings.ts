@@ -11,10 +11,10 @@ const encryptedReasoning = "reasoning.encrypted_content";
 export function requestSettings(
   engine: EngineOptions,
   capabilities: Capabilities,
-  instructions: readonly string[],
+  instructions: readonly { readonly text: string }[],
 ): JsonObject {
   const { settings } = engine.provider;
-  const said = [settings["instructions"], ...instructions].filter((text) => typeof text === "string");
+  const said = [settings["instructions"], ...instructions.map(({ text }) => text)].filter((text) => typeof text === "string");
   const tools = [...listOf(settings["tools"]), ...toolDefinitions(engine.tools)];
   const include = listOf(settings["include"]);
   const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);

@@ -114,6 +114,12 @@ test("makes blobs of the longest strings left until the rest fits, and of no mor
   expect(escapedBytes(text)).toBeLessThanOrEqual(200_000);
 });
 
+test("counts a string as often as it stands there", () => {
+  const twice = "t".repeat(50_000);
+  const { blobs } = encodeData({ twice, again: twice, once: "o".repeat(49_000) }, () => 50_000);
+  expect(blobs.map((blob) => blob.text[0])).toEqual(["t"]);
+});
+
 test("fits the room exactly when that can be", () => {
   const data = { a: "a".repeat(1_000), b: "b".repeat(999) };
   const room = escapedBytes(JSON.stringify(data));

@@ -1,0 +1,103 @@
+import type { CommandHandler } from "./context.ts";
+
+/** A command as `--help` shows it, and where its code is. */
+export type CommandDeclaration = {
+  /** Name and arguments, as commander reads them: `<needed>`, `[optional]`, `[several...]`. */
+  readonly usage: string;
+  readonly summary: string;
+  readonly options?: readonly OptionDeclaration[];
+  readonly load: () => Promise<{ readonly run: CommandHandler }>;
+};
+
+/** Flags, what they do, and the value when they are not given. */
+type OptionDeclaration = readonly [flags: string, description: string, preset?: string];
+
+const revision = "<conversation[@r]>";
+
+/** Every command, in the order in which somebody new would try them. */
+export const commandList: readonly CommandDeclaration[] = [
+  {
+    usage: "demo",
+    summary: "watch an agent with middleware talk to a stateful server; no key, no network",
+    options: [["--server <url>", "talk to a `turnlog reference-server` that runs elsewhere"]],
+    load: () => import("./commands/demo.ts"),
+  },
+  {
+    usage: "rehearse [file]",
+    summary: "play conversations with random edits, and have every request judged",
+    options: [
+      ["--format <name>", "how the file is written: chat", "chat"],
+      ["--generate <seed>", "make conversations of the same shape, where no file is at hand"],
+      ["--edit-rate <rate>", "how many requests a random edit precedes, from 0 to 1", "0.2"],
+      ["--edits <kind>", "all, persistent or once", "all"],
+      ["--reasoning", "add reasoning items to the answers"],
+      ["--parallel", "merge neighbouring calls into parallel ones"],
+      ["--seed <seed>", "draws the edits", "1"],
+      ["--limit <count>", "at most so many conversations"],
+      ["--chain <mode>", "auto or never", "auto"],
+    ],
+    load: () => import("./commands/rehearse.ts"),
+  },
+  {
+    usage: "import <file>",
+    summary: "take recorded conversations into the store",
+    options: [
+      ["--format <name>", "how the file is written: chat", "chat"],
+      ["--limit <count>", "at most so many conversations"],
+    ],
+    load: () => import("./commands/import.ts"),
+  },
+  {
+    usage: "ls",
+    summary: "the conversations, newest first",
+    options: [["-n, --limit <count>", "at most so many; 0 for all", "20"]],
+    load: () => import("./commands/ls.ts"),
+  },
+  {
+    usage: "log <conversation[@r..r]>",
+    summary: "what happened, one line an event",
+    options: [["--transcript", "what was said instead, whole"]],
+    load: () => import("./commands/log.ts"),
+  },
+  {
+    usage: `show ${revision}`,
+    summary: "the Turn, the open run, what servers hold",
+    load: () => import("./commands/show.ts"),
+  },
+  {
+    usage: "diff <from> [to]",
+    summary: "what changed between two revisions: A@r B@r, or A@r1..r2",
+    load: () => import("./commands/diff.ts"),
+  },
+  {
+    usage: `request ${revision}`,
+    summary: "the exact body that was sent",
+    options: [["--pretty", "with line breaks, for people"]],
+    load: () => import("./commands/request.ts"),
+  },
+  {
+    usage: `why ${revision}`,
+    summary: "why a request was sent as it was; who broke the chain",
+    load: () => import("./commands/why.ts"),
+  },
+  {
+    usage: `blame ${revision} [block]`,
+    summary: "who made and last changed each block, or all about one",
+    load: () => import("./commands/blame.ts"),
+  },
+  {
+    usage: "verify [conversation...]",
+    summary: "check hash chains, heads, folds and every request",
+    options: [
+      ["--save-heads <file>", "write the heads, to be kept elsewhere"],
+      ["--heads <file>", "compare with heads that were kept: finds a tail that was cut"],
+    ],
+    load: () => import("./commands/verify.ts"),
+  },
+  {
+    usage: "reference-server",
+    summary: "a Responses API server that keeps state, for tests",
+    options: [["--port <number>", "where it listens on the loopback interface; 0 takes a free one", "4010"]],
+    load: () => import("./commands/reference-server.ts"),
+  },
+];

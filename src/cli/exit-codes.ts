@@ -1,0 +1,86 @@
+/** What the command says to the shell. */
+export const exitCodes = {
+  ok: 0,
+  /** A failure, or a difference where one was asked for. */
+  failure: 1,
+  usage: 2,
+  notFound: 3,
+  integrity: 4,
+  /** A replay differs, or a request was incoherent. */
+  replay: 5,
+  /** Store, port or Node unavailable. */
+  environment: 6,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** Someone typed what cannot be meant; the message says what can. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+  readonly code = "usage";
+}
+
+/** What was named is not there; the message says how to find what is. */
+export class NotFoundError extends Error {
+  override readonly name = "NotFoundError";
+  readonly code = "not-found";
+}
+
+/** What the shell and a person are told of an error: by its `code`, so that no class has to be loaded for it. */
+export type Failure = { readonly exitCode: ExitCode; readonly message: string };
+
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof Error)) return { exitCode: exitCodes.failure, message: oneLine(String(error)) };
+  const code = codeOf(error);
+  const cause = error.cause instanceof Error ? codeOf(error.cause) : null;
+  if (code === "run-failed" && cause === "provider-failed") return { ...failureOf(error.cause), message: said(error) };
+  if (code === "provider-failed") return providerFailure(error);
+  const known = code === null ? undefined : failures.get(code);
+  if (known !== undefined) return { exitCode: known.exitCode, message: said(error, known.advice) };
+  if (code !== null) return { exitCode: exitCodes.failure, message: said(error) };
+  return { exitCode: exitCodes.failure, message: said(error, "this looks like a bug of turnlog; --debug shows where") };
+}
+
+type Advice = { readonly exitCode: ExitCode; readonly advice?: string };
+
+const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
+  ["usage", { exitCode: exitCodes.usage }],
+  ["unknown-store", { exitCode: exitCodes.usage }],
+  ["provider-settings", { exitCode: exitCodes.usage }],
+  ["not-found", { exitCode: exitCodes.notFound }],
+  ["store-not-found", { exitCode: exitCodes.notFound, advice: "`turnlog demo` makes one, --store names another" }],
+  ["revision-not-found", { exitCode: exitCodes.notFound }],
+  ["store-corrupted", { exitCode: exitCodes.integrity }],
+  ["conversation-damaged", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
+  ["unreadable-event", { exitCode: exitCodes.integrity, advice: "a newer turnlog may have written it: update" }],
+  ["edit-does-not-apply", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
+  ["unknown-block-version", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
+  ["replay-diverged", { exitCode: exitCodes.replay }],
+  ["store-unavailable", { exitCode: exitCodes.environment }],
+  ["store-too-new", { exitCode: exitCodes.environment }],
+  ["EADDRINUSE", { exitCode: exitCodes.environment, advice: "choose another --port, or stop what listens there" }],
+  ["ENOENT", { exitCode: exitCodes.notFound, advice: "check the path" }],
+  ["EISDIR", { exitCode: exitCodes.usage, advice: "name a file" }],
+  ["ENOTDIR", { exitCode: exitCodes.environment, advice: "choose a path whose parent is a folder" }],
+  ["EACCES", { exitCode: exitCodes.environment, advice: "this user may not: choose another, or allow it" }],
+  ["EROFS", { exitCode: exitCodes.environment, advice: "choose a path that can be written" }],
+  ["ENOSPC", { exitCode: exitCodes.environment, advice: "free some space" }],
+]);
+
+/** Refused or unreachable: the second is of the environment. */
+function providerFailure(error: Error): Failure {
+  const isUnreachable = "kind" in error && error.kind === "connection";
+  return isUnreachable
+    ? { exitCode: exitCodes.environment, message: said(error, "check that the server runs and the address is right") }
+    : { exitCode: exitCodes.failure, message: said(error) };
+}
+
+function codeOf(error: Error): string | null {
+  return "code" in error && typeof error.code === "string" ? error.code : null;
+}
+
+const said = ({ message }: Error, advice?: string): string =>
+  oneLine(advice === undefined ? message : `${message}: ${advice}`);
+
+// Messages may quote what a server or a file said, and a terminal obeys control characters.
+const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();

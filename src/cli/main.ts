@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+// Syntax of old Node only, and no static import but this one: a too old Node must get as far as the sentence below.
+import process from "node:process";
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 13)) {
+  process.stderr.write(
+    `turnlog: needs Node 22.13 or newer, and this is ${process.versions.node}: install a current one from https://nodejs.org\n`,
+  );
+  process.exitCode = 6;
+} else {
+  // Node 22 warns that its SQLite is experimental, to people who never asked which database this is.
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (String(warning).includes("SQLite is an experimental feature")) return;
+    Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+  const { run } = await import("./program.ts");
+  await run(process.argv);
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { type CommandDeclaration, commandList } from "./command-list.ts";
+import type { CliContext } from "./context.ts";
+import { createContext, type GlobalOptions } from "./create-context.ts";
+import { type ExitCode, exitCodes, failureOf } from "./exit-codes.ts";
+
+/** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
+export async function run(argv: readonly string[]): Promise<void> {
+  // A reader that has seen enough (`| head`) is no failure.
+  process.stdout.on("error", (error: Error & { readonly code?: string }) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
+  const program = createProgram((code) => {
+    process.exitCode = code;
+  });
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    process.exitCode = error instanceof CommanderError ? codeOf(error) : report(error, program.opts());
+  }
+}
+
+function createProgram(onCode: (code: ExitCode) => void): Command {
+  const program = new Command("turnlog")
+    .description("An event-sourced conversation store for LLM agents.")
+    .version(version(), "-V, --version", "print the version")
+    .option("--store <url>", "where conversations are kept (TURNLOG_STORE, else sqlite:./turnlog.db)")
+    .option("--json", "print one JSON document")
+    .option("-q, --quiet", "print data only")
+    .option("--debug", "show the stack of an error")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [command]", "print help for a command")
+    .configureHelp({
+      showGlobalOptions: true,
+      helpWidth: 100,
+      subcommandTerm: (command) => `${command.name()} ${argumentsOf(command)}`,
+    })
+    .configureOutput({ outputError: (text, write) => write(`turnlog: ${inOneLine(text)}\n`) })
+    .exitOverride()
+    .addHelpText("after", revisionHelp);
+  for (const declaration of commandList) declare(program, declaration, onCode);
+  return program;
+}
+
+function declare(
+  program: Command,
+  { usage, summary, options = [], load }: CommandDeclaration,
+  onCode: (code: ExitCode) => void,
+): void {
+  const command = program
+    .command(usage)
+    .summary(summary)
+    .description(`${capital(summary)}.`);
+  for (const [flags, description, preset] of options) command.option(flags, description, preset);
+  command.action(async () => {
+    const context: CliContext = createContext(program.opts<GlobalOptions>());
+    const { run: handle } = await load();
+    const code = await handle(context, { arguments: command.args, options: command.opts() });
+    onCode(code ?? exitCodes.ok);
+  });
+}
+
+const argumentsOf = ({ registeredArguments }: Command): string =>
+  registeredArguments
+    .map((argument) => `${argument.name()}${argument.variadic ? "..." : ""}`)
+    .map((name, index) => (registeredArguments[index]?.required === true ? `<${name}>` : `[${name}]`))
+    .join(" ");
+
+/** Tells a person what went wrong, in one line; with `--debug` also where. */
+function report(error: unknown, { debug = false }: GlobalOptions): ExitCode {
+  const { exitCode, message } = failureOf(error);
+  process.stderr.write(`turnlog: ${message}\n`);
+  if (debug && error instanceof Error) process.stderr.write(`${stackOf(error)}\n`);
+  return exitCode;
+}
+
+function stackOf(error: Error): string {
+  const stack = error.stack ?? String(error);
+  return error.cause instanceof Error ? `${stack}\ncaused by ${stackOf(error.cause)}` : stack;
+}
+
+/** Help and version are answers; everything else that commander ends with was typed wrong. */
+const codeOf = ({ code, exitCode }: CommanderError): ExitCode =>
+  exitCode === 0 && code !== "commander.help" ? exitCodes.ok : exitCodes.usage;
+
+const inOneLine = (text: string): string =>
+  text
+    .trim()
+    .replace(/^error: /, "")
+    .replace(/\s*\n\s*/g, " ");
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+function version(): string {
+  // Beside src in a checkout and beside dist in a package.
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const manifest: unknown = JSON.parse(text);
+  const found = typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : null;
+  return typeof found === "string" ? found : "unknown";
+}
+
+const revisionHelp = `
+Revisions: cnv_8f3k@120, @-1 (the last event), @<response id>, @100..120.
+A conversation is named by the beginning of its id, or @last (the one written last).
+
+Exit codes: 0 ok, 1 failure or difference, 2 usage, 3 not found, 4 integrity, 5 replay or
+coherence differs, 6 store, port or Node unavailable, 130 interrupted.`;

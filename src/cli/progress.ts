@@ -1,0 +1,44 @@
+/** How far something has come. */
+export type Progress = {
+  /** `total` is left out where it is not known. */
+  update(done: number, total?: number): void;
+  /** Takes the bar away. */
+  end(): void;
+};
+
+export type ProgressOptions = {
+  readonly label: string;
+  readonly write: (text: string) => void;
+  /** Milliseconds, of any clock that goes forwards. */
+  readonly now: () => number;
+};
+
+/** What takes less than this shows no bar; a bar is drawn at most every tenth of a second. */
+export const progressAfterMs = 500;
+const redrawMs = 100;
+
+export const noProgress: Progress = { update: () => undefined, end: () => undefined };
+
+export function createProgress({ label, write, now }: ProgressOptions): Progress {
+  const began = now();
+  let drawnAt: number | null = null;
+  return {
+    update(done, total) {
+      const time = now();
+      if (time - began < progressAfterMs || (drawnAt !== null && time - drawnAt < redrawMs)) return;
+      drawnAt = time;
+      write(`\r\u001b[K${line(label, done, total)}`);
+    },
+    end() {
+      if (drawnAt !== null) write("\r\u001b[K");
+    },
+  };
+}
+
+const width = 30;
+
+function line(label: string, done: number, total: number | undefined): string {
+  if (total === undefined || total <= 0) return `${label} ${done}`;
+  const full = Math.min(width, Math.floor((done / total) * width));
+  return `${label} [${"#".repeat(full)}${" ".repeat(width - full)}] ${done}/${total}`;
+}

@@ -1,0 +1,68 @@
+import { stderr } from "node:process";
+import type { Block } from "../domain/block.ts";
+import { defineMiddleware, type Layer } from "../engine/middleware.ts";
+
+/** One thing that a log says of a call. Numbers and ids only: nothing of what the conversation is about. */
+export type LogEntry = {
+  readonly event: "started" | "completed" | "failed";
+  readonly runId: string;
+  readonly frame: string;
+  /** Blocks of the Turn: passed on when a call starts, with the answer when it completes. */
+  readonly blocks: number;
+  /** Blocks of the Turn by kind. */
+  readonly kinds: Readonly<Record<string, number>>;
+  /** Milliseconds since the call started; 0 at its start. */
+  readonly durationMs: number;
+  /** Why it failed: the error's code or name, for its message may quote the conversation. */
+  readonly error?: string;
+};
+
+export type LoggingOptions = {
+  /** Gets every entry. What it throws is lost: a log that cannot be written stops no conversation. */
+  readonly write?: (entry: LogEntry) => void;
+  /** Milliseconds from any beginning. */
+  readonly now?: () => number;
+};
+
+/** Says what goes through its place in the stack: as the outermost layer every step, as the innermost every request. */
+export function logging({ write = writeLine, now = () => performance.now() }: LoggingOptions = {}): Layer {
+  return defineMiddleware({ name: "logging", version: "1.0.0" }, (next) => async (turn, { runId, frame }) => {
+    const since = now();
+    const say = (event: LogEntry["event"], blocks: readonly Block[], error?: unknown): void => {
+      const durationMs = event === "started" ? 0 : Math.round((now() - since) * 100) / 100;
+      const entry = { event, runId, frame, blocks: blocks.length, kinds: countsOf(blocks), durationMs };
+      try {
+        write(error === undefined ? entry : { ...entry, error: nameOf(error) });
+      } catch {
+        // As the option says.
+      }
+    };
+    say("started", turn.blocks);
+    try {
+      const result = await next(turn);
+      say("completed", result.blocks);
+      return result;
+    } catch (error) {
+      say("failed", turn.blocks, error ?? "unknown");
+      throw error;
+    }
+  });
+}
+
+function countsOf(blocks: readonly Block[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { kind } of blocks) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+const nameOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return "unknown";
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+};
+
+function writeLine({ event, runId, frame, blocks, kinds, durationMs, error }: LogEntry): void {
+  const counted = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`);
+  const took = event === "started" ? "" : ` after ${durationMs} ms`;
+  const why = error === undefined ? "" : ` (${error})`;
+  stderr.write(`${runId}/${frame} ${event}${took}${why}: ${blocks} blocks, ${counted.join(", ")}\n`);
+}

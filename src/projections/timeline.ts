@@ -1,0 +1,203 @@
+import type { Actor } from "../domain/actor.ts";
+import { describeActor } from "../domain/actor.ts";
+import type { Block } from "../domain/block.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import type { BlockContent, Edit } from "../domain/edits.ts";
+import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
+import type { Decision } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { byStream, type Projection } from "./projection.ts";
+import { usageOf } from "./usage.ts";
+import { blockLabel, counted, excerpt, grouped } from "./wording.ts";
+
+/** One event in words. */
+export type TimelineRow = {
+  readonly revision: number;
+  readonly at: string;
+  readonly type: ConversationEvent["type"];
+  readonly actor: Actor;
+  readonly runId: string | null;
+  readonly frame: string | null;
+  readonly words: string;
+};
+
+export type TimelineView = {
+  readonly rows: TimelineRow[];
+  /** What each block is, for the events that only name it. */
+  readonly labels: Map<string, string>;
+  isRunOpen: boolean;
+};
+
+/** What happened, one row an event. */
+export const timeline: Projection<TimelineView> = {
+  name: "timeline",
+  version: 1,
+  lineage: "inherit",
+  key: byStream,
+  initial: () => ({ rows: [], labels: new Map(), isRunOpen: false }),
+  apply(view, recorded) {
+    const { revision, at, actor, runId, frame, event } = recorded;
+    for (const block of blocksOf(event)) if (block.id !== null) view.labels.set(block.id, blockLabel(block));
+    view.rows.push({ revision, at, type: event.type, actor, runId, frame, words: wordsOf(view, recorded) });
+    if (event.type === "RunStarted") view.isRunOpen = true;
+    if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
+      view.isRunOpen = false;
+    return view;
+  },
+};
+
+/** How a request was sent, in a few words. */
+export function describeDecision(decision: Decision): string {
+  const { strategy, anchor, back, reason, rejected } = decision;
+  if (strategy === "chained") return `chained from ${anchor?.responseId ?? "?"}`;
+  const why = rejected?.divergence == null ? (reason ?? "") : describeDivergence(rejected.divergence);
+  if (strategy === "full") return `full: ${why}`;
+  return `rebased ${back} back, from ${anchor?.responseId ?? "?"}: ${why}`;
+}
+
+/** Where a context stopped being true, and by whose doing. */
+export function describeDivergence(divergence: NonNullable<NonNullable<Decision["rejected"]>["divergence"]>): string {
+  const { index, change, actor } = divergence;
+  return `${actor === null ? "someone" : describeActor(actor)} ${changeWords[change]} block ${index}`;
+}
+
+const changeWords = {
+  edited: "edited",
+  removed: "removed",
+  inserted: "inserted",
+  moved: "moved",
+  shortened: "cut the Turn before",
+} as const;
+
+const textLength = 80;
+const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
+
+function wordsOf(view: TimelineView, { event }: RecordedEvent): string {
+  switch (event.type) {
+    case "ConversationStarted": {
+      const { origin, title } = event.data;
+      const from = origin.type === "import" ? ` as import of ${excerpt(origin.source, 60)}` : "";
+      return `conversation started${from}${title === undefined ? "" : `: ${excerpt(title, 60)}`}`;
+    }
+    case "ConversationRelabelled":
+      return event.data.title === undefined ? "labelled" : `named ${excerpt(event.data.title, textLength)}`;
+    case "BlockAppended": {
+      const block = blockFromJson(event.data.block);
+      return `${blockLabel(block)} ${quote(block)}${view.isRunOpen ? " (pending)" : ""}`;
+    }
+    case "SettingsDeclared":
+      return describeSettings(event.data);
+    case "RunStarted": {
+      const stack = event.data.stack.map(({ name }) => name);
+      return `run started: ${[...stack, event.data.provider.name].join(" > ")}`;
+    }
+    case "RunCompleted":
+      return "run completed";
+    case "RunFailed":
+      return `run failed (${event.data.kind}): ${excerpt(event.data.message, textLength)}`;
+    case "RunCancelled":
+      return `run cancelled: ${excerpt(event.data.reason, textLength)}`;
+    case "TurnEdited": {
+      const { direction, edits } = event.data;
+      const what = edits.map((edit) => describe(edit, view.labels)).join(", ");
+      return `${direction === "request" ? "handed on" : "gave back"} ${what === "" ? "another Turn" : `with: ${what}`}`;
+    }
+    case "ToolStarted":
+      return `${event.data.name} began`;
+    case "ToolFinished": {
+      const { outcome, durationMs, late, result } = event.data;
+      const when = late === true ? ", too late" : "";
+      return `${outcome} in ${grouped(Math.round(durationMs))} ms${when}: ${quote(blockFromJson(result))}`;
+    }
+    default:
+      return inferenceWords(event);
+  }
+}
+
+type InferenceEvent = ConversationEventOf<
+  | "InferenceRequested"
+  | "ResponseReceived"
+  | "InferenceFailed"
+  | "AnchorInvalidated"
+  | "CapabilityLearned"
+  | "ReasoningQuarantined"
+>;
+
+function inferenceWords(event: InferenceEvent): string {
+  switch (event.type) {
+    case "InferenceRequested": {
+      const { decision, input, requestBytes, attempt } = event.data;
+      const again = attempt === 0 ? "" : ` (attempt ${attempt + 1})`;
+      const sent = input.blocks - decision.sendFrom;
+      const amount = `${grouped(sent)} of ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
+      return `asked${again}, ${amount}, ${describeDecision(decision)}`;
+    }
+    case "ResponseReceived": {
+      const { status, output, usage } = event.data;
+      const blocks = output.map(blockFromJson);
+      const last = blocks.findLast(({ kind }) => kind === "assistant");
+      const said = last === undefined ? "" : ` ${quote(last)}`;
+      const { inputTokens, outputTokens } = usageOf(usage);
+      const how = status === "completed" ? "" : ` (${status ?? "no status"})`;
+      const parts = blocks.map(blockLabel).join(", ") || "nothing";
+      return `answered${how} ${parts}${said}, ${grouped(inputTokens)} > ${grouped(outputTokens)} tokens`;
+    }
+    case "InferenceFailed": {
+      const { kind, status, outcome, message } = event.data;
+      return `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind}): ${excerpt(message, textLength)}`;
+    }
+    case "AnchorInvalidated":
+      return `not continued from again: ${event.data.responseId ?? "anything at this endpoint"} (${event.data.reason})`;
+    case "CapabilityLearned":
+      return `learnt ${event.data.capability} = ${event.data.value}: ${excerpt(event.data.reason, textLength)}`;
+    case "ReasoningQuarantined":
+      return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
+  }
+}
+
+function describeSettings({ digest, settings }: ConversationEventOf<"SettingsDeclared">["data"]): string {
+  const { model, tools } = settings;
+  const named = typeof model === "string" ? `: ${excerpt(model, 40)}` : "";
+  const offered = Array.isArray(tools) ? `, ${counted(tools.length, "tool")}` : "";
+  return `settings ${digest.slice(0, 8)}${named}${offered}`;
+}
+
+function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
+  const label = (id: string): string => labels.get(id) ?? id;
+  switch (edit.op) {
+    case "insert":
+      return `${edit.blocks.map((content) => label(idOfContent(content))).join(", ")} inserted`;
+    case "replace":
+      return `${label(edit.blockId)} changed`;
+    case "remove":
+      return `${edit.blockIds.map(label).join(", ")} removed`;
+    case "move":
+      return `${label(edit.blockId)} moved`;
+  }
+}
+
+const idOfContent = (content: BlockContent): string => ("ref" in content ? content.ref.id : content.block.id);
+
+/** The blocks that an event brings, whole. */
+function blocksOf(event: ConversationEvent): readonly Block[] {
+  switch (event.type) {
+    case "BlockAppended":
+      return [blockFromJson(event.data.block)];
+    case "ResponseReceived":
+      return event.data.output.map(blockFromJson);
+    case "ToolFinished":
+      return [blockFromJson(event.data.result)];
+    case "TurnEdited":
+      return event.data.edits
+        .flatMap(contentsOf)
+        .flatMap((content) => ("block" in content ? [content.block] : []))
+        .map(blockFromJson);
+    default:
+      return [];
+  }
+}
+
+function contentsOf(edit: Edit): readonly BlockContent[] {
+  if (edit.op === "insert") return edit.blocks;
+  return edit.op === "replace" ? [edit.block] : [];
+}

@@ -1,0 +1,129 @@
+import { createReadStream } from "node:fs";
+import * as z from "zod";
+
+const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
+const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
+const userPart = z.discriminatedUnion("type", [
+  textPart,
+  z.looseObject({
+    type: z.literal("image_url"),
+    image_url: z.looseObject({ url: z.string(), detail: z.exactOptional(z.string()) }),
+  }),
+  z.looseObject({
+    type: z.literal("input_audio"),
+    input_audio: z.looseObject({ data: z.string(), format: z.string() }),
+  }),
+  z.looseObject({
+    type: z.literal("file"),
+    file: z.union([
+      z.looseObject({ file_id: z.string() }),
+      z.looseObject({ filename: z.string(), file_data: z.string() }),
+    ]),
+  }),
+]);
+
+const said = <P extends z.ZodType>(part: P) => z.union([z.string(), z.array(part).min(1)]);
+
+const toolCall = z.looseObject({
+  id: z.string().min(1),
+  type: z.literal("function"),
+  function: z.looseObject({ name: z.string().min(1), arguments: z.string() }),
+});
+
+const chatMessage = z.discriminatedUnion("role", [
+  z.looseObject({ role: z.literal("system"), content: said(textPart) }),
+  z.looseObject({ role: z.literal("developer"), content: said(textPart) }),
+  z.looseObject({ role: z.literal("user"), content: said(userPart) }),
+  z.looseObject({
+    role: z.literal("assistant"),
+    content: z
+      .union([z.string(), z.array(z.discriminatedUnion("type", [textPart, refusalPart]))])
+      .nullable()
+      .optional(),
+    refusal: z.string().nullable().optional(),
+    tool_calls: z.array(toolCall).nullable().optional(),
+  }),
+  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: said(textPart) }),
+]);
+
+const chatDocument = z.looseObject({ id: z.string().min(1), messages: z.array(chatMessage).min(1) });
+
+/** One message of the Chat Completions API. */
+export type ChatMessage = z.infer<typeof chatMessage>;
+
+/** One recorded conversation. */
+export type ChatDocument = { readonly id: string; readonly messages: readonly ChatMessage[] };
+
+/** What a line of a file held: a conversation, or what is wrong with it. Lines count from 1. */
+export type ChatLine =
+  | { readonly status: "document"; readonly line: number; readonly document: ChatDocument }
+  | { readonly status: "malformed"; readonly line: number; readonly message: string };
+
+/**
+ * Reads recorded conversations: one JSON document a line, `{id, messages}` with Chat Completions messages. A malformed
+ * line is told and does not stop the rest; blank lines are passed over.
+ *
+ * @throws the error of `node:fs` when the file cannot be read.
+ */
+export async function* readChatFile(path: string): AsyncIterable<ChatLine> {
+  yield* readChatLines(createReadStream(path, { encoding: "utf8" }));
+}
+
+/** The same, from text that comes in pieces. */
+export async function* readChatLines(pieces: AsyncIterable<string>): AsyncIterable<ChatLine> {
+  let number = 0;
+  for await (const text of linesOf(pieces)) {
+    number += 1;
+    const line = number === 1 ? text.replace(/^\uFEFF/, "") : text;
+    if (line.trim() !== "") yield readLine(line, number);
+  }
+}
+
+/** Lines end at line feeds only: `node:readline` would also end them at U+2028, which JSON texts may hold. */
+async function* linesOf(pieces: AsyncIterable<string>): AsyncIterable<string> {
+  let begun: string[] = [];
+  for await (const piece of pieces) {
+    const [first = "", ...others] = piece.split("\n");
+    begun.push(first);
+    for (const other of others) {
+      yield begun.join("");
+      begun = [other];
+    }
+  }
+  yield begun.join("");
+}
+
+function readLine(text: string, line: number): ChatLine {
+  const malformed = (message: string): ChatLine => ({ status: "malformed", line, message });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return malformed(`this is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const parsed = chatDocument.safeParse(value);
+  if (!parsed.success) return malformed(firstIssue(parsed.error));
+  const { id, messages } = parsed.data;
+  const unpaired = unpairedResult(messages);
+  if (unpaired !== null) return malformed(`messages[${unpaired}]: a tool message that answers no call`);
+  return { status: "document", line, document: { id, messages } };
+}
+
+/** Where a tool message stands that no call of the assistant message before it is left for; null when none does. */
+function unpairedResult(messages: readonly ChatMessage[]): number | null {
+  let open = 0;
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "assistant") open = message.tool_calls?.length ?? 0;
+    if (message.role !== "tool") continue;
+    if (open === 0) return index;
+    open -= 1;
+  }
+  return null;
+}
+
+function firstIssue(error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (issue === undefined) return "this is no conversation";
+  const path = issue.path.map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`)).join("");
+  return `${path.replace(/^\./, "") || "the line"}: ${issue.message}`;
+}

@@ -1,0 +1,129 @@
+import type { Turn } from "../domain/turn.ts";
+import { type Draw, drawFrom } from "./draw.ts";
+import { blockOf, type Entry, messageOf } from "./entries.ts";
+
+/** Which edits are drawn: those that stay, insertions for one request, or both. */
+export type EditChoice = "all" | "persistent" | "once";
+
+/** An entry that a client can make: servers alone make reasoning. */
+type Made = Exclude<Entry, { readonly kind: "reasoning" }>;
+
+/** A change of a list, by places, so that it can be made to the source document and to a Turn. */
+export type Change =
+  | { readonly type: "replace"; readonly index: number; readonly text: string }
+  | { readonly type: "remove"; readonly index: number }
+  | { readonly type: "insert"; readonly index: number; readonly entries: readonly Made[] }
+  | { readonly type: "move"; readonly index: number; readonly to: number };
+
+/** One edit before one request. */
+export type DrawnEdit = { readonly change: Change; readonly isOnce: boolean };
+
+export type EditOptions = {
+  readonly seed: string;
+  /** The probability of an edit before a request. */
+  readonly editRate: number;
+  readonly edits: EditChoice;
+};
+
+/** Draws the edit before a request, if any, from (seed, conversation, request number) alone. */
+export function drawEdit(
+  entries: readonly Entry[],
+  at: { readonly conversation: string; readonly request: number },
+  { seed, editRate, edits }: EditOptions,
+): DrawnEdit | null {
+  const draw = drawFrom(seed, at.conversation, at.request);
+  if (!draw.chance(editRate)) return null;
+  const kind = edits === "once" ? "once" : draw.pick(edits === "all" ? [...persistentKinds, "once"] : persistentKinds);
+  return { change: changeOf(kind, entries, draw), isOnce: kind === "once" };
+}
+
+/** The source document with a change. What is edited leaves the answer it came in. */
+export function changeEntries(entries: readonly Entry[], change: Change): readonly Entry[] {
+  switch (change.type) {
+    case "replace":
+      return entries.map((entry, index) => (index === change.index ? withText(entry, change.text) : entry));
+    case "remove":
+      return entries.toSpliced(change.index, 1);
+    case "insert":
+      return entries.toSpliced(change.index, 0, ...change.entries);
+    case "move": {
+      const moved = entries.slice(change.index, change.index + 1);
+      return entries.toSpliced(change.index, 1).toSpliced(change.to, 0, ...moved);
+    }
+  }
+}
+
+/** The same change as a layer makes it, with the helpers that layers have. */
+export function changeTurn(turn: Turn, change: Change): Turn {
+  if (change.type === "insert") return turn.insert(change.index, ...change.entries.map(blockOf));
+  const block = turn.at(change.index);
+  if (block === undefined) throw new Error(`the Turn has no block ${change.index}: it is not what the document says`);
+  switch (change.type) {
+    case "replace":
+      return turn.replace(block, block.withText(change.text));
+    case "remove":
+      return turn.remove(block);
+    case "move":
+      return turn.move(block, change.to);
+  }
+}
+
+const persistentKinds = ["edit", "remove", "insert", "move", "replace-system"] as const;
+type Kind = (typeof persistentKinds)[number] | "once";
+
+function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
+  const { length } = entries;
+  const nonce = draw.nonce();
+  const anywhere = draw.below(length + 1);
+  const index = draw.below(length);
+  switch (kind) {
+    case "edit":
+      return { type: "replace", index, text: editedText(entries[index], nonce) };
+    case "remove":
+      // A request cannot be empty, so the last entry stays.
+      return length === 1 ? insertion(0, [messageOf("user", nonce)]) : { type: "remove", index };
+    case "insert":
+      return insertion(anywhere, inserted(draw, nonce));
+    case "move":
+      return { type: "move", index, to: draw.below(length) };
+    case "replace-system": {
+      const system = entries.findIndex((entry) => entry.kind === "message" && entry.role === "system");
+      const text = `Policy ${nonce}. Be brief, and ask before you change anything.`;
+      return system < 0 ? insertion(0, [messageOf("system", text)]) : { type: "replace", index: system, text };
+    }
+    case "once":
+      return insertion(anywhere, [messageOf(draw.pick(["user", "system", "developer"]), `Only now: ${nonce}.`)]);
+  }
+}
+
+const insertion = (index: number, entries: readonly Made[]): Change => ({ type: "insert", index, entries });
+
+function inserted(draw: Draw, nonce: string): readonly Made[] {
+  const words = `A layer adds this (${nonce}).`;
+  const call = { kind: "call", callId: `call_${nonce}`, name: "look_up", arguments: JSON.stringify({ nonce }) } as const;
+  const result = { kind: "result", callId: call.callId, output: words } as const;
+  return draw.pick([
+    [messageOf("user", words)],
+    [messageOf("system", words)],
+    [messageOf("assistant", words)],
+    [call, result],
+  ]);
+}
+
+function editedText(entry: Entry | undefined, nonce: string): string {
+  return entry?.kind === "call" ? JSON.stringify({ edited: nonce }) : `Edited: ${nonce}.`;
+}
+
+function withText(entry: Entry, text: string): Entry {
+  const { place: _, ...free } = entry;
+  switch (free.kind) {
+    case "message":
+      return { ...free, parts: [{ type: "text", text }] };
+    case "call":
+      return { ...free, arguments: text };
+    case "result":
+      return { ...free, output: text };
+    case "reasoning":
+      return { ...free, text };
+  }
+}

@@ -1,0 +1,129 @@
+import type { Block } from "../domain/block.ts";
+import { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
+import type { ChatMessage } from "./chat-format.ts";
+
+/** A piece of a message, as the source document has it. */
+export type Part =
+  | { readonly type: "text" | "refusal"; readonly text: string }
+  | { readonly type: "image"; readonly source: string; readonly detail?: string }
+  | { readonly type: "file"; readonly source: string; readonly filename?: string }
+  | { readonly type: "audio"; readonly data: string; readonly format: string };
+
+export type Role = "user" | "system" | "developer" | "assistant";
+
+/** Which answer of the model an entry came in, its place there, and how many there were. */
+export type Place = { readonly answer: number; readonly index: number; readonly size: number };
+
+/** One thing that was said, in the words of the source document. What came in no answer, or was edited, has no place. */
+export type Entry = (
+  | { readonly kind: "message"; readonly role: Role; readonly parts: readonly Part[] }
+  | { readonly kind: "call"; readonly callId: string; readonly name: string; readonly arguments: string }
+  | { readonly kind: "result"; readonly callId: string; readonly output: string | readonly string[] }
+  | { readonly kind: "reasoning"; readonly text: string }
+) & { readonly place?: Place };
+
+export const messageOf = (role: Role, words: string): Entry => ({
+  kind: "message",
+  role,
+  parts: [{ type: "text", text: words }],
+});
+
+/**
+ * What a message says, one entry for each item of a request: an assistant message becomes a message if it has text, then
+ * its calls, arguments verbatim. `open` holds the ids of calls that wait for their result, in order: the n-th tool message
+ * answers the n-th call, whatever ids it names, for ids repeat in recorded conversations.
+ */
+export function entriesOf(message: ChatMessage, open: string[]): readonly Entry[] {
+  switch (message.role) {
+    case "system":
+    case "developer":
+    case "user":
+      return [{ kind: "message", role: message.role, parts: partsOf(message.content) }];
+    case "tool": {
+      const { content } = message;
+      const output = typeof content === "string" ? content : content.map((part) => part.text);
+      return [{ kind: "result", callId: open.shift() ?? message.tool_call_id, output }];
+    }
+    case "assistant": {
+      const parts = [...partsOf(message.content ?? []), ...partsOf(refusalOf(message.refusal ?? null))];
+      const spoken = parts.filter((part) => !("text" in part) || part.text !== "");
+      const calls = callsOf(message.tool_calls ?? []);
+      open.splice(0, open.length, ...calls.map(({ callId }) => callId));
+      return spoken.length === 0 ? calls : [{ kind: "message", role: "assistant", parts: spoken }, ...calls];
+    }
+  }
+}
+
+/** The block that says it, as a client makes it. Reasoning comes from servers only. */
+export function blockOf(entry: Exclude<Entry, { readonly kind: "reasoning" }>): Block {
+  switch (entry.kind) {
+    case "message": {
+      const parts = entry.parts.map(partJson);
+      if (entry.role === "user") return user(parts);
+      return entry.role === "assistant" ? assistant(parts) : system(parts, entry.role);
+    }
+    case "call":
+      return toolCall({ callId: entry.callId, name: entry.name, arguments: entry.arguments });
+    case "result": {
+      const { callId, output } = entry;
+      const json = typeof output === "string" ? output : output.map((words) => ({ type: "input_text", text: words }));
+      return toolResult({ callId, output: json });
+    }
+  }
+}
+
+type Assistant = Extract<ChatMessage, { readonly role: "assistant" }>;
+type Content = Extract<ChatMessage, { readonly role: "user" }>["content"] | NonNullable<Assistant["content"]>;
+
+function partsOf(content: Content): readonly Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return content.map((part): Part => {
+    switch (part.type) {
+      case "text":
+        return { type: "text", text: part.text };
+      case "refusal":
+        return { type: "refusal", text: part.refusal };
+      case "image_url": {
+        const { url, detail } = part.image_url;
+        return { type: "image", source: url, ...(detail === undefined ? {} : { detail }) };
+      }
+      case "input_audio":
+        return { type: "audio", data: part.input_audio.data, format: part.input_audio.format };
+      case "file":
+        return "file_id" in part.file && typeof part.file.file_id === "string"
+          ? { type: "file", source: part.file.file_id }
+          : { type: "file", source: String(part.file["file_data"]), filename: String(part.file["filename"]) };
+    }
+  });
+}
+
+const refusalOf = (refusal: string | null): NonNullable<Assistant["content"]> =>
+  refusal === null ? [] : [{ type: "refusal", refusal }];
+
+/** Two calls of one id in one answer could not be told apart by anybody: the later one gets another. */
+function callsOf(calls: NonNullable<Assistant["tool_calls"]>): readonly Extract<Entry, { readonly kind: "call" }>[] {
+  const used = new Set<string>();
+  return calls.map(({ id, function: called }) => {
+    let callId = id;
+    for (let n = 2; used.has(callId); n += 1) callId = `${id}_${n}`;
+    used.add(callId);
+    return { kind: "call", callId, name: called.name, arguments: called.arguments };
+  });
+}
+
+function partJson(part: Part) {
+  switch (part.type) {
+    case "text":
+      return text(part.text);
+    case "refusal":
+      return { type: "refusal", refusal: part.text };
+    case "image":
+      return image(part.source, part.detail);
+    case "file":
+      return part.filename === undefined
+        ? file({ file_id: part.source })
+        : file({ filename: part.filename, file_data: part.source });
+    case "audio":
+      return audio(part.data, part.format);
+  }
+}

@@ -1,0 +1,71 @@
+import type { ChatDocument, ChatMessage } from "./chat-format.ts";
+import { type Draw, drawFrom } from "./draw.ts";
+import { type Entry, entriesOf } from "./entries.ts";
+
+/** One request: what is appended before it, and what the model answers. */
+export type Exchange = { readonly appended: readonly Entry[]; readonly answer: readonly Entry[] };
+
+/** A document as it is played: one request for each assistant message, and what follows the last one. */
+export type Play = { readonly exchanges: readonly Exchange[]; readonly rest: readonly Entry[] };
+
+export type PlayOptions = {
+  readonly seed: string;
+  /** Puts reasoning before half of the answers. */
+  readonly reasoning: boolean;
+  /** Makes neighbouring calls parallel ones. */
+  readonly parallel: boolean;
+};
+
+/** How many calls one answer may hold once neighbouring ones are merged. */
+const parallelMax = 4;
+
+/** Cuts a document into requests. An answer before anything was said is appended: there was nothing to ask. */
+export function playOf(document: ChatDocument, { seed, reasoning, parallel }: PlayOptions): Play {
+  const draw = drawFrom(seed, document.id, "play");
+  const messages = parallel ? mergeCalls(document.messages, draw) : document.messages;
+  const exchanges: Exchange[] = [];
+  const open: string[] = [];
+  let appended: Entry[] = [];
+  for (const message of messages) {
+    const entries = entriesOf(message, open);
+    if (message.role === "assistant" && (appended.length > 0 || exchanges.length > 0)) {
+      const thought: Entry = { kind: "reasoning", text: `Thinking it over (${draw.nonce()}).` };
+      const isThought = reasoning && entries.length > 0 && draw.chance(0.5);
+      exchanges.push({ appended, answer: placed(exchanges.length, isThought ? [thought, ...entries] : entries) });
+      appended = [];
+    } else {
+      appended.push(...entries);
+    }
+  }
+  return { exchanges, rest: appended };
+}
+
+const placed = (answer: number, entries: readonly Entry[]): readonly Entry[] =>
+  entries.map((entry, index): Entry => ({ ...entry, place: { answer, index, size: entries.length } }));
+
+/** Answers that only call, directly behind the results of calls, become part of the answer that made those. */
+function mergeCalls(messages: readonly ChatMessage[], draw: Draw): readonly ChatMessage[] {
+  const merged: ChatMessage[] = [];
+  let callsMax = 2 + draw.below(parallelMax - 1);
+  for (const message of messages) {
+    const at = merged.findLastIndex(({ role }) => role !== "tool");
+    const before = merged[at];
+    const calls = before?.role === "assistant" ? (before.tool_calls ?? []) : [];
+    const isAnswered = calls.length > 0 && merged.length - 1 - at === calls.length;
+    if (before?.role === "assistant" && isAnswered && isOnlyCalls(message)) {
+      const both = [...calls, ...(message.tool_calls ?? [])];
+      if (both.length <= callsMax) {
+        merged[at] = { ...before, tool_calls: both };
+        continue;
+      }
+      callsMax = 2 + draw.below(parallelMax - 1);
+    }
+    merged.push(message);
+  }
+  return merged;
+}
+
+function isOnlyCalls(message: ChatMessage): message is Extract<ChatMessage, { readonly role: "assistant" }> {
+  if (message.role !== "assistant" || (message.tool_calls ?? []).length === 0) return false;
+  return (message.content ?? "").length === 0 && (message.refusal ?? null) === null;
+}

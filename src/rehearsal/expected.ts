@@ -1,0 +1,112 @@
+import type { Entry, Part, Place, Role } from "./entries.ts";
+
+/** One thing that the model is meant to read, in the judge's words. */
+export type Expected =
+  | { readonly kind: "text" | "refusal"; readonly role: Role; readonly text: string }
+  | { readonly kind: "image"; readonly role: Role; readonly source: string; readonly detail?: string }
+  | { readonly kind: "file"; readonly role: Role; readonly source: string; readonly filename?: string }
+  | {
+      readonly kind: "audio";
+      readonly role: Role;
+      readonly audio: { readonly data: string; readonly format: string };
+    }
+  | { readonly kind: "call"; readonly name: string; readonly arguments: string }
+  /** `call`: the ordinal, from 0, of the call among all calls. */
+  | { readonly kind: "result"; readonly call: number; readonly text: string }
+  | { readonly kind: "reasoning"; readonly text: string };
+
+/** What a request says where a call has no result (MODEL 5). */
+const abortedOutput = "aborted";
+
+/**
+ * What the model must read for a list of entries, by the rules of MODEL 5, written anew: the judge's side shares nothing
+ * with the shaping that it judges.
+ *
+ * Reasoning is read where its answer stands as it was given. An open call is answered before the next entry outside its
+ * group, and at the end; a result without an open call of its id is not read.
+ */
+export function expectedOf(entries: readonly Entry[]): readonly Expected[] {
+  const expected: Expected[] = [];
+  const whole = wholeAnswers(entries);
+  let open: OpenCall[] = [];
+  let calls = 0;
+  let group: Group = null;
+  const abort = (): void => {
+    expected.push(...open.map(({ call }): Expected => ({ kind: "result", call, text: abortedOutput })));
+    open = [];
+  };
+  for (const entry of entries) {
+    if (entry.kind === "reasoning" && !(entry.place !== undefined && whole.has(entry.place.answer))) continue;
+    if (entry.kind === "result") {
+      const answered = open.findLast(({ callId }) => callId === entry.callId);
+      open = open.filter((call) => call !== answered);
+      if (answered !== undefined) expected.push(...resultsOf(entry.output, answered.call));
+      if (group === "ungrouped") group = null;
+      continue;
+    }
+    const own = groupOf(entry);
+    if (own === null || own !== group) abort();
+    group = own;
+    expected.push(...readingOf(entry));
+    if (entry.kind === "call") {
+      open.push({ callId: entry.callId, call: calls });
+      calls += 1;
+    }
+  }
+  abort();
+  return expected;
+}
+
+type OpenCall = { readonly callId: string; readonly call: number };
+
+/** An answer by its number; what only a model says and no answer groups; null for what stands alone. */
+type Group = number | "ungrouped" | null;
+
+function groupOf(entry: Entry): Group {
+  if (entry.place !== undefined) return entry.place.answer;
+  return entry.kind === "message" && entry.role !== "assistant" ? null : "ungrouped";
+}
+
+/** The answers whose entries all stand together, in their order, and unchanged. */
+function wholeAnswers(entries: readonly Entry[]): ReadonlySet<number> {
+  const whole = new Set<number>();
+  let before: Place | undefined;
+  for (const { place } of entries) {
+    const follows = place?.index === 0 || (place?.answer === before?.answer && place?.index === (before?.index ?? 0) + 1);
+    before = follows ? place : undefined;
+    if (before !== undefined && before.index === before.size - 1) whole.add(before.answer);
+  }
+  return whole;
+}
+
+function readingOf(entry: Exclude<Entry, { readonly kind: "result" }>): readonly Expected[] {
+  switch (entry.kind) {
+    case "message":
+      return entry.parts.map((part) => partReading(entry.role, part));
+    case "call":
+      return [{ kind: "call", name: entry.name, arguments: entry.arguments }];
+    case "reasoning":
+      return [{ kind: "reasoning", text: entry.text }];
+  }
+}
+
+function partReading(role: Role, part: Part): Expected {
+  switch (part.type) {
+    case "text":
+    case "refusal":
+      return { kind: part.type, role, text: part.text };
+    case "audio":
+      return { kind: "audio", role, audio: { data: part.data, format: part.format } };
+    case "image": {
+      const { source, detail } = part;
+      return { kind: "image", role, source, ...(detail === undefined ? {} : { detail }) };
+    }
+    case "file": {
+      const { source, filename } = part;
+      return { kind: "file", role, source, ...(filename === undefined ? {} : { filename }) };
+    }
+  }
+}
+
+const resultsOf = (output: string | readonly string[], call: number): readonly Expected[] =>
+  [output].flat().map((text) => ({ kind: "result", call, text }));

@@ -1,0 +1,28 @@
+import type { Provider } from "../engine/provider.ts";
+import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import type { Entry } from "./entries.ts";
+import type { Expected } from "./expected.ts";
+
+/** A server that plays answers, keeps state as a real one does, and tells what its model read. */
+export interface RehearsalServer extends AsyncDisposable {
+  /** Every request that arrived since the last `clear`, refused ones included. */
+  readonly requests: readonly { readonly bodyText: string; readonly status: number }[];
+  /**
+   * Where what the model read differs from what it was meant to read, in one sentence; null where it does not, undefined
+   * where there was no inference.
+   */
+  difference(request: number, expected: readonly Expected[]): string | null | undefined;
+  /** Forgets everything, so that the next conversation finds it new. */
+  clear(): void;
+}
+
+/** What a rehearsal is played with, put together by whoever may know servers, providers and stores. */
+export interface RehearsalParts {
+  /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
+  startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;
+  /** A provider that speaks to that server over HTTP. */
+  provider(server: RehearsalServer): Provider;
+  /** The store of one conversation; the same one every time, or a new one. */
+  openStore(): Promise<TurnlogStore>;
+  closeStore(store: TurnlogStore): Promise<void>;
+}
