@@ -14,7 +14,8 @@ export async function* followStream(
   const known = stream.head ?? (await store.head(stream.name));
   let after: string | undefined;
   if (known !== null) {
-    for await (const { position } of store.readStream(stream.name, { from: known.revision, limit: 1 })) after = position;
+    for await (const { position } of store.readStream(stream.name, { from: known.revision, limit: 1 }))
+      after = position;
   }
   const options = { streamPrefix: stream.name, signal, ...(after === undefined ? {} : { after }) };
   for await (const { revision, stream: name } of store.subscribe(options)) {

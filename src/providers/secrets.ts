@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import { secretReference, SecretReference } from "../engine/codec/references.ts";
+import { SecretReference, secretReference } from "../engine/codec/references.ts";
 import { ProviderSettingsError } from "./provider-settings.ts";
 
 /** The values of secrets, by the names that settings give them. They never reach the log. */

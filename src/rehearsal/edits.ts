@@ -12,7 +12,7 @@ type Made = Exclude<Entry, { readonly kind: "reasoning" }>;
 export type Change =
   | { readonly type: "replace"; readonly index: number; readonly text: string }
   | { readonly type: "remove"; readonly index: number }
-  | { readonly type: "insert"; readonly index: number; readonly entries: readonly Made[] }
+  | { readonly type: "insert"; readonly index: number; readonly entries: readonly Made[]; readonly key: string }
   | { readonly type: "move"; readonly index: number; readonly to: number };
 
 /** One edit before one request. */
@@ -55,7 +55,10 @@ export function changeEntries(entries: readonly Entry[], change: Change): readon
 
 /** The same change as a layer makes it, with the helpers that layers have. */
 export function changeTurn(turn: Turn, change: Change): Turn {
-  if (change.type === "insert") return turn.insert(change.index, ...change.entries.map(blockOf));
+  if (change.type === "insert") {
+    const { key, index } = change;
+    return change.entries.reduce((into, entry, n) => into.insertOnce(`${key} ${n}`, blockOf(entry), index + n), turn);
+  }
   const block = turn.at(change.index);
   if (block === undefined) throw new Error(`the Turn has no block ${change.index}: it is not what the document says`);
   switch (change.type) {
@@ -81,26 +84,36 @@ function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
       return { type: "replace", index, text: editedText(entries[index], nonce) };
     case "remove":
       // A request cannot be empty, so the last entry stays.
-      return length === 1 ? insertion(0, [messageOf("user", nonce)]) : { type: "remove", index };
+      return length === 1 ? insertion(nonce, 0, [messageOf("user", nonce)]) : { type: "remove", index };
     case "insert":
-      return insertion(anywhere, inserted(draw, nonce));
+      return insertion(nonce, anywhere, inserted(draw, nonce));
     case "move":
       return { type: "move", index, to: draw.below(length) };
     case "replace-system": {
       const system = entries.findIndex((entry) => entry.kind === "message" && entry.role === "system");
       const text = `Policy ${nonce}. Be brief, and ask before you change anything.`;
-      return system < 0 ? insertion(0, [messageOf("system", text)]) : { type: "replace", index: system, text };
+      return system < 0 ? insertion(nonce, 0, [messageOf("system", text)]) : { type: "replace", index: system, text };
     }
     case "once":
-      return insertion(anywhere, [messageOf(draw.pick(["user", "system", "developer"]), `Only now: ${nonce}.`)]);
+      return insertion(nonce, anywhere, [messageOf(draw.pick(["user", "system", "developer"]), `Only now: ${nonce}.`)]);
   }
 }
 
-const insertion = (index: number, entries: readonly Made[]): Change => ({ type: "insert", index, entries });
+const insertion = (key: string, index: number, entries: readonly Made[]): Change => ({
+  type: "insert",
+  index,
+  entries,
+  key,
+});
 
 function inserted(draw: Draw, nonce: string): readonly Made[] {
   const words = `A layer adds this (${nonce}).`;
-  const call = { kind: "call", callId: `call_${nonce}`, name: "look_up", arguments: JSON.stringify({ nonce }) } as const;
+  const call = {
+    kind: "call",
+    callId: `call_${nonce}`,
+    name: "look_up",
+    arguments: JSON.stringify({ nonce }),
+  } as const;
   const result = { kind: "result", callId: call.callId, output: words } as const;
   return draw.pick([
     [messageOf("user", words)],

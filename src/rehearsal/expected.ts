@@ -72,7 +72,8 @@ function wholeAnswers(entries: readonly Entry[]): ReadonlySet<number> {
   const whole = new Set<number>();
   let before: Place | undefined;
   for (const { place } of entries) {
-    const follows = place?.index === 0 || (place?.answer === before?.answer && place?.index === (before?.index ?? 0) + 1);
+    const follows =
+      place?.index === 0 || (place?.answer === before?.answer && place?.index === (before?.index ?? 0) + 1);
     before = follows ? place : undefined;
     if (before !== undefined && before.index === before.size - 1) whole.add(before.answer);
   }

@@ -5,6 +5,8 @@ import type { Expected } from "./expected.ts";
 
 /** A server that plays answers, keeps state as a real one does, and tells what its model read. */
 export interface RehearsalServer extends AsyncDisposable {
+  /** Where it is, as providers want it: with `/v1`. */
+  readonly baseUrl: string;
   /** Every request that arrived since the last `clear`, refused ones included. */
   readonly requests: readonly { readonly bodyText: string; readonly status: number }[];
   /**

@@ -15,7 +15,7 @@ export type Stage = {
   edit: DrawnEdit | null;
   /** The conversation as its events tell it, up to the run that is open. */
   view: ConversationView;
-  /** What the request would cost if it were planned otherwise; UTF-8 bytes of the body. */
+  /** What the requests so far would have cost if each were planned otherwise, in UTF-8 bytes of the bodies. */
   bytesFull: number;
   bytesLastOnly: number;
 };
@@ -27,19 +27,18 @@ export const emptyStage = (): Stage => ({
   bytesLastOnly: 0,
 });
 
-/** Makes the edit of the request. One that holds for this request only is taken back on the way out. */
+/** Makes the edit of the request. An insertion that holds for this request only is taken back on the way out. */
 export const editingLayer = (stage: Stage): Layer =>
   defineMiddleware({ name: "rehearsal-edits", version: "1.0.0" }, (next) => async (turn) => {
     const { edit } = stage;
     if (edit === null) return next(turn);
     const edited = changeTurn(turn, edit.change);
     if (!edit.isOnce) return next(edited);
-    const kept = new Set(turn.blocks.map(({ id }) => id));
-    const result = await next(edited);
-    return result.filter((block) => kept.has(block.id) || result.indexOf(block.id ?? NONE) >= edited.length);
+    const inserted = edited.blocks.filter(({ id }) => id !== null && turn.indexOf(id) < 0);
+    return (await next(edited)).remove(...inserted);
   });
 
-/** Plans the same request in the two other ways that a rehearsal compares with. It stands innermost, and changes nothing. */
+/** Plans each request in the two ways that a rehearsal compares with. It stands innermost, and changes nothing. */
 export const measuringLayer = (stage: Stage, provider: Provider): Layer =>
   defineMiddleware({ name: "rehearsal-measure", version: "1.0.0" }, (next) => async (turn, ctx) => {
     const measured = { turn, settings: ctx.settings, provider, view: stage.view, now: ctx.now() };
@@ -53,5 +52,36 @@ type Measured = {
   readonly settings: Settings;
   readonly provider: Provider;
   readonly view: ConversationView;
+  /** Milliseconds since 1970. */
   readonly now: number;
 };
+
+/** The size of the body that a request would have, planned in this way. */
+function bodyBytes(
+  { turn, settings, provider, view, now }: Measured,
+  way: Pick<PlanRequest, "full" | "candidates">,
+): number {
+  const { scope, codec, transport } = provider;
+  const capabilities = learnedCapabilities(provider, view);
+  const decision = plan({
+    turn,
+    contexts: contextsOf(view),
+    provenance: { authorOf: () => null, removerOf: () => null },
+    scope,
+    codec,
+    capabilities,
+    settings,
+    settingsDigest: settingsDigest(settings),
+    policy: defaultChainPolicy,
+    now: new Date(now).toISOString(),
+    ...way,
+  });
+  const shaped = shapedBlocks(turn, decision.sendFrom, decision.repairs, { scope, itemIds: capabilities.itemIds });
+  const body = codec.encodeRequest({
+    settings,
+    input: inputItems(shaped, codec),
+    previousResponseId: decision.anchor?.responseId ?? null,
+    stream: transport === "sse",
+  });
+  return utf8Length(body);
+}

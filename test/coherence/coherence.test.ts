@@ -21,12 +21,13 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.requests).toBeGreaterThanOrEqual(requestsWanted);
   expect(tally.parallel / tally.responses).toBeGreaterThanOrEqual(0.3);
   expect(tally.reasoned / tally.responses).toBeGreaterThanOrEqual(0.45);
-  expect(tally.chained).toBeGreaterThan(requestsWanted / 4);
+  expect(tally.chained).toBeGreaterThan(requestsWanted / 5);
+  expect(tally.rebased).toBeGreaterThan(requestsWanted / 50);
 });
 
 afterAll(() => {
-  const { requests, chained, full, failedRuns, incoherent } = tally;
+  const { requests, chained, rebased, full, failedRuns, faulty, lost, incoherent } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${full} full), ${failedRuns} failed runs, ${incoherent.length} incoherent\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${lost} refused for lost state, ${faulty} answered by a fault, ${failedRuns} failed runs, ${incoherent.length} incoherent\n`,
   );
 });

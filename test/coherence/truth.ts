@@ -1,4 +1,4 @@
-import { expectedReading, type Expected } from "../../src/reference-server/server.ts";
+import { type Expected, expectedReading } from "../../src/reference-server/server.ts";
 
 /** A response of the model, by the number that the test gave it, and an item's place among its items. */
 export type Group = { readonly response: number; readonly index: number; readonly size: number };
@@ -21,7 +21,11 @@ export type Said = {
 };
 
 /** What a model is meant to read of these, under the rules of MODEL 5, told anew. */
-export function expectedLines(said: readonly Said[], instructions: string, tools: readonly Expected[]): readonly string[] {
+export function expectedLines(
+  said: readonly Said[],
+  instructions: string,
+  tools: readonly Expected[],
+): readonly string[] {
   return expectedReading([
     ...(instructions === "" ? [] : [{ kind: "instructions", text: instructions } as const]),
     ...tools,
@@ -75,7 +79,8 @@ function isOneStretch(before: Said, after: Said): boolean {
   return isModels(before) && isModels(after);
 }
 
-const isModels = ({ kind }: Said): boolean => kind === "assistant" || kind === "call" || kind === "hosted" || kind === "reasoning";
+const isModels = ({ kind }: Said): boolean =>
+  kind === "assistant" || kind === "call" || kind === "hosted" || kind === "reasoning";
 
 /** Places whose response is all there, in order, unbroken. */
 function intactResponses(said: readonly Said[]): ReadonlySet<number> {

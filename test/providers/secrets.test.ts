@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createEngine, openaiResponses, secret } from "../../src/index.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { createEngine, openaiResponses, secret } from "../../src/index.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 
@@ -13,7 +13,13 @@ test("a secret reaches the server and never the log, although the server echoes 
   await using store = new TurnlogStore(events);
   const conversation = store.conversation();
   await conversation.append("Who is our largest customer?");
-  const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "k", tools, secrets: { CRM: value } });
+  const provider = openaiResponses({
+    model: "m",
+    baseURL: server.baseUrl,
+    apiKey: "k",
+    tools,
+    secrets: { CRM: value },
+  });
   await conversation.run(createEngine({ provider }));
 
   expect(server.requests[0]?.bodyText).toContain(`"authorization":"${value}"`);

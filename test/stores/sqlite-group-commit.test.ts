@@ -42,7 +42,7 @@ test("answers a full disk as unavailable, keeps what was there, and goes on when
 
 async function openGroup() {
   const path = temporaryFolder().file("store.db");
-  const { database } = await openDatabase(path, {});
+  const { database } = openDatabase(path, {});
   let commits = 0;
   const group = createGroupCommit({
     database,

@@ -1,55 +1,105 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
-import type { Turn } from "../../domain/turn.ts";
+import type { ItemCodec } from "../provider.ts";
+import type { Candidate } from "./groups.ts";
 import { answers, type CallFacts, callFacts, isResult, resultKey } from "./pairs.ts";
-import type { Candidate } from "./shape.ts";
 
 /** What a request without a result to an open call says instead. */
 export const abortedOutput = "aborted";
 
-type OpenCall = CallFacts & {
+/** A call that waits for its result. */
+export type OpenCall = CallFacts & {
   readonly index: number;
-  /** The call id as this request sends it. */
+  /** The call id that the server knows it by. */
   readonly sentKey: string;
 };
 
-type Held = {
-  /** The anchor's output, at `heldFrom`: its calls are open, for the server answers no others before them. */
-  readonly heldOutput: readonly Block[];
-  readonly heldFrom: number;
-  readonly turn: Turn;
+/** How far pairing has come, between two groups of a request. */
+export type Pairing = {
+  readonly open: readonly OpenCall[];
+  /** Call ids that this input may not name again: those it names, and those of calls that stay open before it. */
+  readonly usedKeys: Set<string>;
+  readonly stretch: Stretch | null;
 };
 
-/** Rule 3: every call is answered once, before the next block outside its group, and every result answers a call. */
-export function pairCalls(kept: readonly Candidate[], held: Held): readonly Repair[] {
+/** Neighbouring blocks whose calls may be open together. */
+type Stretch = { readonly group: string | null; readonly isModelSide: boolean; readonly start: number };
+
+/** What pairing makes of the blocks of one group. */
+export type Paired = {
+  readonly next: Pairing;
+  readonly repairs: readonly Repair[];
+  /** Call ids that the group adds to those used. */
+  readonly newKeys: readonly string[];
+  /** Results without an open call, and calls that need another call id and cannot have one: to be left out. */
+  readonly unpaired: ReadonlyMap<Candidate, string>;
+  readonly hasRenamedCall: boolean;
+};
+
+/**
+ * Rule 3 of MODEL 5: every call is answered once, before the next block outside its group, and every result answers the
+ * nearest earlier open call of its id. Changes nothing: the caller commits what it takes, or tries again without what
+ * could not be paired.
+ */
+export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: ItemCodec): Paired {
   const repairs: Repair[] = [];
-  const sentKeys = new Set<string>();
-  let open = openCallsHeld(held, kept);
-  let group: { readonly last: Candidate; readonly start: number } | null = null;
+  const unpaired = new Map<Candidate, string>();
+  const newKeys = new Set<string>();
+  let { open, stretch } = pairing;
+  let hasRenamedCall = false;
   for (const candidate of kept) {
     const { block, index } = candidate;
     if (isResult(block)) {
-      const call = open.findLast((each) => answers(block, each) && (resultKey(block) !== null || open.length === 1));
-      if (call !== undefined) {
-        open = open.filter((each) => each !== call);
-        if (call.sentKey !== call.key) repairs.push({ action: "rename-call", index, callId: call.sentKey });
-      } else if (!isServersOwn(candidate)) repairs.push({ action: "omit", index, rule: "no-open-call" });
-      if (group?.last.group === null) group = null;
+      const call = callAnswered(block, open);
+      if (call === undefined) unpaired.set(candidate, "no-open-call");
+      else repairs.push(...renamedResult(candidate, call));
+      open = open.filter((each) => each !== call);
+      if (stretch?.group === null) stretch = null;
       continue;
     }
-    group = { last: candidate, start: group !== null && sharesGroup(group.last, candidate) ? group.start : index };
-    const { start } = group;
+    stretch = extended(stretch, candidate);
+    const { start } = stretch;
     const due = open.filter((call) => !call.mayStayOpen && call.index < start);
     repairs.push(...due.map((call) => answer(call, index)));
     open = open.filter((call) => !due.includes(call));
     const call = callFacts(block);
     if (call === null) continue;
-    const sentKey = unusedKey(call.key, sentKeys);
-    sentKeys.add(sentKey);
-    if (sentKey !== call.key) repairs.push({ action: "rename-call", index, callId: sentKey });
-    open.push({ ...call, index, sentKey });
+    const sentKey = unusedKey(call.key, (key) => pairing.usedKeys.has(key) || newKeys.has(key));
+    if (sentKey !== call.key && !canBeRenamed(block, codec)) {
+      unpaired.set(candidate, "repeated-call-id");
+      continue;
+    }
+    newKeys.add(sentKey);
+    open = [...open, { ...call, index, sentKey }];
+    if (sentKey === call.key) continue;
+    hasRenamedCall = true;
+    repairs.push({ action: "rename-call", index, callId: sentKey });
   }
-  return [...repairs, ...open.filter((call) => !call.mayStayOpen).map((call) => answer(call, held.turn.length))];
+  const next = { open, usedKeys: pairing.usedKeys, stretch };
+  return { next, repairs, newKeys: [...newKeys], unpaired, hasRenamedCall };
+}
+
+/** What answers the calls that are open at the end, where the Turn has no more blocks. */
+export const closingAnswers = ({ open }: Pairing, before: number): readonly Repair[] =>
+  open.filter((call) => !call.mayStayOpen).map((call) => answer(call, before));
+
+/** The open calls of a server's output, which it holds as it made it. */
+export function openIn(output: readonly Block[], start: number): readonly OpenCall[] {
+  const open: OpenCall[] = [];
+  for (const [offset, block] of output.entries()) {
+    const call = callFacts(block);
+    if (call !== null) open.push({ ...call, index: start + offset, sentKey: call.key });
+    if (!isResult(block)) continue;
+    const answered = callAnswered(block, open);
+    if (answered !== undefined) open.splice(open.indexOf(answered), 1);
+  }
+  return open;
+}
+
+/** The call that a result answers; one that names no call answers the only open one. */
+export function callAnswered(result: Block, open: readonly OpenCall[]): OpenCall | undefined {
+  if (resultKey(result) === null && open.length !== 1) return undefined;
+  return open.findLast((call) => answers(result, call));
 }
 
 const answer = (call: OpenCall, before: number): Repair => ({
@@ -59,50 +109,27 @@ const answer = (call: OpenCall, before: number): Repair => ({
   callId: call.sentKey,
 });
 
-/** Blocks of one response, or neighbours that no response groups and that only a model says. */
-function sharesGroup(before: Candidate, after: Candidate): boolean {
-  if (before.group !== null || after.group !== null) {
-    // A copy of an item is not the item again: whether the server holds the first must not change what is sent.
-    const isLater = (after.block.wire?.group?.index ?? 0) > (before.block.wire?.group?.index ?? 0);
-    return before.group === after.group && isLater;
-  }
-  return isModelSide(before.block) && isModelSide(after.block);
+function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Repair[] {
+  const isNamed = resultKey(block) !== null;
+  return isNamed && call.sentKey !== call.key ? [{ action: "rename-call", index, callId: call.sentKey }] : [];
 }
 
-const isModelSide = (block: Block): boolean => block.kind !== "user" && block.kind !== "system";
+function extended(stretch: Stretch | null, { block, group, index }: Candidate): Stretch {
+  const isModelSide = block.kind !== "user" && block.kind !== "system" && block.itemType !== "compaction_trigger";
+  const isNeighbour =
+    stretch !== null &&
+    stretch.group === group &&
+    // What no response groups stands together where only a model says it.
+    (group !== null || (stretch.isModelSide && isModelSide));
+  return { group, isModelSide, start: isNeighbour ? stretch.start : index };
+}
 
-/** A result that came with a response: the server ran the tool itself. */
-const isServersOwn = ({ block, isIntact }: Candidate): boolean => isIntact && block.wire?.group !== undefined;
+/** What has to name its provider id is the item that was issued, or nothing. */
+const canBeRenamed = (block: Block, codec: ItemCodec): boolean => codec.refusal(block, { withId: false }) === null;
 
-function unusedKey(key: string, used: ReadonlySet<string>): string {
-  if (!used.has(key)) return key;
+function unusedKey(key: string, isUsed: (key: string) => boolean): string {
+  if (!isUsed(key)) return key;
   let n = 2;
-  while (used.has(`${key}_${n}`)) n += 1;
+  while (isUsed(`${key}_${n}`)) n += 1;
   return `${key}_${n}`;
-}
-
-/**
- * The calls that the anchor leaves open: those of its output, and calls before it that may stay open and are answered
- * here. The latter are looked for only when a result to send finds none in the output.
- */
-function openCallsHeld({ heldOutput, heldFrom, turn }: Held, kept: readonly Candidate[]): OpenCall[] {
-  const open = openIn(heldOutput, heldFrom);
-  const finds = (result: Block): boolean => open.some((call) => answers(result, call));
-  if (kept.every(({ block }) => !isResult(block) || finds(block))) return open;
-  const before = turn.blocks.slice(0, heldFrom);
-  return [...openIn(before, 0).filter((call) => call.mayStayOpen), ...open];
-}
-
-function openIn(blocks: readonly Block[], start: number): OpenCall[] {
-  const open: OpenCall[] = [];
-  for (const [offset, block] of blocks.entries()) {
-    const call = callFacts(block);
-    if (call !== null) {
-      open.push({ ...call, index: start + offset, sentKey: call.key });
-    } else if (isResult(block)) {
-      const answered = open.findLastIndex((each) => answers(block, each));
-      if (answered >= 0) open.splice(answered, 1);
-    }
-  }
-  return open;
 }

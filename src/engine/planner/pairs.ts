@@ -26,7 +26,7 @@ const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
 /** A block as a call that wants a result; null for everything else. Hosted calls are complete in themselves. */
 export function callFacts(block: Block): CallFacts | null {
   const type = block.itemType;
-  if (!resultTypeByCallType.has(type)) return null;
+  if (!resultTypeByCallType.has(type) || isServersSearch(block)) return null;
   if (type === "mcp_approval_request") {
     const id = block.wire?.itemId ?? text(block.payload["id"]);
     return id === null ? null : { key: id, type, mayStayOpen: true };
@@ -35,7 +35,7 @@ export function callFacts(block: Block): CallFacts | null {
 }
 
 /** Whether a block answers calls. */
-export const isResult = (block: Block): boolean => block.kind === "tool_result";
+export const isResult = (block: Block): boolean => block.kind === "tool_result" && !isServersSearch(block);
 
 /** Whether this result can answer that call. A result without call id answers any call: the caller looks for the only one. */
 export function answers(result: Block, call: CallFacts): boolean {
@@ -49,8 +49,13 @@ export function answers(result: Block, call: CallFacts): boolean {
 export function resultKey(result: Block): string | null {
   const { payload, itemType } = result;
   if (itemType === "mcp_approval_response") return text(payload["approval_request_id"]);
-  if (itemType === "local_shell_call_output") return text(payload["id"]) ?? result.callId;
+  if (itemType === "local_shell_call_output") return result.callId ?? text(payload["id"]);
   return result.callId;
+}
+
+/** A tool search is the client's to answer only where it says so (responses-api.md 1.2). */
+function isServersSearch({ itemType, payload }: Block): boolean {
+  return itemType.startsWith("tool_search_") && payload["execution"] !== "client";
 }
 
 const text = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);

@@ -14,7 +14,9 @@ export function requestSettings(
   instructions: readonly { readonly text: string }[],
 ): JsonObject {
   const { settings } = engine.provider;
-  const said = [settings["instructions"], ...instructions.map(({ text }) => text)].filter((text) => typeof text === "string");
+  const said = [settings["instructions"], ...instructions.map(({ text }) => text)].filter(
+    (text) => typeof text === "string",
+  );
   const tools = [...listOf(settings["tools"]), ...toolDefinitions(engine.tools)];
   const include = listOf(settings["include"]);
   const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);

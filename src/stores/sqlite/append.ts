@@ -4,7 +4,7 @@ import type { AppendResult, Head, PreparedAppend } from "../../engine/event-stor
 import { eventParameters, insertEvent } from "./rows.ts";
 
 /** A stream's row: its head, and the number that stands for its name in the events. */
-export type StreamRow = Head & { readonly number: number };
+type StreamRow = Head & { readonly number: number };
 
 /** Appends inside the caller's transaction. */
 export type AppendInTransaction = (prepared: PreparedAppend) => AppendResult;

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
-import { StoreNotFoundError, StoreUnavailableError } from "../../engine/event-store.ts";
+import { StoreNotFoundError } from "../../engine/event-store.ts";
 import { storeError } from "./errors.ts";
 import { setUp } from "./schema.ts";
 
@@ -17,24 +16,17 @@ export type OpenOptions = {
 export type OpenDatabase = { readonly database: DatabaseSync; readonly storeId: string };
 
 /** Opens a file, creating a store in it unless told not to. */
-export async function openDatabase(path: string, options: OpenOptions): Promise<OpenDatabase> {
+export function openDatabase(path: string, options: OpenOptions): OpenDatabase {
   const { mustExist = false, busyTimeoutMs = 5_000, warn = emitWarning } = options;
   if (mustExist && !existsSync(path)) throw new StoreNotFoundError(`there is no turnlog store at ${path}`);
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const opened = tryOpen({ path, mustExist, busyTimeoutMs });
-      warnOfOldSqlite(opened.database, warn);
-      return opened;
-    } catch (cause) {
-      const error = storeError(cause, path);
-      // Turning a new file to WAL needs it alone, and SQLite does not wait for that.
-      if (!(error instanceof StoreUnavailableError) || !isBusy(cause) || attempt === openAttemptsMax) throw error;
-      await sleep(25);
-    }
+  try {
+    const opened = tryOpen({ path, mustExist, busyTimeoutMs });
+    warnOfOldSqlite(opened.database, warn);
+    return opened;
+  } catch (error) {
+    throw storeError(error, path);
   }
 }
-
-const openAttemptsMax = 40;
 
 function tryOpen(options: {
   readonly path: string;
@@ -49,9 +41,6 @@ function tryOpen(options: {
     throw error;
   }
 }
-
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && "errcode" in error && Number(error.errcode) % 256 === 5;
 
 // Before 3.51.3 several connections could lose committed pages when one of them reset the WAL.
 function warnOfOldSqlite(database: DatabaseSync, warn: (message: string) => void): void {

@@ -5,7 +5,7 @@ import { type EventRow, eventColumns } from "./rows.ts";
 /** Rows of one page. A page is read at once, so that no read transaction outlives a turn of the event loop. */
 export const pageRowsMax = 64;
 
-export type HeadRow = Head & { readonly name: string };
+type HeadRow = Head & { readonly name: string };
 
 /** Pages of what a database holds, each by where the one before ended. */
 export type Pages = {

@@ -9,7 +9,7 @@ import {
 import { createTransactions } from "./transaction.ts";
 
 /** The schema that this code writes. A file with a greater number is from a newer turnlog. */
-export const schemaVersion = 1;
+const schemaVersion = 1;
 
 export type SetupOptions = { readonly path: string; readonly mustExist: boolean; readonly busyTimeoutMs: number };
 

@@ -36,8 +36,7 @@ export type SqliteStoreOptions = OpenOptions & {
  * @throws {StoreTooNewError} when a newer turnlog has written it.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
-  const opened = await openDatabase(path, options);
-  return createStore(opened, path, options.pollMs ?? 50);
+  return createStore(openDatabase(path, options), path, options.pollMs ?? 50);
 }
 
 function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: number): SqliteStore {

@@ -15,6 +15,11 @@ import { all, append, prepared, withoutPosition } from "../../stores/prepared.ts
 import { noted, sources } from "./noted.ts";
 
 const stream = "conversation-cnv_1";
+const fewEvents = [noted({ n: 0 }), noted({ n: 1 })];
+const blobEvents = [noted({ image: "x".repeat(1_000_000) })];
+const manyEvents = Array.from({ length: 12 }, (_, n) =>
+  noted({ n, list: Array.from({ length: 5 }, () => "x".repeat(40_000)) }),
+);
 
 test("gives back what was appended, parsed", async () => {
   const log = createEventLog(createMemoryStore(), sources());
@@ -105,18 +110,19 @@ test("refuses an event that cannot be brought under its bound", async () => {
   await expect(log.append(stream, null, [noted({ ["k".repeat(300_000)]: 1 })])).rejects.toThrow(EventTooLargeError);
 });
 
+test("writes nothing of a split append when one of its events cannot be brought under its bound", async () => {
+  const log = createEventLog(createMemoryStore(), sources());
+  const tooLarge = noted({ ["k".repeat(300_000)]: 1 });
+  await expect(log.append(stream, null, [...manyEvents, tooLarge, noted({})])).rejects.toThrow(EventTooLargeError);
+  expect(await all(log.store.readLog())).toEqual([]);
+});
+
 test("names the event that cannot be read", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   await append(log.store, { stream, data: ["{}", "not JSON"] });
   await expect(all(log.read(stream))).rejects.toThrow(StoreCorruptedError);
   await expect(all(log.read(stream))).rejects.toThrow(`event 1 of ${stream}`);
 });
-
-const fewEvents = [noted({ n: 0 }), noted({ n: 1 })];
-const blobEvents = [noted({ image: "x".repeat(1_000_000) })];
-const manyEvents = Array.from({ length: 12 }, (_, n) =>
-  noted({ n, list: Array.from({ length: 5 }, () => "x".repeat(40_000)) }),
-);
 
 test.each<[string, "before" | "after", readonly NewEvent[]]>([
   ["few events, before", "before", fewEvents],

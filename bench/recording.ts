@@ -1,0 +1,139 @@
+import * as z from "zod";
+import { sha256Hex } from "../src/base/sha256.ts";
+import type { Conversation } from "../src/engine/conversation.ts";
+import { createEngine } from "../src/engine/create-engine.ts";
+import type { EventStore } from "../src/engine/event-store.ts";
+import { defineMiddleware, type Layer } from "../src/engine/middleware.ts";
+import { tool } from "../src/engine/tool.ts";
+import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { scripted } from "../src/providers/scripted.ts";
+import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { type BenchRow, report, summary } from "./row.ts";
+import { imported, textOf, timeOf } from "./sample.ts";
+
+/** What recording costs: a layer that does nothing, one that does much in every step, and the appends of a step. */
+export async function benchRecording(): Promise<readonly BenchRow[]> {
+  return [await benchIdleLayer(), await benchRewritingLayer(), ...(await benchAppends())];
+}
+
+/** The price of one more layer, from runs with many idle layers and with none; in sha256 of 2 KB, timed beside. */
+async function benchIdleLayer(): Promise<BenchRow> {
+  const [steps, layersMax] = [50, 10];
+  const layers = Array.from({ length: layersMax }, (_, n) =>
+    defineMiddleware({ name: `idle-${n}`, version: "1.0.0" }, (next) => (turn) => next(turn)),
+  );
+  const [idle, bare] = [await longConversation(), await longConversation()];
+  const rounds: { readonly hashes: number[]; readonly us: number[] } = { hashes: [], us: [] };
+  for (let round = -3; round < 21; round += 1) {
+    const withMs = await timeOf(() => runSteps(idle, steps, layers));
+    const withoutMs = await timeOf(() => runSteps(bare, steps, []));
+    const hashUs = (await timeOf(hashMany)) / hashes / 0.001;
+    // The first rounds warm up.
+    if (round < 0) continue;
+    const us = ((withMs - withoutMs) / steps / layersMax) * 1_000;
+    rounds.us.push(us);
+    rounds.hashes.push(us / hashUs);
+  }
+  const note = `${summary(rounds.us).value.toFixed(1)} µs a step, on a Turn of 1,000 blocks`;
+  return {
+    name: "an idle layer, in sha256 of 2 KB",
+    ...summary(rounds.hashes),
+    unit: "x",
+    bound: 10,
+    kind: "at most",
+    note,
+  };
+}
+
+/**
+ * What a layer that hides and restores all 1,000 blocks in every step adds to the log: a run of eleven steps with it and
+ * without, and of one step, because the first one has to say what the blocks become.
+ */
+async function benchRewritingLayer(): Promise<BenchRow> {
+  const bytes = async (layers: readonly Layer[], steps: number): Promise<number> => {
+    const conversation = await longConversation();
+    await runWithTools(conversation, { steps, calls: 1, layers });
+    return logBytes(conversation);
+  };
+  const more = async (layers: readonly Layer[]): Promise<number> =>
+    (await bytes(layers, 11)) - (await bytes(layers, 1));
+  const value = ((await more([shouting])) - (await more([]))) / 10;
+  const first = (await bytes([shouting], 1)) - (await bytes([], 1));
+  const name = "a layer that hides and restores 1,000 blocks, bytes a step";
+  return { name, value, unit: "bytes", bound: 3_000, kind: "at most", note: `${first} bytes in the first step` };
+}
+
+const shouting = defineMiddleware({ name: "shouting", version: "1.0.0" }, (next) => async (turn) => {
+  const spoken = turn.blocks.filter(({ kind }) => kind === "user");
+  const answer = await next(turn.replaceEach(spoken, (block) => block.withText(block.text.toUpperCase())));
+  const originals = new Map(spoken.map((block) => [block.id, block]));
+  return answer.map((block) => originals.get(block.id) ?? block);
+});
+
+async function benchAppends(): Promise<readonly BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const [calls, bound] of [
+    [0, 2],
+    [3, 3],
+  ] as const) {
+    const { store, count } = countingAppends(createMemoryStore());
+    const conversation = new TurnlogStore(store).conversation();
+    await conversation.append("Go on.");
+    const before = count();
+    const steps = 10;
+    if (calls === 0) await runSteps(conversation, steps, []);
+    else await runWithTools(conversation, { steps, calls, layers: [] });
+    // The answer that ends a run with tools is a step without tools.
+    const appends = count() - before - (calls === 0 ? 0 : 2);
+    const what = calls === 0 ? "without tools" : `with ${calls} tools that finish together`;
+    rows.push({ name: `appends of a step ${what}`, value: appends / steps, unit: "appends", bound, kind: "at most" });
+  }
+  return rows;
+}
+
+const hashes = 200;
+const hashed = textOf(2_048);
+function hashMany(): void {
+  for (let n = 0; n < hashes; n += 1) sha256Hex(hashed);
+}
+
+async function longConversation(): Promise<Conversation> {
+  const conversation = new TurnlogStore(createMemoryStore()).conversation();
+  await imported(conversation, 1_000, 2_000);
+  return conversation;
+}
+
+/** Runs of one step each. */
+async function runSteps(conversation: Conversation, steps: number, middleware: readonly Layer[]): Promise<void> {
+  const engine = createEngine({ provider: scripted(() => "Yes.", { transport: "json" }), middleware });
+  for (let step = 0; step < steps; step += 1) await conversation.run(engine);
+}
+
+type ToolSteps = { readonly steps: number; readonly calls: number; readonly layers: readonly Layer[] };
+
+/** One run of steps with tools, and the answer that ends it. */
+async function runWithTools(conversation: Conversation, { steps, calls, layers }: ToolSteps): Promise<void> {
+  const wait = tool({ name: "wait", description: "Waits.", inputSchema: z.strictObject({}), execute: () => "done" });
+  const call = { name: "wait", arguments: "{}" };
+  const answers = Array.from({ length: steps }, () => ({ calls: Array.from({ length: calls }, () => call) }));
+  const provider = scripted([...answers, "Done."], { transport: "json" });
+  await conversation.run(createEngine({ provider, tools: [wait], middleware: layers }));
+}
+
+/** The UTF-8 bytes of all events' data. */
+async function logBytes(conversation: Conversation): Promise<number> {
+  let bytes = 0;
+  for await (const { event } of conversation.events()) bytes += Buffer.byteLength(JSON.stringify(event));
+  return bytes;
+}
+
+function countingAppends(store: EventStore): { readonly store: EventStore; readonly count: () => number } {
+  let appends = 0;
+  const append: EventStore["append"] = (prepared) => {
+    appends += 1;
+    return store.append(prepared);
+  };
+  return { store: { ...store, append }, count: () => appends };
+}
+
+if (import.meta.main) process.exitCode = report(await benchRecording()) ? 0 : 1;

@@ -1,0 +1,86 @@
+import { describeActor } from "../../domain/actor.ts";
+import type { Conversation } from "../../engine/conversation.ts";
+import { type TimelineRow, timeline } from "../../projections/timeline.ts";
+import { transcript, type Utterance } from "../../projections/transcript.ts";
+import { printable } from "../../projections/wording.ts";
+import type { CliContext, CommandHandler } from "../context.ts";
+import { findConversation, findRevision } from "../find.ts";
+import { flag } from "../options.ts";
+import { firstRevision, lastRevision, parsePlace } from "../revision.ts";
+import { type Cell, tableLines } from "../table.ts";
+
+/** What happened in a conversation, or what was said in it. */
+export const run: CommandHandler = async (context, { arguments: [text = ""], options }) => {
+  await using store = await context.openStore({ mustExist: true });
+  const { conversation: name, at } = parsePlace(text);
+  const conversation = await findConversation(store, name);
+  const [from, to] =
+    at.type === "range"
+      ? [at.from, at.to]
+      : [at.type === "one" ? at.revision : firstRevision, at.type === "one" ? at.revision : lastRevision];
+  const range = {
+    from: await findRevision(store, conversation, from),
+    to: await findRevision(store, conversation, to),
+  };
+  if (flag(options, "transcript")) await printTranscript(context, conversation, range);
+  else await printTimeline(context, conversation, range);
+};
+
+type Range = { readonly from: number; readonly to: number };
+
+async function printTimeline(context: CliContext, conversation: Conversation, { from, to }: Range): Promise<void> {
+  let view = timeline.initial(conversation.id);
+  for await (const recorded of conversation.events()) {
+    if (recorded.revision > to) break;
+    view = timeline.apply(view, recorded);
+  }
+  const rows = view.rows.filter(({ revision }) => revision >= from);
+  if (context.isJson) {
+    context.printJson({ conversation: conversation.id, events: rows });
+    return;
+  }
+  context.print(context.style.bold(conversation.id));
+  for (const line of tableLines(
+    rows.map((row) => cellsOf(row, context)),
+    context,
+  ))
+    context.print(line);
+}
+
+function cellsOf(row: TimelineRow, { style }: CliContext): readonly Cell[] {
+  const { revision, at, actor, type, words } = row;
+  const isBad = type === "RunFailed" || type === "InferenceFailed" || type === "AnchorInvalidated";
+  const isNotable = type === "TurnEdited" || words.includes("rebased") || words.includes(", full: ");
+  const styled = isBad ? style.bad : isNotable ? style.warn : (text: string): string => text;
+  return [
+    { text: String(revision).padStart(4), style: style.bold },
+    { text: at.slice(11, 23), style: style.dim },
+    { text: shortActor(actor), style: style.dim },
+    { text: words, style: styled },
+  ];
+}
+
+/** The actor in a column's width: version, frame and inference are in `--json`. */
+const shortActor = (actor: TimelineRow["actor"]): string =>
+  "name" in actor && actor.name !== undefined && actor.kind !== "provider" ? actor.name.slice(0, 20) : actor.kind;
+
+async function printTranscript(context: CliContext, conversation: Conversation, { from, to }: Range): Promise<void> {
+  let view = transcript.initial(conversation.id);
+  for await (const recorded of conversation.events()) {
+    if (recorded.revision > to) break;
+    view = transcript.apply(view, recorded);
+  }
+  const utterances = view.utterances.filter(({ revision }) => revision >= from);
+  if (context.isJson) {
+    context.printJson({ conversation: conversation.id, utterances });
+    return;
+  }
+  context.print(context.style.bold(conversation.id));
+  for (const utterance of utterances) printUtterance(context, utterance);
+}
+
+function printUtterance({ print, style }: CliContext, { revision, kind, name, text, actor }: Utterance): void {
+  const who = name === null ? kind : `${kind} ${name}`;
+  print(`\n${style.bold(printable(who))} ${style.dim(`@${revision} by ${printable(describeActor(actor))}`)}`);
+  print(printable(text));
+}

@@ -1,0 +1,88 @@
+import type { ConversationId } from "../domain/ids.ts";
+import { conversationStream } from "../domain/ids.ts";
+import type { Conversation } from "../engine/conversation.ts";
+import { comparePositions } from "../engine/event-store.ts";
+import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import { NotFoundError, UsageError } from "./exit-codes.ts";
+import { lastWritten, type RevisionName } from "./revision.ts";
+
+/** When a conversation was last written, and how long it is. */
+export type ConversationHead = {
+  readonly id: ConversationId;
+  readonly revision: number;
+  /** The place of its newest event in the whole log, and its time. */
+  readonly position: string;
+  readonly at: string;
+};
+
+/** How many candidates an ambiguous name lists. */
+const candidatesMax = 5;
+
+/**
+ * The conversation that a name stands for: `@last`, an id, or the beginning of one.
+ *
+ * @throws {NotFoundError} when there is none.
+ * @throws {UsageError} when there are several.
+ */
+export async function findConversation(store: TurnlogStore, name: string): Promise<Conversation> {
+  if (name === lastWritten) {
+    const newest = (await conversationHeads(store))[0];
+    if (newest === undefined) throw new NotFoundError("the store holds no conversation yet");
+    return store.conversation(newest.id);
+  }
+  const found: ConversationId[] = [];
+  for await (const id of store.conversations()) {
+    if (id === name) return store.conversation(id);
+    if (id.startsWith(name) || id.startsWith(`cnv_${name}`)) found.push(id);
+  }
+  const [only] = found;
+  if (only === undefined) throw new NotFoundError(`there is no conversation '${name}': \`turnlog ls\` lists them`);
+  if (found.length === 1) return store.conversation(only);
+  const listed = found.slice(0, candidatesMax).join(", ");
+  const more = found.length > candidatesMax ? ` and ${found.length - candidatesMax} more` : "";
+  throw new UsageError(`'${name}' is the beginning of ${found.length} conversations: ${listed}${more}`);
+}
+
+/** All conversations, the one written last first. */
+export async function conversationHeads(store: TurnlogStore): Promise<readonly ConversationHead[]> {
+  const heads: ConversationHead[] = [];
+  for await (const id of store.conversations()) {
+    const newest = store.events.readStream(conversationStream(id), { direction: "backwards", limit: 1 });
+    for await (const { revision, position, at } of newest) heads.push({ id, revision, position, at });
+  }
+  return heads.toSorted((left, right) => comparePositions(right.position, left.position));
+}
+
+/**
+ * The number of a revision.
+ *
+ * @throws {NotFoundError} when it is not there.
+ */
+export async function findRevision(
+  store: TurnlogStore,
+  conversation: Conversation,
+  name: RevisionName,
+): Promise<number> {
+  if (name.type === "response") return findResponse(conversation, name.prefix);
+  const head = await store.events.head(conversationStream(conversation.id));
+  const last = head?.revision ?? -1;
+  const revision = name.revision < 0 ? last + 1 + name.revision : name.revision;
+  if (revision >= 0 && revision <= last) return revision;
+  throw new NotFoundError(
+    `there is no revision ${name.revision} of ${conversation.id}: it has the revisions 0 to ${last}`,
+  );
+}
+
+async function findResponse(conversation: Conversation, prefix: string): Promise<number> {
+  const found = new Map<string, number>();
+  for await (const { event, revision } of conversation.events()) {
+    const id = event.type === "ResponseReceived" ? event.data.responseId : null;
+    if (id === prefix) return revision;
+    if (id?.startsWith(prefix) === true) found.set(id, revision);
+  }
+  const [only] = found.values();
+  if (only === undefined) throw new NotFoundError(`no response of ${conversation.id} has the id '${prefix}'`);
+  if (found.size === 1) return only;
+  const listed = [...found.keys()].slice(0, candidatesMax).join(", ");
+  throw new UsageError(`'${prefix}' is the beginning of ${found.size} responses: ${listed}`);
+}

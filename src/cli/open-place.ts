@@ -1,0 +1,31 @@
+import type { Conversation } from "../engine/conversation.ts";
+import type { PastConversation } from "../engine/past.ts";
+import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import { UsageError } from "./exit-codes.ts";
+import { findConversation, findRevision } from "./find.ts";
+import { lastRevision, parsePlace } from "./revision.ts";
+
+/** A conversation at one revision. */
+export type FoundPlace = {
+  readonly conversation: Conversation;
+  readonly past: PastConversation;
+  /** Whether a revision was named, or the newest is meant. */
+  readonly isNamed: boolean;
+};
+
+/**
+ * The conversation and the revision that a text names; without a revision, the newest.
+ *
+ * @throws {UsageError} for a range, and for a text that names nothing.
+ * @throws {NotFoundError} when either is not there.
+ */
+export async function openPlace(store: TurnlogStore, text: string): Promise<FoundPlace> {
+  const { conversation: name, at } = parsePlace(text);
+  if (at.type === "range") throw new UsageError(`'${text}' is a range: name one revision`);
+  const conversation = await findConversation(store, name);
+  const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
+  return { conversation, past: await conversation.at(revision), isNamed: at.type === "one" };
+}
+
+/** `cnv_8f3k…@120`, as commands take it again. */
+export const placeName = (conversation: Conversation, revision: number): string => `${conversation.id}@${revision}`;

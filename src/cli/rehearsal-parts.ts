@@ -1,0 +1,73 @@
+import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import { openStore } from "../open-store.ts";
+import { openaiResponses } from "../providers/openai-responses.ts";
+import {
+  expectedReading,
+  functionCall,
+  judge,
+  message,
+  readItems,
+  reasoning,
+  refusalMessage,
+  type ScriptedItem,
+  startReferenceServer,
+} from "../reference-server/server.ts";
+import type { Entry } from "../rehearsal/entries.ts";
+import type { RehearsalParts, RehearsalServer } from "../rehearsal/ports.ts";
+
+/**
+ * What a rehearsal is played with: the reference server, which judges it, and the provider for OpenAI's servers.
+ *
+ * Without a store each conversation gets a memory store of its own, so that a long rehearsal takes no more memory than
+ * its longest conversation.
+ */
+export function rehearsalParts(store: TurnlogStore | null): RehearsalParts {
+  return {
+    startServer,
+    provider: ({ baseUrl }) => openaiResponses({ model: "rehearsal", baseURL: baseUrl, apiKey: "rehearsal" }),
+    openStore: async () => store ?? openStore("memory:"),
+    closeStore: async (opened) => {
+      if (opened !== store) await opened.close();
+    },
+  };
+}
+
+async function startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer> {
+  const server = await startReferenceServer({
+    // Ids are in the bodies: with the same ones the same rehearsal sends the same bytes.
+    seed: "rehearsal",
+    answer: ({ request }) => ({ output: answer(request).map(itemOf) }),
+  });
+  return {
+    baseUrl: server.baseUrl,
+    requests: server.requests,
+    difference(request, expected) {
+      const reading = server.reading(request);
+      if (reading === undefined) return undefined;
+      const judgement = judge(expectedReading(expected), readItems(reading.items, reading));
+      return judgement.coherent ? null : judgement.summary;
+    },
+    clear: () => {
+      server.clear();
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** A message of a chat document has one text or one refusal where it is the model's. */
+function itemOf(entry: Entry): ScriptedItem {
+  switch (entry.kind) {
+    case "call":
+      return functionCall(entry.name, entry.arguments, { callId: entry.callId });
+    case "reasoning":
+      return reasoning({ summary: entry.text });
+    case "message": {
+      const [part] = entry.parts;
+      if (part?.type === "refusal") return refusalMessage(part.text);
+      if (part?.type === "text") return message(part.text);
+      throw new Error(`a model does not answer with a part of type ${part?.type ?? "none"}`);
+    }
+    case "result":
+      throw new Error("a model does not answer with the result of a tool");
+  }
+}

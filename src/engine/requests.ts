@@ -1,0 +1,139 @@
+import type { JsonObject } from "../base/json.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import { utf8Length } from "../base/utf8.ts";
+import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Turn } from "../domain/turn.ts";
+import { lastChange } from "../projections/blame.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
+import { heldContext, inputItems, shapedBlocks } from "./planner/shaped-input.ts";
+import type { ItemCodec } from "./provider.ts";
+import { contextsOf } from "./run/contexts.ts";
+import { settingsDigest } from "./run/settings.ts";
+
+/** Codecs by the name that recorded requests carry (`openai-responses/1`). */
+export type Codecs = ReadonlyMap<string, ItemCodec>;
+
+/** A request as it was sent, made again of events alone. */
+export type RebuiltRequest = {
+  readonly bodyText: string;
+  /** sha256 of the body's UTF-8 bytes; equal to the recorded `requestDigest`, or the log is damaged. */
+  readonly digest: string;
+  /** What the server held of it as input: equal to the recorded `input.held`. */
+  readonly held: string;
+};
+
+/** The codec that encoded a request is not one of those at hand: a newer turnlog or another provider wrote it. */
+export class UnknownCodecError extends Error {
+  override readonly name = "UnknownCodecError";
+  readonly code = "unknown-codec";
+}
+
+/**
+ * The body of a recorded request: the settings by their digest, the outgoing Turn of its frame, and what the decision says
+ * of it. No rule is asked again, so that a body of last year is the same whatever the planner does today.
+ *
+ * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`, or later in the same run.
+ * @throws {UnknownCodecError} when its codec is not among `codecs`.
+ */
+export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): RebuiltRequest {
+  const request = requestOf(recorded);
+  const { decision } = request;
+  const settings = view.server.settings.get(request.settingsDigest);
+  if (settings === undefined) throw new Error(`its settings ${request.settingsDigest.slice(0, 12)}… were not declared`);
+  const parts = { turn: outgoingTurn(view, recorded), settings, request, codec: codecOf(request, codecs) };
+  const { bodyText, shaped } = encode(parts, decision);
+  const anchor = decision.anchor === null ? null : view.server.byResponse.get(decision.anchor.responseId);
+  return { bodyText, digest: sha256Hex(bodyText), held: heldContext(anchor?.held ?? null, shaped) };
+}
+
+/** What of a rebuilt request is not as it was recorded, in words; null when all of it is. */
+export function requestProblem(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): string | null {
+  const request = requestOf(recorded);
+  const { anchor, sendFrom } = request.decision;
+  const rebuilt = rebuildRequest(view, recorded, codecs);
+  if (rebuilt.digest !== request.requestDigest) return "its rebuilt body is not the one that was sent";
+  if (utf8Length(rebuilt.bodyText) !== request.requestBytes) return "its body has another length than was recorded";
+  if (outgoingTurn(view, recorded).length !== request.input.blocks) return "its Turn has another number of blocks";
+  if (sendFrom !== (anchor?.length ?? 0)) return "it does not send what follows its anchor";
+  if (anchor !== null) {
+    const context = view.server.byResponse.get(anchor.responseId);
+    if (context === undefined) return `its anchor ${anchor.responseId} is no response of this conversation`;
+    if (context.length !== anchor.length || context.inferenceId !== anchor.inferenceId)
+      return `its anchor ${anchor.responseId} is another than was recorded`;
+    if (context.turn !== outgoingTurn(view, recorded).contextAt(anchor.length))
+      return `what ${anchor.responseId} holds is no beginning of its Turn`;
+  }
+  return rebuilt.held === request.input.held ? null : "what the server held of it is not what was recorded";
+}
+
+/** How the same request would have been planned otherwise, and the body that would have been sent. */
+export function planAgain(
+  view: ConversationView,
+  recorded: RecordedEvent,
+  codecs: Codecs,
+  otherwise: Pick<PlanRequest, "full" | "candidates">,
+): { readonly decision: Decision; readonly bodyText: string } {
+  const request = requestOf(recorded);
+  const parts = planRequest(view, recorded, codecs);
+  const decision = plan({ ...parts, ...otherwise });
+  return { decision, bodyText: encode({ ...parts, request }, decision).bodyText };
+}
+
+/** What the planner was asked, as far as the log tells: the caller's policy is not recorded, so it is the default. */
+export function planRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
+  const request = requestOf(recorded);
+  const { blame, run } = view.client;
+  return {
+    turn: outgoingTurn(view, recorded),
+    contexts: contextsOf(view),
+    provenance: {
+      authorOf: (block) => run?.turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
+      removerOf: (id) => run?.turns.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+    },
+    scope: request.scope,
+    codec: codecOf(request, codecs),
+    capabilities: request.decision.capabilities,
+    settings: view.server.settings.get(request.settingsDigest) ?? {},
+    settingsDigest: request.settingsDigest,
+    policy: defaultChainPolicy,
+    now: request.decision.now,
+  };
+}
+
+/** The Turn that a recorded request is meant to show the model: what left the innermost layer. */
+export function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
+  const { run } = view.client;
+  if (run === null) throw new Error("no run is open at this request");
+  return run.turns.given(frame ?? "0");
+}
+
+/** Whether declared settings are what their digest says. */
+export const areSettingsIntact = (digest: string, settings: JsonObject): boolean => settingsDigest(settings) === digest;
+
+type Parts = Pick<PlanRequest, "turn" | "settings" | "codec"> & { readonly request: InferenceRequestedData };
+
+function encode({ turn, settings, request, codec }: Parts, decision: Decision) {
+  const { scope, transport } = request;
+  const carriage = { scope, itemIds: decision.capabilities.itemIds };
+  const shaped = shapedBlocks(turn, decision.sendFrom, decision.repairs, carriage);
+  const bodyText = codec.encodeRequest({
+    settings,
+    input: inputItems(shaped, codec),
+    previousResponseId: decision.anchor?.responseId ?? null,
+    stream: transport === "sse",
+  });
+  return { bodyText, shaped };
+}
+
+function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
+  if (event.type !== "InferenceRequested") throw new Error(`the event at revision ${revision} is no request`);
+  return event.data;
+}
+
+function codecOf({ encoder }: InferenceRequestedData, codecs: Codecs): ItemCodec {
+  const codec = codecs.get(encoder);
+  if (codec !== undefined) return codec;
+  throw new UnknownCodecError(`the request was encoded by '${encoder}', which this turnlog does not know: update it`);
+}

@@ -1,0 +1,115 @@
+import { utf8Length } from "../base/utf8.ts";
+import type { Conversation } from "../engine/conversation.ts";
+import type { Engine } from "../engine/create-engine.ts";
+import { RunFailedError } from "../engine/run/errors.ts";
+import { conversationView } from "../projections/conversation-view.ts";
+import type { ChatDocument } from "./chat-format.ts";
+import { changeEntries, drawEdit, type EditOptions } from "./edits.ts";
+import { blockOf, type Entry } from "./entries.ts";
+import type { Play } from "./exchanges.ts";
+import { expectedOf } from "./expected.ts";
+import type { RehearsalServer } from "./ports.ts";
+import type { Stage } from "./stage.ts";
+
+/** What is counted over all conversations of a rehearsal. */
+export type Counts = Record<
+  "requests" | "chained" | "rebased" | "full" | "coherent" | "incoherent" | "bytesSent" | "events",
+  number
+>;
+
+/** One request that was not what it had to be. */
+export type Incoherence = {
+  readonly conversation: string;
+  /** Counted from 0 within the conversation. */
+  readonly request: number;
+  readonly what: string;
+};
+
+export type Playing = {
+  readonly conversation: Conversation;
+  readonly document: ChatDocument;
+  readonly play: Play;
+  readonly stage: Stage;
+  readonly engine: Engine;
+  readonly server: RehearsalServer;
+  readonly counts: Counts;
+  readonly edits: EditOptions;
+  readonly signal: AbortSignal;
+  readonly onIncoherence: (incoherence: Incoherence) => void;
+};
+
+/**
+ * Plays one conversation: appends what the document says, edits, asks, and judges each request against the document with
+ * the same edits. A run that fails ends the conversation: the requests that are left count as missing.
+ */
+export async function playConversation(playing: Playing): Promise<void> {
+  const { conversation, document, play, stage, server, counts } = playing;
+  const watching = watch(conversation, stage, counts);
+  let entries: readonly Entry[] = [];
+  try {
+    for (const [request, { appended, answer }] of play.exchanges.entries()) {
+      await append(conversation, appended);
+      entries = [...entries, ...appended];
+      const edit = drawEdit(entries, { conversation: document.id, request }, playing.edits);
+      const outgoing = edit === null ? entries : changeEntries(entries, edit.change);
+      stage.edit = edit;
+      const failure = await ask(playing);
+      const wrong = failure ?? verdict(server, request, outgoing);
+      if (wrong === null) counts.coherent += 1;
+      else report(playing, request, wrong);
+      if (failure !== null) {
+        for (let missing = request + 1; missing < play.exchanges.length; missing += 1)
+          report(playing, missing, "it was not sent: the conversation had failed");
+        return;
+      }
+      entries = [...(edit?.isOnce === true ? entries : outgoing), ...answer];
+    }
+    await append(conversation, play.rest);
+  } finally {
+    watching.unsubscribe();
+    counts.requests += server.requests.length;
+    for (const { bodyText } of server.requests) counts.bytesSent += utf8Length(bodyText);
+  }
+}
+
+/** Follows the conversation by its events: what was decided, and what the planner will know next. */
+function watch(conversation: Conversation, stage: Stage, counts: Counts) {
+  stage.view = conversationView.initial(conversation.id);
+  return conversation.changes$.subscribe((recorded) => {
+    stage.view = conversationView.apply(stage.view, recorded);
+    counts.events += 1;
+    const { event } = recorded;
+    if (event.type === "InferenceRequested") counts[event.data.decision.strategy] += 1;
+  });
+}
+
+async function append(conversation: Conversation, entries: readonly Entry[]): Promise<void> {
+  const blocks = entries.flatMap((entry) => (entry.kind === "reasoning" ? [] : [blockOf(entry)]));
+  if (blocks.length > 0) await conversation.append(blocks);
+}
+
+/** Runs the engine; gives what the run failed with, in one sentence. What the store or the caller ends goes on up. */
+async function ask({ conversation, engine, signal }: Playing): Promise<string | null> {
+  try {
+    await conversation.run(engine, { signal });
+    return null;
+  } catch (error) {
+    if (error instanceof RunFailedError) return error.message;
+    throw error;
+  }
+}
+
+/** What is wrong with a request; null when nothing is. */
+function verdict(server: RehearsalServer, request: number, outgoing: readonly Entry[]): string | null {
+  const { requests } = server;
+  if (requests.length !== request + 1) return `${requests.length} requests were sent so far, not ${request + 1}`;
+  const status = requests[request]?.status;
+  if (status !== 200) return `the server answered ${status ?? "nothing"}`;
+  const difference = server.difference(request, expectedOf(outgoing));
+  return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
+}
+
+function report({ counts, document, onIncoherence }: Playing, request: number, what: string): void {
+  counts.incoherent += 1;
+  onIncoherence({ conversation: document.id, request, what });
+}

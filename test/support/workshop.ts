@@ -1,0 +1,97 @@
+import { onTestFinished } from "vitest";
+import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
+import type { Conversation } from "../../src/engine/conversation.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../src/engine/create-engine.ts";
+import type { EventStore } from "../../src/engine/event-store.ts";
+import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { type AroundAppend, type WatchedStore, watchStore } from "./appends.ts";
+
+/** A store with a clock that moves by hand and ids that count, and what it takes to talk. */
+export type Workshop = {
+  readonly store: TurnlogStore;
+  readonly watched: WatchedStore;
+  readonly conversation: Conversation;
+  readonly clock: { now: number };
+  /** An engine on the workshop's clock and ids. */
+  readonly engine: (config: EngineConfig) => Engine;
+  /** The same on a script. */
+  readonly scripted: (answers: readonly ScriptedAnswer[], config?: Partial<EngineConfig>) => Scripted;
+};
+
+export type Scripted = { readonly engine: Engine; readonly provider: ScriptedProvider };
+
+export type WorkshopOptions = { readonly events?: EventStore; readonly around?: AroundAppend };
+
+/** 1 March 2026, 12:00 UTC. */
+const noon = 1_772_366_400_000;
+
+export function createWorkshop({ events = createMemoryStore(), around }: WorkshopOptions = {}): Workshop {
+  const watched = watchStore(events, around);
+  const clock = { now: noon };
+  const store = new TurnlogStore(watched, { clock: () => clock.now, pause: async () => undefined });
+  onTestFinished(() => store.close());
+  let ids = 0;
+  const engine = (config: EngineConfig): Engine =>
+    createEngine({
+      clock: () => clock.now,
+      newId: (prefix) => {
+        ids += 1;
+        return `${prefix}_${String(ids).padStart(16, "0")}`;
+      },
+      ...config,
+    });
+  return {
+    store,
+    watched,
+    clock,
+    engine,
+    conversation: store.conversation("cnv_workshop"),
+    scripted(answers, config = {}) {
+      const provider = scripted(answers);
+      return { provider, engine: engine({ provider, ...config }) };
+    },
+  };
+}
+
+/** The kinds of store that a run has to work on. */
+export const storeKinds = ["memory", "sqlite"] as const;
+
+/** A fresh store of a kind; call inside a test. */
+export async function freshStore(kind: (typeof storeKinds)[number]): Promise<EventStore> {
+  return kind === "memory" ? createMemoryStore() : openSqliteStore(temporaryFolder().file("turnlog.db"));
+}
+
+export async function eventsOf(conversation: Conversation): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = [];
+  for await (const recorded of conversation.events()) events.push(recorded);
+  return events;
+}
+
+export const typesOf = (events: readonly RecordedEvent[]): readonly string[] => events.map(({ event }) => event.type);
+
+/** The data of all events of a type. */
+export function dataOf<T extends RecordedEvent["event"]["type"]>(
+  events: readonly RecordedEvent[],
+  type: T,
+): readonly Extract<RecordedEvent["event"], { readonly type: T }>["data"][] {
+  const isWanted = (event: RecordedEvent["event"]): event is Extract<RecordedEvent["event"], { readonly type: T }> =>
+    event.type === type;
+  return events
+    .map(({ event }) => event)
+    .filter(isWanted)
+    .map(({ data }) => data);
+}
+
+/** What something is rejected with. */
+export async function rejectionOf(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
