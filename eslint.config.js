@@ -11,6 +11,9 @@ export default defineConfig(
     rules: {
       // A number in a message is what the reader needs; String(n) around each adds nothing.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      // `_` names what is left out on purpose.
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_$" }],
       // Interfaces ask for async functions; an implementation that needs no await is still right.
       "@typescript-eslint/require-await": "off",
     },

@@ -5,7 +5,8 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 export type Sha256 = string;
 
 // Node's own hash is ten times faster; a browser has no synchronous one, so the pure-JavaScript one serves there.
-const nodeCrypto = globalThis.process?.getBuiltinModule?.("node:crypto");
+const platform: { readonly process?: Partial<NodeJS.Process> } = globalThis;
+const nodeCrypto = platform.process?.getBuiltinModule?.("node:crypto");
 
 /** sha256 of a text's UTF-8 bytes, synchronous on every platform. */
 export const sha256Hex: (text: string) => Sha256 = nodeCrypto

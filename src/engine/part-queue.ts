@@ -8,27 +8,27 @@ export async function* createPartQueue(
   begin: (onPart: (part: RunPart) => void, signal: AbortSignal) => Promise<unknown>,
 ): AsyncIterable<RunPart> {
   const parts: RunPart[] = [];
-  let wake = Promise.withResolvers<void>();
+  let wake = Promise.withResolvers<null>();
   const left = new AbortController();
-  let isOver = false;
+  const state = { isOver: false };
   const run = begin((part) => {
     parts.push(part);
-    wake.resolve();
+    wake.resolve(null);
   }, left.signal).finally(() => {
-    isOver = true;
-    wake.resolve();
+    state.isOver = true;
+    wake.resolve(null);
   });
   run.catch(() => undefined);
   try {
     for (;;) {
       yield* parts.splice(0);
-      if (isOver && parts.length === 0) break;
+      if (state.isOver && parts.length === 0) break;
       await wake.promise;
-      wake = Promise.withResolvers<void>();
+      wake = Promise.withResolvers<null>();
     }
     await run;
   } finally {
-    if (!isOver) {
+    if (!state.isOver) {
       left.abort(new Error("the reader of the stream has left"));
       await run.catch(() => undefined);
     }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 
 /** What a tool is told besides its input. */
 export type ToolContext = {
@@ -75,6 +75,7 @@ function parseArguments(text: string): unknown {
 
 function parametersOf(schema: z.ZodType): JsonObject {
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: "input" });
-  // JSON Schema is JSON: a round trip says so to the compiler and drops zod's own hidden members.
-  return JSON.parse(JSON.stringify(parameters));
+  // A round trip drops zod's own hidden members.
+  const json: unknown = JSON.parse(JSON.stringify(parameters));
+  return isJsonObject(json) ? json : {};
 }

@@ -1,14 +1,14 @@
 import type { ConversationId } from "../domain/ids.ts";
 import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { createEventIds } from "./codec/event-id.ts";
-import { createEventLog, type EventLog } from "./codec/event-log.ts";
+import { createEventLog, type EventLog, type EventLogSources } from "./codec/event-log.ts";
 import { Conversation } from "./conversation.ts";
 import { ConversationStream } from "./conversation-stream.ts";
 import type { EventStore } from "./event-store.ts";
 import { randomId } from "./ids.ts";
 
-/** For tests: a clock and event ids that repeat. */
-export type StoreSources = { readonly clock?: () => number; readonly newEventId?: () => string };
+/** For tests: a clock and event ids that repeat, and no waiting before an append is sent again. */
+export type StoreSources = Partial<EventLogSources>;
 
 /** Conversations over an event store. */
 export class TurnlogStore implements AsyncDisposable {
@@ -17,9 +17,10 @@ export class TurnlogStore implements AsyncDisposable {
   // One writer a stream in this process (MODEL 8), for as long as the store is open.
   readonly #streams = new Map<ConversationId, ConversationStream>();
 
-  constructor(events: EventStore, { clock = Date.now, newEventId = createEventIds({ clock }) }: StoreSources = {}) {
+  constructor(events: EventStore, sources: StoreSources = {}) {
+    const { clock = Date.now, newEventId = createEventIds({ clock }), ...rest } = sources;
     this.events = events;
-    this.log = createEventLog(events, { clock, newEventId });
+    this.log = createEventLog(events, { clock, newEventId, ...rest });
   }
 
   /**

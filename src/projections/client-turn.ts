@@ -81,12 +81,15 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       };
       return;
     case "RunCompleted":
-      return endRun(view, event.data.after, "completed", recorded);
+      endRun(view, event.data.after, "completed", recorded);
+      return;
     case "RunFailed":
     case "RunCancelled":
-      return endRun(view, event.data.after, "unfinished", recorded);
+      endRun(view, event.data.after, "unfinished", recorded);
+      return;
     case "TurnEdited":
-      return applyPass(openRun(view), event.data, recorded, view.blame);
+      applyPass(openRun(view), event.data, recorded, view.blame);
+      return;
     case "InferenceRequested": {
       const { turns, inferences } = openRun(view);
       const frame = recorded.frame ?? "0";
@@ -110,12 +113,14 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       return;
     }
     case "ToolStarted":
-      return openRun(view).turns.startTool(event.data.blockId);
+      openRun(view).turns.startTool(event.data.blockId);
+      return;
     case "ToolFinished": {
       if (event.data.late === true) return;
       const result = blockFromJson(event.data.result);
       noteVersion(view.blame, result, recorded);
-      return openRun(view).turns.finishTool(event.data.blockId, result, actor);
+      openRun(view).turns.finishTool(event.data.blockId, result, actor);
+      return;
     }
     default:
   }

@@ -382,7 +382,7 @@ export class World {
       }
       const reading = this.#server.reading(this.#judged);
       const said = (this.#outgoing?.blocks ?? []).map((block) => this.#saidOf(block));
-      const unknown = said.findIndex((one) => one === null);
+      const unknown = said.indexOf(null);
       if (reading === undefined || unknown >= 0) {
         this.#blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
         continue;

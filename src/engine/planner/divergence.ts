@@ -8,10 +8,12 @@ import type { Turn } from "../../domain/turn.ts";
 export type Provenance = {
   readonly authorOf: (block: Block) => Actor | null;
   readonly removerOf: (id: BlockId) => Actor | null;
+  /** Who last moved a block, where that is known. */
+  readonly moverOf?: (id: BlockId) => Actor | null;
 };
 
 /** Where a server's context stops being a prefix of the Turn, and who made it so; null when it is one. */
-export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf }: Provenance): Divergence | null {
+export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf, moverOf }: Provenance): Divergence | null {
   const index = firstDifference(held, turn);
   const [before, after] = [held.at(index), turn.at(index)];
   if (before === undefined) return null;
@@ -25,11 +27,19 @@ export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf }: Pr
   if (after !== undefined && held.find(idOf(after)) === undefined) {
     return { index, blockId: after.id, change: "inserted", actor: authorOf(after) };
   }
-  return { index, blockId: id, change: "moved", actor: null };
+  // Which of the two was moved is only known from who did it.
+  const ids = after === undefined ? [id] : [id, idOf(after)];
+  const moved = ids.find((each) => (moverOf?.(each) ?? null) !== null) ?? id;
+  return { index, blockId: moved, change: "moved", actor: moverOf?.(moved) ?? null };
 }
 
+/** By halving, for digests tell whole prefixes apart: Turns that were read anew share no objects. */
 function firstDifference(held: Turn, turn: Turn): number {
-  let index = held.commonPrefixLength(turn);
-  while (index < held.length && held.at(index)?.digest === turn.at(index)?.digest) index += 1;
-  return index;
+  let [equal, different] = [held.commonPrefixLength(turn), Math.min(held.length, turn.length) + 1];
+  while (different - equal > 1) {
+    const middle = (equal + different) >> 1;
+    if (held.contextAt(middle) === turn.contextAt(middle)) equal = middle;
+    else different = middle;
+  }
+  return equal;
 }

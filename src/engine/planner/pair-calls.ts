@@ -83,9 +83,9 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
 export const closingAnswers = ({ open }: Pairing, before: number): readonly Repair[] =>
   open.filter((call) => !call.mayStayOpen).map((call) => answer(call, before));
 
-/** The open calls of a server's output, which it holds as it made it. */
-export function openIn(output: readonly Block[], start: number): readonly OpenCall[] {
-  const open: OpenCall[] = [];
+/** The calls that are open after a server's output, which it holds as it made it. */
+export function openIn(output: readonly Block[], start: number, before: readonly OpenCall[] = []): readonly OpenCall[] {
+  const open = [...before];
   for (const [offset, block] of output.entries()) {
     const call = callFacts(block);
     if (call !== null) open.push({ ...call, index: start + offset, sentKey: call.key });

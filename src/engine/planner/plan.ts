@@ -60,10 +60,9 @@ type Found = {
  * looks at n places, whatever the length of the conversation.
  */
 export function plan(request: PlanRequest): Decision {
-  const { scope, turn, contexts, capabilities, policy } = request;
+  const { scope, turn, contexts } = request;
   const newest = contexts.newest(scope);
-  const forced =
-    request.full ?? (policy.mode === "never" ? "policy" : capabilities.chain ? null : "provider-cannot-chain");
+  const forced = forcedReason(request);
   const rejections: Rejected[] = [];
   const found = forced === null && newest !== null ? findAnchor(request, rejections) : null;
   if (found === null) {
@@ -73,11 +72,11 @@ export function plan(request: PlanRequest): Decision {
       strategy: "full",
       reason,
       repairs: [...repairs],
-      rejected: rejectedNewest(request, null, rejections),
+      rejected: rejectedNewest(request, null, { rejections, forced }),
     });
   }
   const { anchor, repairs, changed } = found;
-  const rejected = rejectedNewest(request, anchor, rejections);
+  const rejected = rejectedNewest(request, anchor, { rejections, forced });
   return decision(request, {
     strategy: rejected === null ? "chained" : "rebased",
     reason: rejected?.reason ?? null,
@@ -90,6 +89,14 @@ export function plan(request: PlanRequest): Decision {
   });
 }
 
+/** Why nothing may be continued from, whatever there is. */
+function forcedReason({ full, policy, capabilities, contexts, scope }: PlanRequest): FullReason | null {
+  if (full !== undefined) return full;
+  if (policy.mode === "never") return "policy";
+  if (contexts.newest(scope)?.context.unusable === "suspect") return "suspect";
+  return capabilities.chain ? null : "provider-cannot-chain";
+}
+
 function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null {
   const { turn, contexts, scope } = request;
   const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
@@ -98,6 +105,8 @@ function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null 
     const candidates = contexts
       .byTurn(digest)
       .filter((context) => context.scope === scope && (only === undefined || context.responseId === only))
+      // Responses that are not in the log yet are equally new, and listed in their order.
+      .toReversed()
       .toSorted((left, right) => preference(right, cut) - preference(left, cut));
     for (const anchor of candidates) {
       const tried = tryAnchor(request, anchor);
@@ -116,17 +125,24 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejecte
   const { turn, contexts, policy, capabilities } = request;
   const reject = (reason: FullReason): Rejected => ({ context: anchor, reason });
   if (anchor.unusable !== null) return reject(anchor.unusable === "suspect" ? "suspect" : "no-anchor");
-  if (contexts.invalidation(anchor) !== null) return reject("refused");
-  if (Date.parse(request.now) - Date.parse(anchor.at) > policy.maxAgeMs) return reject("expired");
-  const changed = changedSettings(contexts.settings(anchor.settingsDigest), request.settings);
+  const invalidation = contexts.invalidation(anchor);
+  if (invalidation !== null) return reject(invalidation.reason === "expired" ? "expired" : "refused");
+  const before = contexts.settings(anchor.settingsDigest);
+  const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
+  if (ageMs > Math.min(policy.maxAgeMs, keptMs(before))) return reject("expired");
+  const changed = anchor.settingsDigest === request.settingsDigest ? [] : changedSettings(before, request.settings);
   if (changed.some((name) => settingsRule(request, name, anchor) === "full")) return reject("settings-changed");
   const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
   const omitted = repairs.filter(({ action }) => action === "omit").length;
-  const answered = repairs.some(({ action }) => action === "answer");
-  const isEmpty = omitted === turn.length - anchor.length && !answered;
+  const isAnswering = repairs.some(({ action }) => action === "answer");
+  const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
   if (isEmpty && !capabilities.emptyInput) return reject("illegal-continuation");
   return { anchor, repairs, changed };
 }
+
+/** How long a server keeps a response: one made in the background ten minutes, unless `store` was said (responses-api.md 2.5). */
+const keptMs = (settings: JsonObject): number =>
+  settings["background"] === true && settings["store"] !== true ? backgroundKeptMs : Number.POSITIVE_INFINITY;
 
 function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): "chain" | "full" {
   const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
@@ -146,22 +162,25 @@ const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
 function rejectedNewest(
   request: PlanRequest,
   anchor: ServerContext | null,
-  rejections: readonly Rejected[],
+  { rejections, forced }: { readonly rejections: readonly Rejected[]; readonly forced: FullReason | null },
 ): Decision["rejected"] {
   const newest = request.contexts.newest(request.scope);
   if (newest === null || anchor?.turn === newest.context.turn) return null;
   const { context, turn } = newest;
   const known = rejections.find((rejected) => rejected.context.responseId === context.responseId);
   const divergence = known === undefined && turn !== null ? divergenceOf(turn, request.turn, request.provenance) : null;
-  return { responseId: context.responseId, reason: known?.reason ?? "no-anchor", divergence };
+  return { responseId: context.responseId, reason: known?.reason ?? forced ?? "no-anchor", divergence };
 }
 
-/** How many contexts of the newest one's own line are longer than the anchor's: ancestors, not siblings. */
+/**
+ * How many contexts of the newest one's own line are given up: those longer than the anchor, and those that the Turn has
+ * left. Ancestors are counted, not siblings.
+ */
 function stepsBack({ contexts, scope, turn }: PlanRequest, anchor: ServerContext): number {
   const newest = contexts.newest(scope)?.turn ?? turn;
   let steps = 0;
   for (const { length, digest } of newest.contexts()) {
-    if (length <= anchor.length) break;
+    if (length <= anchor.length && digest === turn.contextAt(length)) break;
     if (contexts.byTurn(digest).some((context) => context.scope === scope)) steps += 1;
   }
   return steps;
@@ -192,6 +211,8 @@ export class ChainRequiredError extends Error {
     this.decision = decided;
   }
 }
+
+const backgroundKeptMs = 10 * 60 * 1000;
 
 /** The policy when the caller says nothing. */
 export const defaultChainPolicy: ChainPolicy = {

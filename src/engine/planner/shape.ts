@@ -3,7 +3,7 @@ import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { carriesId, type Group, type GroupOptions, groupsOf, settleGroup } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
-import { callFacts, isResult } from "./pairs.ts";
+import { callFacts, isResult, resultKey } from "./pairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -81,17 +81,42 @@ function heldBefore(turn: Turn, from: number, { blocks, options }: Continuation)
 
 /**
  * The calls that the anchor leaves open: those of its output, and calls before it that may stay open. The latter are
- * looked for only where they could matter: a result finds no call in the output, or a call may take their id.
+ * looked for only where they could matter, for that looks at the whole Turn.
  */
 function pairingAt(turn: Turn, from: number, { blocks, options }: Continuation): Pairing {
   if (from === 0) return { open: [], usedKeys: new Set(), stretch: null };
   const { heldFrom } = options;
   const output = turn.after(heldFrom).slice(0, from - heldFrom);
-  const open = openIn(output, heldFrom);
-  const looksBack = blocks.some((block) =>
-    isResult(block) ? callAnswered(block, open) === undefined || open.length > 1 : callFacts(block) !== null,
+  const needsEarlier = asksForEarlierCalls(blocks, openIn(output, heldFrom));
+  const earlier = needsEarlier ? stayingOpen(turn.slice(heldFrom), options) : [];
+  // How a call that was renamed once was sent is not known here: it is not answered, and its names are not used again.
+  const open = openIn(
+    output,
+    heldFrom,
+    earlier.filter(({ key, sentKey }) => key === sentKey),
   );
-  const earlier = looksBack ? stillOpenBefore(turn.slice(heldFrom), options) : [];
-  const answered = openIn(output, heldFrom, earlier);
-  return { open: answered, usedKeys: keysOf(answered), stretch: null };
+  const staying = [...earlier, ...open].filter(({ mayStayOpen }) => mayStayOpen);
+  return { open, usedKeys: new Set(staying.flatMap(({ key, sentKey }) => [key, sentKey])), stretch: null };
+}
+
+/** A result finds no call in the anchor's output, or a call could take the id of one that is open. */
+function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly OpenCall[]): boolean {
+  let open = openInOutput;
+  return blocks.some((block) => {
+    if (!isResult(block)) return callFacts(block) !== null;
+    const call = resultKey(block) === null ? undefined : callAnswered(block, open);
+    open = open.filter((each) => each !== call);
+    return call === undefined;
+  });
+}
+
+const stayingOpen = (turn: Turn, options: ShapeOptions): readonly OpenCall[] =>
+  shapeFrom(turn, 0, { ...options, heldFrom: 0 }).pairing.open.filter(({ mayStayOpen }) => mayStayOpen);
+
+function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {
+  const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";
+  return members.flatMap(({ block, index, omitted, hasId }): Repair[] => {
+    if (omitted !== null) return [{ action: "omit", index, rule: omitted }];
+    return carriesId(block, options) && !hasId ? [{ action: "omit-id", index, rule }] : [];
+  });
 }

@@ -4,8 +4,8 @@ import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ItemCodec } from "../provider.ts";
+import { carriesId } from "./groups.ts";
 import { abortedOutput } from "./pair-calls.ts";
-import { carriesId } from "./shape.ts";
 
 /** A block as a request carries it. */
 export type ShapedBlock = { readonly block: Block; readonly withId: boolean };
@@ -54,8 +54,11 @@ const aborted = (callId: string): Block =>
     payload: { type: "function_call_output", call_id: callId, output: abortedOutput },
   });
 
-/** Approvals and shell outputs name their call by other members, and are never renamed: their keys come from servers. */
-const renamed = (block: Block, callId: string): Block => block.withPayload({ ...block.payload, call_id: callId });
+/** What is known by its call id alone. It is not the item that the provider issued, but the rest of it stays as it was. */
+function renamed(block: Block, callId: string): Block {
+  const { id, kind, payload, wire } = block;
+  return withoutItemId(new Block({ id, kind, payload: { ...payload, call_id: callId }, wire }));
+}
 
 function withoutItemId(block: Block): Block {
   if (block.wire?.itemId === undefined) return block;

@@ -3,7 +3,7 @@ import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { type Layer, type LayerContext, LayerError } from "../middleware.ts";
 import { rejectionOf } from "./abort.ts";
-import { type Call, descendsFrom, type NamedTurn, normalise, notePass, writePass } from "./pass.ts";
+import { type Call, descendsFrom, type NamedTurn, normalise, notePass, partsOf, writePass } from "./pass.ts";
 import { newBlockId, type RunSession, record } from "./session.ts";
 
 /** The tree of calls of one run: layers around the core. */
@@ -48,10 +48,13 @@ export async function runFrame(
     return await call.run();
   } finally {
     // What the layer left running ends with it, and the run goes on when it has.
-    ends.abort(new Error(`layer ${layer.name} has returned`));
+    ends.abort(frameEnded);
     await call.settled();
   }
 }
+
+// One for all: making an error takes longer than all the rest of an idle frame.
+const frameEnded = new Error("the layer that made this call has returned");
 
 class LayerCall {
   readonly #stack: Stack;
@@ -145,10 +148,11 @@ class LayerCall {
     const others = [this.#given, lastPasses.get(key)].filter((named) => named !== undefined);
     const pass = writePass(settled, base, others, session.turns);
     const actor = this.#actor(direction);
-    const { from, edits } = pass;
-    const data = { direction, from, edits: [...edits], after: settled.digest };
-    const edit = from === base.name ? data : { ...data, base: base.name };
-    record(session, { type: "EditTurn", runId: session.runId, data: edit }, actor, frame);
+    for (const { from, edits, after } of partsOf(pass, target, session.turns)) {
+      const data = { direction, from, edits: [...edits], after };
+      const edit = from === base.name ? data : { ...data, base: base.name };
+      record(session, { type: "EditTurn", runId: session.runId, data: edit }, actor, frame);
+    }
     notePass(session.turns, pass, target, actor);
     lastPasses.set(key, { name: target, turn: settled });
     return settled;

@@ -1,7 +1,7 @@
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { diffTurns, editsBytes, isSameVersion } from "../../domain/diff-turns.ts";
-import type { Edit } from "../../domain/edits.ts";
+import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { removedFrom } from "../../domain/turn-difference.ts";
@@ -99,6 +99,56 @@ export function writePass(turn: Turn, base: NamedTurn, others: readonly NamedTur
     if (size < bytes) [best, bytes] = [{ from, edits }, size];
   }
   return { turn, from: best.from.name, base: base.name, edits: best.edits };
+}
+
+/** What one event says of a pass. */
+export type PassPart = { readonly from: TurnName; readonly edits: readonly Edit[]; readonly after: string };
+
+/** About how many characters of edits one event takes: so few that none of their texts has to be stored apart. */
+const partBytesMax = 64 * 1024;
+
+/**
+ * A pass as events say it: one, or for a layer that rewrites a long Turn several, each against what the one before made
+ * of the same Turn.
+ */
+export function partsOf({ turn, from, edits }: WrittenPass, target: TurnName, turns: RunTurns): readonly PassPart[] {
+  const parts = cutEdits(edits);
+  if (parts.length <= 1) return [{ from, edits, after: turn.digest }];
+  let so = turns.get(from);
+  return parts.map((part, index) => {
+    so = applyEdits(so, part, ({ id, digest }) => turns.version(id, digest) ?? undefined);
+    return { from: index === 0 ? from : target, edits: part, after: so.digest };
+  });
+}
+
+function cutEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
+  if (editsBytes(edits) <= partBytesMax) return [edits];
+  const parts: Edit[][] = [];
+  let bytes = 0;
+  for (const edit of edits.flatMap(oneByOne)) {
+    const size = editsBytes([edit]);
+    const part = parts.at(-1);
+    if (part === undefined || bytes + size > partBytesMax) {
+      parts.push([edit]);
+      bytes = size;
+    } else {
+      part.push(edit);
+      bytes += size;
+    }
+  }
+  return parts;
+}
+
+/** The same change of one block at a time. */
+function oneByOne(edit: Edit): readonly Edit[] {
+  if (edit.op === "remove") return edit.blockIds.map((id) => ({ op: "remove", blockIds: [id] }));
+  if (edit.op !== "insert") return [edit];
+  let { after } = edit;
+  return edit.blocks.map((content) => {
+    const single: Edit = { op: "insert", after, blocks: [content] };
+    after = "ref" in content ? content.ref.id : content.block.id;
+    return single;
+  });
 }
 
 /** Notes in the run's Turns what a pass brought about, as the fold of its event will. */

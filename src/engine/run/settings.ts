@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import type { Capabilities } from "../provider.ts";
@@ -34,5 +34,4 @@ export function requestSettings(
 /** The digest that a request names its settings by: of their text, in the caller's key order. */
 export const settingsDigest = (settings: JsonObject): string => sha256Hex(JSON.stringify(settings));
 
-const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
-  value === undefined || value === null || isJsonObject(value) || !Array.isArray(value) ? [] : value;
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (isJsonList(value) ? value : []);

@@ -1,0 +1,64 @@
+import { utf8Length } from "../../base/utf8.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { planAgain } from "../../engine/requests.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import { type TimelineView, timeline } from "../../projections/timeline.ts";
+import { codecs } from "../../providers/codecs.ts";
+
+/** A request of the demo, and what it would have cost to send everything. */
+export type ShownRequest = {
+  readonly revision: number;
+  readonly strategy: Decision["strategy"];
+  readonly reason: Decision["reason"];
+  readonly bytes: number;
+  readonly fullBytes: number;
+  readonly blocks: number;
+  readonly blocksSent: number;
+  /** Who made the newest context useless, and where; null while the chain holds. */
+  readonly brokenBy: {
+    readonly actor: Actor | null;
+    readonly change: string;
+    readonly index: number;
+    readonly block: string;
+  } | null;
+};
+
+/** Both folds of a conversation, kept up with its events. */
+export type Watched = { view: ConversationView; times: TimelineView; next: number };
+
+export const watch = (stream: string): Watched => ({
+  view: conversationView.initial(stream),
+  times: timeline.initial(stream),
+  next: 0,
+});
+
+/** Folds one more event; what it says of a request, if it is one. */
+export function see(watched: Watched, recorded: RecordedEvent): ShownRequest | null {
+  watched.view = conversationView.apply(watched.view, recorded);
+  watched.times = timeline.apply(watched.times, recorded);
+  watched.next = recorded.revision + 1;
+  const { event, revision } = recorded;
+  if (event.type !== "InferenceRequested") return null;
+  const { decision, requestBytes, input } = event.data;
+  const divergence = decision.rejected?.divergence ?? null;
+  return {
+    revision,
+    strategy: decision.strategy,
+    reason: decision.reason,
+    bytes: requestBytes,
+    fullBytes: utf8Length(planAgain(watched.view, recorded, codecs, { full: "policy" }).bodyText),
+    blocks: input.blocks,
+    blocksSent: input.blocks - decision.sendFrom,
+    brokenBy:
+      divergence === null
+        ? null
+        : {
+            actor: divergence.actor,
+            change: divergence.change,
+            index: divergence.index,
+            block: watched.times.labels.get(divergence.blockId ?? "") ?? "block",
+          },
+  };
+}
