@@ -83,8 +83,8 @@ async function benchAppends(): Promise<readonly BenchRow[]> {
     const steps = 10;
     if (calls === 0) await runSteps(conversation, steps, []);
     else await runWithTools(conversation, { steps, calls, layers: [] });
-    // The answer that ends a run with tools is a step without tools.
-    const appends = count() - before - (calls === 0 ? 0 : 2);
+    // Not counted: the messages before the steps, and the answer that ends a run with tools.
+    const appends = count() - before - (calls === 0 ? steps : 2);
     const what = calls === 0 ? "without tools" : `with ${calls} tools that finish together`;
     rows.push({ name: `appends of a step ${what}`, value: appends / steps, unit: "appends", bound, kind: "at most" });
   }
@@ -106,7 +106,10 @@ async function longConversation(): Promise<Conversation> {
 /** Runs of one step each. */
 async function runSteps(conversation: Conversation, steps: number, middleware: readonly Layer[]): Promise<void> {
   const engine = createEngine({ provider: scripted(() => "Yes.", { transport: "json" }), middleware });
-  for (let step = 0; step < steps; step += 1) await conversation.run(engine);
+  for (let step = 0; step < steps; step += 1) {
+    await conversation.append("And?");
+    await conversation.run(engine);
+  }
 }
 
 type ToolSteps = { readonly steps: number; readonly calls: number; readonly layers: readonly Layer[] };

@@ -1,14 +1,13 @@
 import type { Actor } from "../domain/actor.ts";
-import { describeActor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { BlockContent, Edit } from "../domain/edits.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
-import type { Decision } from "../domain/events/inference-events.ts";
+import type { Decision, Divergence } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { usageOf } from "./usage.ts";
-import { blockLabel, counted, excerpt, grouped } from "./wording.ts";
+import { actorLabel, blockLabel, counted, excerpt, grouped } from "./wording.ts";
 
 /** One event in words. */
 export type TimelineRow = {
@@ -37,7 +36,7 @@ export const timeline: Projection<TimelineView> = {
   initial: () => ({ rows: [], labels: new Map(), isRunOpen: false }),
   apply(view, recorded) {
     const { revision, at, actor, runId, frame, event } = recorded;
-    for (const block of blocksOf(event)) if (block.id !== null) view.labels.set(block.id, blockLabel(block));
+    for (const block of blocksOf(event)) if (block.id !== null) view.labels.set(block.id, labelOf(block, event, view));
     view.rows.push({ revision, at, type: event.type, actor, runId, frame, words: wordsOf(view, recorded) });
     if (event.type === "RunStarted") view.isRunOpen = true;
     if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
@@ -46,19 +45,13 @@ export const timeline: Projection<TimelineView> = {
   },
 };
 
-/** How a request was sent, in a few words. */
-export function describeDecision(decision: Decision): string {
-  const { strategy, anchor, back, reason, rejected } = decision;
-  if (strategy === "chained") return `chained from ${anchor?.responseId ?? "?"}`;
-  const why = rejected?.divergence == null ? (reason ?? "") : describeDivergence(rejected.divergence);
-  if (strategy === "full") return `full: ${why}`;
-  return `rebased ${back} back, from ${anchor?.responseId ?? "?"}: ${why}`;
-}
+/** How a request was sent, in a few words: `rebased 1 back`. */
+export const describeStrategy = ({ strategy, back }: Decision): string =>
+  strategy === "rebased" ? `rebased ${back} back` : strategy;
 
-/** Where a context stopped being true, and by whose doing. */
-export function describeDivergence(divergence: NonNullable<NonNullable<Decision["rejected"]>["divergence"]>): string {
-  const { index, change, actor } = divergence;
-  return `${actor === null ? "someone" : describeActor(actor)} ${changeWords[change]} block ${index}`;
+/** Where a context stopped being a beginning of the Turn, and by whose doing. */
+export function describeDivergence({ index, change, actor }: Divergence): string {
+  return actor === null ? `block ${index} was ${change}` : `${actorLabel(actor)} ${changeWords[change]} block ${index}`;
 }
 
 const changeWords = {
@@ -69,7 +62,8 @@ const changeWords = {
   shortened: "cut the Turn before",
 } as const;
 
-const textLength = 80;
+/** Longer than a line of most terminals: whoever prints it cuts it where theirs ends. */
+const textLength = 160;
 const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
 
 function wordsOf(view: TimelineView, { event }: RecordedEvent): string {
@@ -130,7 +124,9 @@ function inferenceWords(event: InferenceEvent): string {
       const again = attempt === 0 ? "" : ` (attempt ${attempt + 1})`;
       const sent = input.blocks - decision.sendFrom;
       const amount = `${grouped(sent)} of ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
-      return `asked${again}, ${amount}, ${describeDecision(decision)}`;
+      const divergence = decision.rejected?.divergence ?? null;
+      const why = divergence === null ? decision.reason : describeDivergence(divergence);
+      return `asked${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
     }
     case "ResponseReceived": {
       const { status, output, usage } = event.data;
@@ -177,6 +173,13 @@ function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
 }
 
 const idOfContent = (content: BlockContent): string => ("ref" in content ? content.ref.id : content.block.id);
+
+/** A tool's result is named by its tool, for whoever looks for it. */
+function labelOf(block: Block, event: ConversationEvent, { labels }: TimelineView): string {
+  if (event.type !== "ToolFinished")
+    return block.kind === "tool_result" ? (labels.get(block.id ?? "") ?? block.kind) : blockLabel(block);
+  return `tool_result ${labels.get(event.data.blockId)?.replace(/^tool_call /, "") ?? ""}`.trimEnd();
+}
 
 /** The blocks that an event brings, whole. */
 function blocksOf(event: ConversationEvent): readonly Block[] {

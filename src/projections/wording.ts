@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 
 /** How views put things into words. */
@@ -26,4 +27,11 @@ export const counted = (count: number, noun: string): string => `${grouped(count
 export function blockLabel(block: Block): string {
   if (block.kind === "other") return excerpt(block.itemType, 40);
   return block.kind === "tool_call" ? `tool_call ${excerpt(block.name ?? block.itemType, 40)}` : block.kind;
+}
+
+/** An actor in a word: `shorten-results@1.2.0`, `weather`, `user`. `describeActor` says more. */
+export function actorLabel(actor: Actor): string {
+  if (actor.kind === "middleware") return excerpt(`${actor.name}@${actor.version}`, 40);
+  if (actor.kind === "provider" || !("name" in actor) || actor.name === undefined) return actor.kind;
+  return excerpt(actor.name, 40);
 }

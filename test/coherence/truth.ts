@@ -41,7 +41,7 @@ function readable(said: readonly Said[]): readonly Expected[] {
   let open: OpenCall[] = [];
   let ordinals = 0;
   let stretch = 0;
-  let last: Said | null = null;
+  let members: readonly Said[] = [];
   const abort = (calls: readonly OpenCall[]): void => {
     for (const { ordinal } of calls) lines.push({ kind: "result", call: ordinal, text: "aborted" });
     open = open.filter((call) => !calls.includes(call));
@@ -54,11 +54,12 @@ function readable(said: readonly Said[]): readonly Expected[] {
         lines.push({ kind: "result", call: call.ordinal, text: one.text });
         open = open.filter((each) => each !== call);
       }
-      if (last?.group === null) last = null;
+      if (members.at(-1)?.group === null) members = [];
       continue;
     }
-    if (last === null || !isOneStretch(last, one)) stretch += 1;
-    last = one;
+    const continues = isOneStretch(members, one);
+    members = continues ? [...members, one] : [one];
+    if (!continues) stretch += 1;
     abort(open.filter((call) => call.stretch !== stretch));
     lines.push(...linesOf(one));
     if (one.kind === "call") {
@@ -70,13 +71,16 @@ function readable(said: readonly Said[]): readonly Expected[] {
   return lines;
 }
 
-/** Items of one response, or neighbours that no response holds together and only a model says. */
-function isOneStretch(before: Said, after: Said): boolean {
-  if (before.group !== null || after.group !== null) {
-    const isLater = (after.group?.index ?? 0) > (before.group?.index ?? 0);
-    return before.group?.response === after.group?.response && isLater;
-  }
-  return isModels(before) && isModels(after);
+/**
+ * Items of one response, or neighbours that no response holds together and only a model says. A second copy of an item
+ * begins anew.
+ */
+function isOneStretch(stretch: readonly Said[], after: Said): boolean {
+  const before = stretch.at(-1);
+  if (before === undefined) return false;
+  if (before.group === null && after.group === null) return isModels(before) && isModels(after);
+  const isCopy = stretch.some(({ group }) => group?.index === after.group?.index);
+  return before.group?.response === after.group?.response && !isCopy;
 }
 
 const isModels = ({ kind }: Said): boolean =>

@@ -226,8 +226,10 @@ export class World {
     const text = JSON.stringify({ of: this.#newNonce("call") });
     // An id may come again in a conversation, never twice in one answer.
     const free = this.#callIds.filter((id) => !earlierIds.includes(id));
-    const callId =
-      free.length > 0 && random.chance(0.08) ? random.pick(free) : `call_${this.#seed}_${nonceOf(text) ?? ""}`;
+    const isRepeated = free.length > 0 && random.chance(0.08);
+    const callId = isRepeated ? random.pick(free) : `call_${this.#seed}_${nonceOf(text) ?? ""}`;
+    // A call that has to be renamed is not the item that the server knows, and its group goes without ids.
+    this.#hostedMayBeMissing ||= isRepeated;
     this.#callIds.push(callId);
     const name = random.chance(0.9) ? "look-up" : "no-such-tool";
     return { item: functionCall(name, text, { callId }), said: { kind: "call", text, name, callId, images: [] } };
@@ -322,12 +324,18 @@ export class World {
       case 3:
         return turn.move(block, random.below(turn.length));
       case 4:
-        return this.#saidOf(block)?.kind === "result"
-          ? turn
-          : turn.insert(random.below(turn.length + 1), block.withId(null));
+        return this.#withCopy(turn, block);
       default:
         return turn.append(this.#orphanResult());
     }
+  }
+
+  /** A copy goes without ids, and so does the response that comes after it: what needs an id is then left out. */
+  #withCopy(turn: Turn, block: Block): Turn {
+    const said = this.#saidOf(block);
+    if (said === null || said.kind === "result") return turn;
+    this.#hostedMayBeMissing ||= said.group !== null;
+    return turn.insert(this.#random.below(turn.length + 1), block.withId(null));
   }
 
   #orphanResult(): Block {

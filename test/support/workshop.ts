@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import type { ConversationEvent } from "../../src/domain/events/event.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/create-engine.ts";
@@ -73,17 +74,16 @@ export async function eventsOf(conversation: Conversation): Promise<readonly Rec
 
 export const typesOf = (events: readonly RecordedEvent[]): readonly string[] => events.map(({ event }) => event.type);
 
+type EventByType = { readonly [Event in ConversationEvent as Event["type"]]: Event };
+
 /** The data of all events of a type. */
-export function dataOf<T extends RecordedEvent["event"]["type"]>(
+export function dataOf<T extends ConversationEvent["type"]>(
   events: readonly RecordedEvent[],
   type: T,
-): readonly Extract<RecordedEvent["event"], { readonly type: T }>["data"][] {
-  const isWanted = (event: RecordedEvent["event"]): event is Extract<RecordedEvent["event"], { readonly type: T }> =>
-    event.type === type;
-  return events
-    .map(({ event }) => event)
-    .filter(isWanted)
-    .map(({ data }) => data);
+): readonly EventByType[T]["data"][] {
+  const isWanted = (event: ConversationEvent): event is EventByType[T] => event.type === type;
+  const wanted: readonly EventByType[T][] = events.map(({ event }) => event).filter(isWanted);
+  return wanted.map(({ data }) => data);
 }
 
 /** What something is rejected with. */

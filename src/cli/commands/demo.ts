@@ -1,7 +1,7 @@
-import { describeActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { system } from "../../domain/make-block.ts";
 import type { Conversation } from "../../engine/conversation.ts";
+import { describeDivergence } from "../../projections/timeline.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
@@ -64,14 +64,8 @@ function requestLine({ style }: CliContext, request: ShownRequest, number: numbe
   const { strategy, reason, bytes, fullBytes, brokenBy } = request;
   const colour = strategy === "chained" ? style.good : style.warn;
   const size = `${grouped(bytes).padStart(6)} of ${grouped(fullBytes).padStart(6)} bytes`;
-  const why = brokenBy === null ? (reason ?? "") : breakWords(brokenBy);
+  const why = brokenBy === null ? (reason ?? "") : `${describeDivergence(brokenBy)} (${brokenBy.block})`;
   return `  ${String(number).padStart(2)}   ${colour(strategy.padEnd(7))} ${size}  ${why}`.trimEnd();
-}
-
-function breakWords({ actor, change, index, block }: NonNullable<ShownRequest["brokenBy"]>): string {
-  const who =
-    actor?.kind === "middleware" ? `${actor.name}@${actor.version}` : actor === null ? "someone" : describeActor(actor);
-  return `${who} ${change} block ${index} (${block})`;
 }
 
 function report(context: CliContext, conversation: Conversation, requests: readonly ShownRequest[]): void {

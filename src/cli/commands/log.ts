@@ -2,11 +2,12 @@ import { describeActor } from "../../domain/actor.ts";
 import type { Conversation } from "../../engine/conversation.ts";
 import { type TimelineRow, timeline } from "../../projections/timeline.ts";
 import { transcript, type Utterance } from "../../projections/transcript.ts";
-import { printable } from "../../projections/wording.ts";
+import { actorLabel, printable } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { findConversation, findRevision } from "../find.ts";
 import { flag } from "../options.ts";
 import { firstRevision, lastRevision, parsePlace } from "../revision.ts";
+import type { Style } from "../style.ts";
 import { type Cell, tableLines } from "../table.ts";
 
 /** What happened in a conversation, or what was said in it. */
@@ -39,30 +40,26 @@ async function printTimeline(context: CliContext, conversation: Conversation, { 
     context.printJson({ conversation: conversation.id, events: rows });
     return;
   }
-  context.print(context.style.bold(conversation.id));
-  for (const line of tableLines(
-    rows.map((row) => cellsOf(row, context)),
-    context,
-  ))
-    context.print(line);
+  const days = new Set(rows.map(({ at }) => at.slice(0, 10)));
+  const [day = ""] = days;
+  context.print(`${context.style.bold(conversation.id)}${days.size === 1 ? context.style.dim(`  ${day}`) : ""}`);
+  const hasDays = days.size > 1;
+  const cells = rows.map((row) => cellsOf(row, context.style, hasDays));
+  for (const line of tableLines(cells, context)) context.print(line);
 }
 
-function cellsOf(row: TimelineRow, { style }: CliContext): readonly Cell[] {
+function cellsOf(row: TimelineRow, style: Style, hasDays: boolean): readonly Cell[] {
   const { revision, at, actor, type, words } = row;
   const isBad = type === "RunFailed" || type === "InferenceFailed" || type === "AnchorInvalidated";
-  const isNotable = type === "TurnEdited" || words.includes("rebased") || words.includes(", full: ");
+  const isNotable = type === "TurnEdited" || /^asked.* (rebased|full)/.test(words);
   const styled = isBad ? style.bad : isNotable ? style.warn : (text: string): string => text;
   return [
     { text: String(revision).padStart(4), style: style.bold },
-    { text: at.slice(11, 23), style: style.dim },
-    { text: shortActor(actor), style: style.dim },
+    { text: hasDays ? at.slice(0, 19).replace("T", " ") : at.slice(11, 23), style: style.dim },
+    { text: actorLabel(actor), style: style.dim },
     { text: words, style: styled },
   ];
 }
-
-/** The actor in a column's width: version, frame and inference are in `--json`. */
-const shortActor = (actor: TimelineRow["actor"]): string =>
-  "name" in actor && actor.name !== undefined && actor.kind !== "provider" ? actor.name.slice(0, 20) : actor.kind;
 
 async function printTranscript(context: CliContext, conversation: Conversation, { from, to }: Range): Promise<void> {
   let view = transcript.initial(conversation.id);

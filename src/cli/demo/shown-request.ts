@@ -1,6 +1,5 @@
 import { utf8Length } from "../../base/utf8.ts";
-import type { Actor } from "../../domain/actor.ts";
-import type { Decision } from "../../domain/events/inference-events.ts";
+import type { Decision, Divergence } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { planAgain } from "../../engine/requests.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
@@ -17,12 +16,7 @@ export type ShownRequest = {
   readonly blocks: number;
   readonly blocksSent: number;
   /** Who made the newest context useless, and where; null while the chain holds. */
-  readonly brokenBy: {
-    readonly actor: Actor | null;
-    readonly change: string;
-    readonly index: number;
-    readonly block: string;
-  } | null;
+  readonly brokenBy: (Divergence & { readonly block: string }) | null;
 };
 
 /** Both folds of a conversation, kept up with its events. */
@@ -54,11 +48,6 @@ export function see(watched: Watched, recorded: RecordedEvent): ShownRequest | n
     brokenBy:
       divergence === null
         ? null
-        : {
-            actor: divergence.actor,
-            change: divergence.change,
-            index: divergence.index,
-            block: watched.times.labels.get(divergence.blockId ?? "") ?? "block",
-          },
+        : { ...divergence, block: watched.times.labels.get(divergence.blockId ?? "") ?? "block" },
   };
 }

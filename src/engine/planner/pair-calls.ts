@@ -23,7 +23,13 @@ export type Pairing = {
 };
 
 /** Neighbouring blocks whose calls may be open together. */
-type Stretch = { readonly group: string | null; readonly isModelSide: boolean; readonly start: number };
+type Stretch = {
+  readonly group: string | null;
+  /** The places in their response that its blocks have. */
+  readonly places: ReadonlySet<number>;
+  readonly isModelSide: boolean;
+  readonly start: number;
+};
 
 /** What pairing makes of the blocks of one group. */
 export type Paired = {
@@ -59,7 +65,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
     }
     stretch = extended(stretch, candidate);
     const { start } = stretch;
-    const due = open.filter((call) => !call.mayStayOpen && call.index < start);
+    const due = dueBefore(open, start);
     repairs.push(...due.map((call) => answer(call, index)));
     open = open.filter((call) => !due.includes(call));
     const call = callFacts(block);
@@ -81,7 +87,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
 
 /** What answers the calls that are open at the end, where the Turn has no more blocks. */
 export const closingAnswers = ({ open }: Pairing, before: number): readonly Repair[] =>
-  open.filter((call) => !call.mayStayOpen).map((call) => answer(call, before));
+  dueBefore(open, Number.POSITIVE_INFINITY).map((call) => answer(call, before));
 
 /** The calls that are open after a server's output, which it holds as it made it. */
 export function openIn(output: readonly Block[], start: number, before: readonly OpenCall[] = []): readonly OpenCall[] {
@@ -102,6 +108,17 @@ export function callAnswered(result: Block, open: readonly OpenCall[]): OpenCall
   return open.findLast((call) => answers(result, call));
 }
 
+/**
+ * The calls to be answered before a stretch. An answer goes to the nearest open call of its id: where a server gave one id
+ * twice, the nearer call is answered too, whether it may stay open or not.
+ */
+function dueBefore(open: readonly OpenCall[], start: number): readonly OpenCall[] {
+  const due = open.filter((call) => !call.mayStayOpen && call.index < start);
+  if (due.length === 0 || due.length === open.length) return due;
+  const first = new Map(due.map((call) => [call.sentKey, open.indexOf(call)] as const).reverse());
+  return open.filter((call, place) => place >= (first.get(call.sentKey) ?? Number.POSITIVE_INFINITY));
+}
+
 const answer = (call: OpenCall, before: number): Repair => ({
   action: "answer",
   index: call.index,
@@ -116,12 +133,15 @@ function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Re
 
 function extended(stretch: Stretch | null, { block, group, index }: Candidate): Stretch {
   const isModelSide = block.kind !== "user" && block.kind !== "system" && block.itemType !== "compaction_trigger";
+  const place = block.wire?.group?.index ?? null;
   const isNeighbour =
     stretch !== null &&
     stretch.group === group &&
+    // A copy of an item is outside: what is sent must not depend on whether the server holds the first.
     // What no response groups stands together where only a model says it.
-    (group !== null || (stretch.isModelSide && isModelSide));
-  return { group, isModelSide, start: isNeighbour ? stretch.start : index };
+    (group !== null ? place !== null && !stretch.places.has(place) : stretch.isModelSide && isModelSide);
+  const places = new Set([...(isNeighbour ? stretch.places : []), ...(place === null ? [] : [place])]);
+  return { group, isModelSide, places, start: isNeighbour ? stretch.start : index };
 }
 
 /** What has to name its provider id is the item that was issued, or nothing. */

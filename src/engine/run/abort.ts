@@ -10,3 +10,26 @@ export function rejectionOf(signal: AbortSignal): Promise<never> {
   else signal.addEventListener("abort", fail, { once: true });
   return promise;
 }
+
+/**
+ * A signal that aborts with an outer one, or when `end` says so; what has ended hears the outer one no more. One frame
+ * makes one, and `AbortSignal.any` would cost as much as all signals above it.
+ */
+export function innerSignal(outer: AbortSignal): {
+  readonly signal: AbortSignal;
+  readonly end: (reason: unknown) => void;
+} {
+  const controller = new AbortController();
+  const follow = (): void => {
+    controller.abort(outer.reason);
+  };
+  if (outer.aborted) follow();
+  else outer.addEventListener("abort", follow, { once: true });
+  return {
+    signal: controller.signal,
+    end(reason) {
+      outer.removeEventListener("abort", follow);
+      controller.abort(reason);
+    },
+  };
+}

@@ -2,7 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { type Layer, type LayerContext, LayerError } from "../middleware.ts";
-import { rejectionOf } from "./abort.ts";
+import { innerSignal, rejectionOf } from "./abort.ts";
 import { type Call, descendsFrom, type NamedTurn, normalise, notePass, partsOf, writePass } from "./pass.ts";
 import { newBlockId, type RunSession, record } from "./session.ts";
 
@@ -12,13 +12,7 @@ export type Stack = {
   readonly layers: readonly Layer[];
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
-  readonly contextOf: (
-    layer: Layer,
-    frame: string,
-    given: Turn,
-    scope: CallScope,
-    from: (turn: Turn) => void,
-  ) => LayerContext;
+  readonly contextOf: (layer: Layer, around: Around) => LayerContext;
   /** The newest pass of each layer and direction, to write the next one against. */
   readonly lastPasses: Map<string, NamedTurn>;
 };
@@ -28,6 +22,16 @@ export type CallScope = { readonly signal: AbortSignal; readonly instructions: A
 
 /** A text that a layer added to the instructions of the requests within its call. */
 export type AddedInstructions = { readonly text: string; readonly actor: Actor };
+
+/** The call that a layer is given its context for. */
+export type Around = {
+  readonly frame: string;
+  readonly given: Turn;
+  readonly scope: CallScope;
+  readonly from: (turn: Turn) => void;
+  /** Counts work as a part of the call: the call ends after it, and its time is not the layer's own. */
+  readonly during: <T>(work: Promise<T>) => Promise<T>;
+};
 
 /** One call of one layer, or of the core below the last one. */
 export async function runFrame(
@@ -39,16 +43,13 @@ export async function runFrame(
 ): Promise<Turn> {
   const layer = stack.layers[depth];
   if (layer === undefined) return stack.core(frame, given, scope);
-  const ends = new AbortController();
-  const call = new LayerCall(stack, layer, depth, frame, given, {
-    signal: AbortSignal.any([scope.signal, ends.signal]),
-    instructions: [...scope.instructions],
-  });
+  const { signal, end } = innerSignal(scope.signal);
+  const call = new LayerCall(stack, layer, depth, frame, given, { signal, instructions: [...scope.instructions] });
   try {
     return await call.run();
   } finally {
     // What the layer left running ends with it, and the run goes on when it has.
-    ends.abort(frameEnded);
+    end(frameEnded);
     await call.settled();
   }
 }
@@ -65,6 +66,8 @@ class LayerCall {
   readonly #scope: CallScope;
   readonly #calls: Call[] = [];
   readonly #open = new Set<Promise<Turn>>();
+  /** Everything that was begun within the call: calls of `next` and of tools. */
+  readonly #begun: Promise<unknown>[] = [];
   #from: Turn | null = null;
   #hasEnded = false;
   #workMs = 0;
@@ -81,12 +84,22 @@ class LayerCall {
 
   async run(): Promise<Turn> {
     const { session } = this.#stack;
-    const context = this.#stack.contextOf(this.#layer, this.#frame, this.#given.turn, this.#scope, (turn) => {
-      this.#from = turn;
+    const watch = new LayerWatch(this.#layer, session.engine.layerTimeoutMs);
+    const during = <T>(work: Promise<T>): Promise<T> => {
+      this.#begun.push(work);
+      const watched = watch.pauseDuring(work);
+      // A layer may begin something and never look at it.
+      watched.catch(() => undefined);
+      return watched;
+    };
+    const context = this.#stack.contextOf(this.#layer, {
+      ...{ frame: this.#frame, given: this.#given.turn, scope: this.#scope, during },
+      from: (turn) => {
+        this.#from = turn;
+      },
     });
     this.#since = performance.now();
-    const watch = new LayerWatch(this.#layer, session.engine.layerTimeoutMs);
-    const next = (turn: Turn): Promise<Turn> => watch.pauseDuring(this.#next(turn));
+    const next = (turn: Turn): Promise<Turn> => during(this.#next(turn));
     try {
       const work = this.#layer.handle(next)(this.#given.turn, context);
       const returned = await Promise.race([work, watch.expired, rejectionOf(this.#scope.signal)]);
@@ -94,12 +107,12 @@ class LayerCall {
       return this.#handOn(returned, "response", this.#frame);
     } finally {
       this.#hasEnded = true;
-      watch.stop();
+      watch.end();
     }
   }
 
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#open);
+    await Promise.allSettled(this.#begun);
   }
 
   #next(turn: Turn): Promise<Turn> {
@@ -110,8 +123,6 @@ class LayerCall {
     }
     const call = this.#call(turn).finally(() => this.#open.delete(call));
     this.#open.add(call);
-    // A layer may start a call and never look at it.
-    call.catch(() => undefined);
     return call;
   }
 
@@ -193,6 +204,8 @@ class LayerWatch {
   readonly #layer: Layer;
   readonly #timeoutMs: number;
   #timer: NodeJS.Timeout | undefined;
+  #pauses = 0;
+  #hasEnded = false;
 
   constructor(layer: Layer, timeoutMs: number) {
     const { promise, reject } = Promise.withResolvers<never>();
@@ -205,22 +218,23 @@ class LayerWatch {
   }
 
   async pauseDuring<T>(work: Promise<T>): Promise<T> {
-    this.stop();
+    this.#pauses += 1;
+    clearTimeout(this.#timer);
     try {
       return await work;
     } finally {
+      this.#pauses -= 1;
       this.#start();
     }
   }
 
-  stop(): void {
+  end(): void {
+    this.#hasEnded = true;
     clearTimeout(this.#timer);
   }
 
   #start(): void {
-    this.stop();
-    // The tool loop waits for tools, which have time limits of their own.
-    if (this.#layer.isEngine === true) return;
+    if (this.#hasEnded || this.#pauses > 0) return;
     this.#timer = setTimeout(() => {
       const what = `did not return within ${this.#timeoutMs} ms of its own work`;
       this.#fail(new LayerError("layer-timeout", this.#layer.name, what));

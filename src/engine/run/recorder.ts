@@ -17,6 +17,7 @@ export class Recorder {
   readonly #runId: string;
   readonly #guard: (view: ConversationView) => void;
   readonly #onDurable: (events: readonly RecordedEvent[]) => void;
+  readonly #onFailure: (error: Error) => void;
   #buffer: Entry[] = [];
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
@@ -28,11 +29,14 @@ export class Recorder {
     /** Asked before every append, on the folds at the head; may throw. */
     readonly guard: (view: ConversationView) => void;
     readonly onDurable: (events: readonly RecordedEvent[]) => void;
+    /** Told once, when an append has failed for good. */
+    readonly onFailure: (error: Error) => void;
   }) {
     this.#stream = options.stream;
     this.#runId = options.runId;
     this.#guard = options.guard;
     this.#onDurable = options.onDurable;
+    this.#onFailure = options.onFailure;
   }
 
   /** Why nothing more can be recorded; null while all is well. */
@@ -72,6 +76,7 @@ export class Recorder {
       this.#onDurable(result.events);
     } catch (error) {
       this.#failure = error instanceof Error ? error : new Error(String(error));
+      this.#onFailure(this.#failure);
       throw this.#failure;
     }
   }

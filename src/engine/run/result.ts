@@ -30,7 +30,15 @@ export type RunResult = {
   readonly closedRun: string | null;
 };
 
-export function resultOf(session: RunSession, turn: Turn, closedRun: string | null): RunResult {
+type Ended = {
+  /** What the outermost layer returned. */
+  readonly answered: Turn;
+  /** The same, and what was appended meanwhile. */
+  readonly turn: Turn;
+  readonly closedRun: string | null;
+};
+
+export function resultOf(session: RunSession, { answered, turn, closedRun }: Ended): RunResult {
   const steps = session.responses.map(
     ({ request, response, blocks }): RunStep => ({
       inferenceId: request.inferenceId,
@@ -45,7 +53,7 @@ export function resultOf(session: RunSession, turn: Turn, closedRun: string | nu
   return {
     status: "completed",
     runId: session.runId,
-    text: lastText(turn),
+    text: lastText(answered),
     turn,
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps,

@@ -1,33 +1,25 @@
 import { idOf } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
-import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
-import { describeLayer, type Layer, type LayerContext, LayerError } from "../middleware.ts";
+import { describeLayer, LayerError } from "../middleware.ts";
 import { ProviderError } from "../provider.ts";
 import type { RunPart } from "../stream-part.ts";
+import { innerSignal } from "./abort.ts";
+import { type Acknowledgement, acknowledge } from "./acknowledgements.ts";
 import { closingEntries } from "./close.ts";
-import { contextLookup } from "./contexts.ts";
 import { RunCancelledError, RunFailedError, RunInProgressError } from "./errors.ts";
-import { type CallScope, runFrame, type Stack } from "./frames.ts";
+import { runFrame, type Stack } from "./frames.ts";
 import { inferStep } from "./inference.ts";
+import { contextOf } from "./layer-context.ts";
 import { isDead, thisProcess } from "./owner.ts";
 import { Recorder } from "./recorder.ts";
 import { type RunResult, resultOf } from "./result.ts";
-import {
-  createCounters,
-  derivedRandom,
-  engineActor,
-  newBlockId,
-  type RunSession,
-  record,
-  takePasses,
-} from "./session.ts";
+import { createCounters, engineActor, type RunSession, record, takePasses } from "./session.ts";
 import { requestSettings, settingsDigest } from "./settings.ts";
-import { runTool } from "./tools.ts";
 
 export type RunOptions = {
   readonly signal?: AbortSignal;
@@ -94,23 +86,31 @@ async function runOnce(
   const signal = options.signal ?? new AbortController().signal;
   signal.throwIfAborted();
   const runId = engine.newId("run");
-  const session = openSession({ stream, engine, base, runId, signal, emit: emitter(engine, options.onPart) });
+  // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
+  const { signal: running, end } = innerSignal(signal);
+  const session = openSession({
+    ...{ stream, engine, base, runId, signal },
+    emit: emitter(engine, options.onPart),
+    onFailure: end,
+  });
   const stack = stackOf(session);
   activeRuns.add(runId);
   try {
     recordStart(session, base);
     session.emit({ type: "run-start", runId });
-    const result = await runFrame(stack, 0, "0", base, { signal, instructions: [] });
+    const result = await runFrame(stack, 0, "0", base, { signal: running, instructions: [] });
     const data = { after: result.digest, ...takePasses(session) };
     const event = { type: "RunCompleted", version: 1, data } as const;
     record(session, { type: "EndRun", runId, event }, engineActor, "0");
     await session.recorder.flush();
-    const ended = resultOf(session, stream.view.client.committed, options.closedRun);
+    const { closedRun } = options;
+    const ended = resultOf(session, { answered: result, turn: stream.view.client.committed, closedRun });
     session.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
     throw await failRun(session, error);
   } finally {
+    end(new Error("the run has ended"));
     activeRuns.delete(runId);
   }
 }
@@ -122,11 +122,14 @@ type Opening = {
   readonly runId: string;
   readonly signal: AbortSignal;
   readonly emit: (part: RunPart) => void;
+  /** Nothing more can be recorded. */
+  readonly onFailure: (error: Error) => void;
 };
 
-function openSession({ stream, engine, base, runId, signal, emit }: Opening): RunSession {
-  const acknowledged: (() => void)[] = [];
+function openSession({ stream, engine, base, runId, signal, emit, onFailure }: Opening): RunSession {
+  const acknowledgements: Acknowledgement[] = [];
   let isStarted = false;
+  let answers = 0;
   const recorder = new Recorder({
     stream,
     runId,
@@ -135,9 +138,13 @@ function openSession({ stream, engine, base, runId, signal, emit }: Opening): Ru
     },
     onDurable: (events) => {
       isStarted = true;
-      if (events.some(({ event }) => event.type === "ResponseReceived"))
-        for (const work of acknowledged.splice(0)) work();
+      for (const { event, frame } of events) {
+        if (event.type !== "ResponseReceived") continue;
+        acknowledge(acknowledgements, answers, frame ?? "0");
+        answers += 1;
+      }
     },
+    onFailure,
   });
   return {
     runId,
@@ -154,7 +161,7 @@ function openSession({ stream, engine, base, runId, signal, emit }: Opening): Ru
     calls: new Map(),
     passes: [],
     runningTools: new Set(),
-    acknowledged,
+    acknowledgements,
     onLate: (call, result, durationMs) => {
       const data = { blockId: idOf(call), result: blockToJson(result), outcome: "ok", durationMs } as const;
       const actor = { kind: "tool", name: call.name ?? call.itemType } as const;
@@ -215,48 +222,9 @@ function stackOf(session: RunSession): Stack {
     session,
     layers: session.engine.layers,
     core: (frame, outgoing, scope) => inferStep(session, frame, outgoing, scope),
-    contextOf: (layer, frame, given, scope, from) => contextOf(session, layer, { frame, given, scope, from }),
+    contextOf: (layer, around) => contextOf(session, layer, around),
     lastPasses: new Map(),
   };
-}
-
-type Around = {
-  readonly frame: string;
-  readonly given: Turn;
-  readonly scope: CallScope;
-  readonly from: (turn: Turn) => void;
-};
-
-function contextOf(session: RunSession, { name, version }: Layer, { frame, given, scope, from }: Around): LayerContext {
-  return {
-    runId: session.runId,
-    frame,
-    settings: requestSettings(session.engine, session.engine.provider.capabilities, scope.instructions),
-    signal: scope.signal,
-    now: () => session.clock,
-    id: () => newBlockId(session, frame),
-    random: () => derivedRandom(session, frame),
-    from,
-    instructions: (text) => {
-      scope.instructions.push({ text, actor: { kind: "middleware", name, version, frame, direction: "request" } });
-    },
-    get unsent() {
-      return unsentOf(session, given);
-    },
-    onAcknowledged: (work) => session.acknowledged.push(work),
-    tool: (call) => runTool(session, frame, call, scope.signal),
-    canRun: (call) => call.id !== null && session.calls.has(call.id),
-    replaying: false,
-  };
-}
-
-/** The blocks after the deepest context that some server holds. */
-function unsentOf(session: RunSession, turn: Turn): ReadonlySet<BlockId> {
-  const { byTurn } = contextLookup(session);
-  for (const { length, digest } of turn.contexts()) {
-    if (length === 0 || byTurn(digest).length > 0) return new Set(turn.after(length).map(idOf));
-  }
-  return new Set();
 }
 
 /** Parts go to whoever listens; what a listener throws is not the run's affair (F096). */
@@ -265,7 +233,9 @@ function emitter(engine: EngineOptions, onPart: ((part: RunPart) => void) | unde
   return (part) => {
     for (const sink of sinks) {
       try {
-        sink.next(part);
+        // A sink may be an async function: then its failure comes later.
+        const taken: unknown = sink.next(part);
+        if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {
         // Deltas are a courtesy; the log has the facts.
       }

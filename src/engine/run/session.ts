@@ -11,6 +11,7 @@ import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import type { RunPart } from "../stream-part.ts";
+import type { Acknowledgement } from "./acknowledgements.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** What the parts of one run share while it lasts. */
@@ -40,7 +41,7 @@ export type RunSession = {
   readonly passes: Pass[];
   readonly runningTools: Set<BlockId>;
   /** What waits until a server has answered. */
-  readonly acknowledged: (() => void)[];
+  readonly acknowledgements: Acknowledgement[];
   /** A tool came back after the run had been aborted. */
   readonly onLate: (call: Block, result: Block, durationMs: number) => void;
   readonly emit: (part: RunPart) => void;

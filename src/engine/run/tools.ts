@@ -20,6 +20,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const known = session.turns.toolResult(id);
   if (known !== null) return known;
   if (session.turns.isToolStarted(id)) throw new Error(`the call ${id} has been started`);
+  signal.throwIfAborted();
   const name = call.name ?? call.itemType;
   const idempotencyKey = id;
   session.turns.startTool(id);
@@ -33,6 +34,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const resultId = newBlockId(session, frame);
   try {
     await session.recorder.flush();
+    signal.throwIfAborted();
     session.emit({ type: "tool-call-start", frame, call });
     const began = performance.now();
     const tool = session.engine.tools.find((candidate) => candidate.name === name);
@@ -76,7 +78,7 @@ export function resultBlock(call: Block, output: JsonValue): Block {
 type Attempt = {
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
-  /** Gets the answer of a tool that came back after its run had been aborted. */
+  /** Gets the answer of a tool that came back when nobody waited for it any more. */
   readonly onLate: (output: JsonValue) => void;
 };
 
@@ -90,7 +92,9 @@ async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): 
     const context = { idempotencyKey, callId: call.callId ?? "", signal: ends };
     const work = tool.run(call.arguments, context);
     work.then(
-      (output) => signal.aborted && onLate(output),
+      (output) => {
+        if (ends.aborted) onLate(output);
+      },
       () => undefined,
     );
     const output = await Promise.race([work, rejectionOf(ends)]);

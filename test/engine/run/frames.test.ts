@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/middleware.ts";
@@ -6,6 +6,16 @@ import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/wor
 
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Time goes on by a number of milliseconds, and everything that waits for it happens. */
+const after = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
 /** Runs one conversation of one message through these layers, and gives what happened. */
 async function runThrough(layers: readonly Layer[], answers: readonly string[] = ["answer", "answer 2"]) {
@@ -123,7 +133,7 @@ test("next after the layer has returned is refused", async () => {
 test("a layer that returns while a call is open ends it, and the run waits until it has ended", async () => {
   const ended: unknown[] = [];
   const hasty = layer("hasty", (next) => async (turn) => {
-    next(turn).catch(() => undefined);
+    void next(turn);
     return turn.append(assistant("hasty answer"));
   });
   const inner = layer("inner", (next) => async (turn, { signal }) => {
@@ -142,7 +152,11 @@ test("a layer that returns while a call is open ends it, and the run waits until
 test.each([
   ["an empty Turn handed on", "empty-turn", layer("bad", (next) => () => next(Turn.empty))],
   ["an empty Turn returned", "empty-turn", layer("bad", () => async () => Turn.empty)],
-  ["a layer that never settles", "layer-timeout", layer("bad", () => () => new Promise(() => undefined))],
+  [
+    "a layer that never settles",
+    "layer-timeout",
+    layer("bad", () => () => after(21).then(() => new Promise(() => undefined))),
+  ],
 ] as const)("%s fails the run and names the layer", async (_, kind, bad) => {
   const { outcome, events, turn } = await runThrough([bad]);
   expect(outcome).toMatchObject({ code: "run-failed", kind, cause: { code: kind, layer: "bad" } });
@@ -153,7 +167,7 @@ test.each([
 
 test("what a layer waits for inside next is not its own time", async () => {
   const slow = layer("slow", (next) => async (turn) => {
-    await new Promise((resolve) => setTimeout(resolve, 15));
+    await after(15);
     return next(turn);
   });
   const { outcome } = await runThrough([layer("outer", (next) => (turn) => next(turn)), slow, slow]);
@@ -162,7 +176,7 @@ test("what a layer waits for inside next is not its own time", async () => {
 
 test("a refused second call does not start the layer's time while the first is open", async () => {
   const slow = layer("slow", (next) => async (turn) => {
-    for (let n = 0; n < 4; n += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+    await after(19);
     return next(turn);
   });
   const impatient = layer("impatient", (next) => async (turn) => {
@@ -170,8 +184,7 @@ test("a refused second call does not start the layer's time while the first is o
     await next(turn).catch(() => undefined);
     return first;
   });
-  const quick = layer("quick", (next) => (turn) => next(turn));
-  const { outcome } = await runThrough([impatient, quick, { ...slow, isEngine: true }]);
+  const { outcome } = await runThrough([impatient, slow, slow]);
   expect(outcome).toMatchObject({ status: "completed" });
 });
 
@@ -253,7 +266,7 @@ test("a layer knows which blocks no server has seen", async () => {
     unsent.push(turn.blocks.filter(({ id }) => id !== null && ctx.unsent.has(id)).map(({ text }) => text));
     return next(turn);
   });
-  const { conversation, workshop } = createUnsent();
+  const { conversation, ...workshop } = createWorkshop();
   const { engine } = workshop.scripted(["first answer", "second answer"], { middleware: [looking] });
   await conversation.append("one");
   await conversation.run(engine);
@@ -261,8 +274,3 @@ test("a layer knows which blocks no server has seen", async () => {
   await conversation.run(engine);
   expect(unsent).toEqual([["one"], ["two"]]);
 });
-
-const createUnsent = () => {
-  const workshop = createWorkshop();
-  return { workshop, conversation: workshop.conversation };
-};

@@ -1,0 +1,39 @@
+import type { JsonObject } from "../base/json.ts";
+import type { Block } from "../domain/block.ts";
+import { blockToJson } from "../domain/block-json.ts";
+import type { Turn } from "../domain/turn.ts";
+import { type Blame, lastChange } from "../projections/blame.ts";
+import { actorLabel, blockLabel, excerpt } from "../projections/wording.ts";
+import type { Style } from "./style.ts";
+import type { Cell } from "./table.ts";
+
+/** A block as `--json` shows it: as its event holds it, with its place and its digest. */
+export const blockData = (block: Block, index: number): JsonObject => ({
+  index,
+  ...blockToJson(block),
+  digest: block.digest,
+});
+
+export const turnData = (turn: Turn): readonly JsonObject[] => turn.blocks.map(blockData);
+
+type Rows = {
+  readonly blame: ReadonlyMap<string, Blame>;
+  readonly style: Style;
+  /** The first block to show. */
+  readonly from?: number;
+};
+
+/** One line a block: place, kind, who last changed it, how it begins. */
+export function turnRows(turn: Turn, { blame, style, from = 0 }: Rows): readonly (readonly Cell[])[] {
+  return turn.after(from).map((block, offset) => blockRow(block, from + offset, { blame, style }));
+}
+
+export function blockRow(block: Block, index: number, { blame, style }: Rows): readonly Cell[] {
+  const change = block.id === null ? null : lastChange(blame, block);
+  return [
+    { text: String(index).padStart(4), style: style.bold },
+    blockLabel(block),
+    { text: change === null ? "" : `${actorLabel(change.actor)} @${change.revision}`, style: style.dim },
+    excerpt(block.text, 160),
+  ];
+}

@@ -1,0 +1,137 @@
+import { describeActor } from "../../domain/actor.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import type { Blame, Change } from "../../projections/blame.ts";
+import { lastChange } from "../../projections/blame.ts";
+import { timeline } from "../../projections/timeline.ts";
+import { actorLabel, blockLabel, excerpt, printable } from "../../projections/wording.ts";
+import type { CliContext, CommandHandler } from "../context.ts";
+import { NotFoundError, UsageError } from "../exit-codes.ts";
+import { type FoundPlace, openPlace, placeName } from "../open-place.ts";
+import { tableLines } from "../table.ts";
+
+/** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
+export const run: CommandHandler = async (context, { arguments: [text = "", wanted] }) => {
+  await using store = await context.openStore({ mustExist: true });
+  const place = await openPlace(store, text);
+  const labels = await readLabels(place);
+  const only = wanted === undefined ? null : blockIdOf(place, wanted);
+  if (context.isJson) printJson(context, place, only, labels);
+  else if (only === null) printAll(context, place, labels);
+  else printOne(context, place, only, labels);
+};
+
+type Labels = ReadonlyMap<string, string>;
+
+async function readLabels({ conversation, past }: FoundPlace): Promise<Labels> {
+  let view = timeline.initial(conversation.id);
+  for await (const recorded of conversation.events()) {
+    if (recorded.revision > past.revision) break;
+    view = timeline.apply(view, recorded);
+  }
+  return view.labels;
+}
+
+/** A block is named by its place in the Turn, its id, or the beginning of its id. */
+function blockIdOf({ past }: FoundPlace, name: string): string {
+  if (/^\d+$/.test(name)) {
+    const block = past.turn.at(Number(name));
+    if (block !== undefined) return idOf(block);
+    throw new NotFoundError(`there is no block ${name}: the Turn has the blocks 0 to ${past.turn.length - 1}`);
+  }
+  const ids = [...past.view.client.blame.keys()];
+  const found = ids.includes(name) ? [name] : ids.filter((id) => id.startsWith(name));
+  const [only] = found;
+  if (only === undefined) throw new NotFoundError(`no block has the id '${name}' up to revision ${past.revision}`);
+  if (found.length > 1) throw new UsageError(`'${name}' is the beginning of ${found.length} blocks' ids`);
+  return only;
+}
+
+function removedOf({ past }: FoundPlace): readonly (readonly [string, Blame & { readonly removed: Change }])[] {
+  return [...past.view.client.blame].flatMap(([id, { removed, ...blame }]) =>
+    removed === null ? [] : [[id, { ...blame, removed }] as const],
+  );
+}
+
+function printJson(context: CliContext, place: FoundPlace, only: string | null, labels: Labels): void {
+  const { conversation, past } = place;
+  const { blame } = past.view.client;
+  const story = (id: string) => {
+    const { made, versions, removed } = blame.get(id) ?? { made: null, versions: new Map(), removed: null };
+    return { made, versions: [...versions].map(([digest, change]) => ({ digest, ...change })), removed };
+  };
+  const blocks = past.turn.blocks.map((block, index) => {
+    const id = idOf(block);
+    return {
+      index,
+      id,
+      label: labels.get(id) ?? block.kind,
+      digest: block.digest,
+      ...story(id),
+      changed: lastChange(blame, block),
+    };
+  });
+  const removed = removedOf(place).map(([id]) => ({ id, label: labels.get(id) ?? "block", ...story(id) }));
+  context.printJson({
+    conversation: conversation.id,
+    revision: past.revision,
+    blocks: blocks.filter(({ id }) => only === null || id === only),
+    removed: removed.filter(({ id }) => only === null || id === only),
+  });
+}
+
+const short = ({ actor, revision }: Change): string => `${actorLabel(actor)} @${revision}`;
+
+function printAll(context: CliContext, place: FoundPlace, labels: Labels): void {
+  const { style } = context;
+  const { past, conversation } = place;
+  const { blame } = past.view.client;
+  const row = (block: Block, index: number) => {
+    const id = idOf(block);
+    const made = blame.get(id)?.made ?? null;
+    const changed = lastChange(blame, block);
+    const isChanged = changed !== null && made !== null && changed.revision !== made.revision;
+    return [
+      { text: String(index).padStart(4), style: style.bold },
+      labels.get(id) ?? blockLabel(block),
+      made === null ? "?" : short(made),
+      { text: isChanged ? short(changed) : "", style: style.warn },
+      { text: excerpt(block.text, 160), style: style.dim },
+    ];
+  };
+  context.print(style.bold(placeName(conversation, past.revision)));
+  const head = ["", "block", "made by", "changed by", ""].map((text) => ({ text, style: style.dim }));
+  for (const line of tableLines([head, ...past.turn.blocks.map(row)], context)) context.print(line);
+  const removed = removedOf(place);
+  if (removed.length === 0) return;
+  context.print(`\n${style.bold("No longer in the Turn")}`);
+  const gone = removed.map(([id, { made, removed: change }]) => [
+    `  ${labels.get(id) ?? "block"}`,
+    short(made),
+    { text: `removed by ${short(change)}`, style: style.warn },
+    { text: id, style: style.dim },
+  ]);
+  for (const line of tableLines(gone, context)) context.print(line);
+}
+
+function printOne(context: CliContext, { past }: FoundPlace, id: string, labels: Labels): void {
+  const { style, print } = context;
+  const blame = past.view.client.blame.get(id);
+  const index = past.turn.blocks.findIndex((block) => block.id === id);
+  const block = past.turn.at(index);
+  print(`${style.bold(labels.get(id) ?? "block")}  ${style.dim(id)}`);
+  if (blame !== undefined) {
+    const rows = [...blame.versions].map(([digest, change], number) => [
+      number === 0 ? "made" : "changed",
+      `@${change.revision}`,
+      { text: change.at.slice(0, 19).replace("T", " "), style: style.dim },
+      describeActor(change.actor),
+      { text: `${digest.slice(0, 12)}${digest === block?.digest ? ", as it is now" : ""}`, style: style.dim },
+    ]);
+    if (blame.removed !== null) {
+      const { revision, at, actor } = blame.removed;
+      rows.push(["removed", `@${revision}`, at.slice(0, 19).replace("T", " "), describeActor(actor), ""]);
+    }
+    for (const line of tableLines(rows, context)) print(line);
+  }
+  if (index >= 0 && block !== undefined) print(`\n${printable(block.text)}`);
+}

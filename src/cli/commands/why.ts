@@ -1,0 +1,144 @@
+import { utf8Length } from "../../base/utf8.ts";
+import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import { outgoingTurn, planAgain } from "../../engine/requests.ts";
+import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
+import { counted, excerpt, grouped } from "../../projections/wording.ts";
+import { codecs } from "../../providers/codecs.ts";
+import { blockRow } from "../block-rows.ts";
+import { type Candidate, candidatesOf } from "../candidates.ts";
+import type { CliContext, CommandHandler } from "../context.ts";
+import { placeName } from "../open-place.ts";
+import { type FoundRequest, openRequest } from "../recorded-request.ts";
+import { tableLines } from "../table.ts";
+
+/** Why a request was sent as it was. */
+export const run: CommandHandler = async (context, { arguments: [text = ""] }) => {
+  await using store = await context.openStore({ mustExist: true });
+  const found = await openRequest(store, text);
+  const candidates = candidatesOf(found);
+  const fullBytes = utf8Length(planAgain(found.view, found.recorded, codecs, { full: "policy" }).bodyText);
+  if (context.isJson) printJson(context, found, candidates, fullBytes);
+  else print(context, found, candidates, fullBytes);
+};
+
+function printJson(
+  context: CliContext,
+  found: FoundRequest,
+  candidates: readonly Candidate[],
+  fullBytes: number,
+): void {
+  const { conversation, recorded, request } = found;
+  const { inferenceId, attempt, decision, input, requestBytes } = request;
+  context.printJson({
+    conversation: conversation.id,
+    revision: recorded.revision,
+    at: recorded.at,
+    runId: recorded.runId,
+    frame: recorded.frame,
+    inferenceId,
+    attempt,
+    decision,
+    blocks: input.blocks,
+    bytes: requestBytes,
+    fullBytes,
+    candidates: candidates.map(({ context: { responseId, inferenceId, revision, length }, verdict, divergence }) => ({
+      responseId,
+      inferenceId,
+      revision,
+      length,
+      verdict,
+      divergence,
+    })),
+  });
+}
+
+function print(context: CliContext, found: FoundRequest, candidates: readonly Candidate[], fullBytes: number): void {
+  const { style } = context;
+  const { conversation, recorded, request } = found;
+  const { decision, input, requestBytes, attempt } = request;
+  const again = attempt === 0 ? "" : `, attempt ${attempt + 1}`;
+  const amount = `${grouped(input.blocks - decision.sendFrom)} of ${counted(input.blocks, "block")}`;
+  const lines = [
+    `${style.bold(placeName(conversation, recorded.revision))}  ${style.dim(`${recorded.at.slice(0, 19).replace("T", " ")}, frame ${recorded.frame ?? "0"}${again}`)}`,
+    "",
+    `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(requestBytes)} bytes (everything: ${grouped(fullBytes)})`,
+    ...reasonLines(found).map((line) => `  ${line}`),
+    "",
+    style.bold("Sent"),
+    ...sentLines(context, found),
+    "",
+    style.bold("Known contexts, newest first"),
+    ...candidateLines(context, candidates),
+  ];
+  for (const line of lines) context.print(line);
+}
+
+function reasonLines({ request, times }: FoundRequest): readonly string[] {
+  const { decision } = request;
+  const { anchor, reason, rejected, changedSettings, repairs } = decision;
+  const lines: string[] = [];
+  if (anchor !== null)
+    lines.push(`continues from ${anchor.responseId}, which holds the first ${counted(anchor.length, "block")}`);
+  if (reason !== null) lines.push(`because: ${reasonWords[reason]}`);
+  const divergence = rejected?.divergence ?? null;
+  if (divergence !== null) {
+    const label = times.labels.get(divergence.blockId ?? "") ?? "";
+    lines.push(`what ${rejected?.responseId ?? "it"} holds differs: ${describeDivergence(divergence)} (${label})`);
+  }
+  if (changedSettings.length > 0) lines.push(`settings changed since then: ${changedSettings.join(", ")}`);
+  for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
+  return lines;
+}
+
+const reasonWords: Readonly<Record<NonNullable<Decision["reason"]>, string>> = {
+  "first-request": "nothing was asked at this endpoint before",
+  "no-anchor": "no newer context is a beginning of this Turn",
+  "provider-cannot-chain": "the provider does not continue from responses",
+  expired: "the context is older than the policy allows",
+  refused: "the server refused to continue from it",
+  "illegal-continuation": "what follows the context cannot be sent alone",
+  "settings-changed": "settings changed that a chain does not survive",
+  suspect: "the answer's echo differed from what was sent: the server may not hold the context",
+  policy: "the policy says so",
+};
+
+function repairWords(repair: Repair): string {
+  switch (repair.action) {
+    case "omit":
+      return `block ${repair.index} left out (${repair.rule})`;
+    case "omit-id":
+      return `block ${repair.index} sent without its item id (${repair.rule})`;
+    case "rename-call":
+      return `block ${repair.index} sent as call ${excerpt(repair.callId, 40)}: its id was taken`;
+    case "answer":
+      return `call ${excerpt(repair.callId, 40)} of block ${repair.index} answered as aborted: it had no result`;
+  }
+}
+
+/** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
+const linesMax = 20;
+
+function sentLines(context: CliContext, { view, recorded, request }: FoundRequest): readonly string[] {
+  const { sendFrom } = request.decision;
+  const rows = outgoingTurn(view, recorded)
+    .after(sendFrom)
+    .map((block, offset) => blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style }));
+  return withRest(tableLines(rows.slice(0, linesMax), context), rows.length);
+}
+
+function candidateLines(context: CliContext, candidates: readonly Candidate[]): readonly string[] {
+  const { style } = context;
+  const rows = candidates.map(({ context: held, verdict, divergence }) => [
+    `  ${held.responseId === "" ? "(no id)" : held.responseId}`,
+    { text: `@${held.revision}`, style: style.dim },
+    counted(held.length, "block"),
+    {
+      text: divergence === null ? verdict : `${verdict}: ${describeDivergence(divergence)}`,
+      style: verdict === "taken" ? style.good : style.dim,
+    },
+  ]);
+  return rows.length === 0 ? ["  none"] : withRest(tableLines(rows.slice(0, linesMax), context), rows.length);
+}
+
+const withRest = (lines: readonly string[], count: number): readonly string[] =>
+  count > linesMax ? [...lines, `  and ${grouped(count - linesMax)} more`] : lines;
