@@ -8,6 +8,7 @@ export type { Decision, Divergence, Repair } from "./domain/events/inference-eve
 export type { RecordedEvent } from "./domain/events/recorded.ts";
 export { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
 export { Turn } from "./domain/turn.ts";
+export { AccessDeniedError, type AccessRequest, type Authorize } from "./engine/authorized-store.ts";
 export { secretReference as secret } from "./engine/codec/references.ts";
 export type { Conversation } from "./engine/conversation.ts";
 export { createEngine, type Engine, type EngineConfig } from "./engine/create-engine.ts";

@@ -1,9 +1,12 @@
+import { type Authorize, authorizedStore } from "./engine/authorized-store.ts";
 import type { EventStore } from "./engine/event-store.ts";
 import { type StoreSources, TurnlogStore } from "./engine/turnlog-store.ts";
 
 export type OpenStoreOptions = StoreSources & {
   /** Refuses to create a store that is not there. */
   readonly mustExist?: boolean;
+  /** Asked before every append, read and subscription. */
+  readonly authorize?: Authorize;
 };
 
 /** No store is kept at addresses of this kind. */
@@ -19,8 +22,9 @@ export class UnknownStoreError extends Error {
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
-  const { mustExist = false, ...sources } = options;
-  return new TurnlogStore(await openEventStore(url, mustExist), sources);
+  const { mustExist = false, authorize, ...sources } = options;
+  const events = await openEventStore(url, mustExist);
+  return new TurnlogStore(authorize === undefined ? events : authorizedStore(events, authorize), sources);
 }
 
 /** The drivers are loaded when they are asked for: no store pays for another. */

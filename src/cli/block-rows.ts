@@ -19,20 +19,22 @@ export const turnData = (turn: Turn): readonly JsonObject[] => turn.blocks.map(b
 type Rows = {
   readonly blame: ReadonlyMap<string, Blame>;
   readonly style: Style;
+  /** What each block is, where a timeline tells it better than the block itself. */
+  readonly labels: ReadonlyMap<string, string>;
   /** The first block to show. */
   readonly from?: number;
 };
 
 /** One line a block: place, kind, who last changed it, how it begins. */
-export function turnRows(turn: Turn, { blame, style, from = 0 }: Rows): readonly (readonly Cell[])[] {
-  return turn.after(from).map((block, offset) => blockRow(block, from + offset, { blame, style }));
+export function turnRows(turn: Turn, { from = 0, ...rows }: Rows): readonly (readonly Cell[])[] {
+  return turn.after(from).map((block, offset) => blockRow(block, from + offset, rows));
 }
 
-export function blockRow(block: Block, index: number, { blame, style }: Rows): readonly Cell[] {
+export function blockRow(block: Block, index: number, { blame, style, labels }: Rows): readonly Cell[] {
   const change = block.id === null ? null : lastChange(blame, block);
   return [
     { text: String(index).padStart(4), style: style.bold },
-    blockLabel(block),
+    labels.get(block.id ?? "") ?? blockLabel(block),
     { text: change === null ? "" : `${actorLabel(change.actor)} @${change.revision}`, style: style.dim },
     excerpt(block.text, 160),
   ];

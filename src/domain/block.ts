@@ -49,6 +49,18 @@ export class Block {
     this.wire = fields.wire ?? null;
   }
 
+  /** A block that is known by what stands in a saved list: reading its content throws `ContentNotReadError`. */
+  static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
+    const block = new Block({ id: known.id, kind: known.kind, payload: contentNotRead, wire: contentNotRead });
+    block.#digest = known.digest;
+    return block;
+  }
+
+  /** Only id, kind and digest are at hand; the content is still where it is stored. */
+  get isOutline(): boolean {
+    return this.payload === contentNotRead;
+  }
+
   /** What the block is equal by (MODEL 1): sha256 of the canonical JSON of its essence, computed once. */
   get digest(): string {
     this.#digest ??= sha256Hex(essenceText(this));
@@ -147,6 +159,26 @@ export class Block {
     return copy;
   }
 }
+
+/** The content of a block was asked for, and only its outline was read. */
+export class ContentNotReadError extends Error {
+  override readonly name = "ContentNotReadError";
+  readonly code = "content-not-read";
+
+  constructor() {
+    super("only ids and digests of these blocks were read: ask for their content first");
+  }
+}
+
+const refuse = (): never => {
+  throw new ContentNotReadError();
+};
+
+// Stands for a payload and for a wire, so that whatever is looked up in either of them is refused.
+const contentNotRead: JsonObject & Wire = new Proxy<JsonObject & Wire>(
+  { scope: "" },
+  { get: refuse, has: refuse, ownKeys: refuse, getOwnPropertyDescriptor: refuse },
+);
 
 /** The id of a block that was recorded. A draft here is a bug. */
 export function idOf(block: Block): BlockId {

@@ -38,7 +38,7 @@ export type Command =
   | { readonly type: "QuarantineReasoning"; readonly data: DataOf<"ReasoningQuarantined"> }
   | { readonly type: "StartTool"; readonly runId: string; readonly data: DataOf<"ToolStarted"> }
   | { readonly type: "FinishTool"; readonly runId: string; readonly data: DataOf<"ToolFinished"> }
-  /** A tool came back after its run had ended: recorded, and changing no Turn. */
+  /** A tool came back when its run waited for it no more: recorded, and changing no Turn. */
   | { readonly type: "FinishToolLate"; readonly data: DataOf<"ToolFinished"> }
   | { readonly type: "EndRun"; readonly runId: string; readonly event: EndOfRun };
 
@@ -183,7 +183,8 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       state.run?.tools.set(event.data.blockId, "started");
       break;
     case "ToolFinished":
-      state.run?.tools.set(event.data.blockId, "finished");
+      // A late result answers no call: whoever ends the run still does.
+      if (event.data.late !== true) state.run?.tools.set(event.data.blockId, "finished");
       break;
     case "RunCompleted":
     case "RunFailed":

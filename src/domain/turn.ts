@@ -16,19 +16,28 @@ export class Turn {
   /** The number of blocks. */
   readonly length: number;
   readonly #prefix: Turn | null;
-  readonly #tail: readonly Block[];
+  readonly #start: number;
+  readonly #stored: StoredBlocks | null;
+  #ownBlocks: readonly Block[] | undefined;
   #digests: readonly string[] | undefined;
   #blocks: readonly Block[] | undefined;
   #indexById: ReadonlyMap<BlockId, number> | undefined;
 
-  private constructor(prefix: Turn | null, tail: readonly Block[]) {
+  private constructor(prefix: Turn | null, tail: readonly Block[] | StoredBlocks) {
     this.#prefix = prefix;
-    this.#tail = tail;
-    this.length = (prefix?.length ?? 0) + tail.length;
+    this.#start = prefix?.length ?? 0;
+    this.length = this.#start + tail.length;
+    this.#stored = "read" in tail ? tail : null;
+    if (!("read" in tail)) this.#ownBlocks = tail;
   }
 
   static of(blocks: readonly Block[]): Turn {
     return Turn.empty.concat(blocks);
+  }
+
+  /** The Turn with blocks behind it that are read when they are looked at; its length and digest are known before. */
+  static stored(prefix: Turn, blocks: StoredBlocks): Turn {
+    return blocks.length === 0 ? prefix : new Turn(prefix.length === 0 ? null : prefix, blocks);
   }
 
   /** All blocks, in order. */
@@ -42,6 +51,7 @@ export class Turn {
 
   /** The digest of the whole list (MODEL 2): what a server that holds exactly these blocks would be known by. */
   get digest(): string {
+    if (this.#digests === undefined && this.#stored !== null) return this.#stored.digest;
     return this.#tailDigests().at(-1) ?? this.#prefix?.digest ?? emptyContext;
   }
 
@@ -219,9 +229,15 @@ export class Turn {
     }
   }
 
+  /** What this Turn has beyond its prefix. */
+  get #tail(): readonly Block[] {
+    this.#ownBlocks ??= this.#stored?.read() ?? [];
+    return this.#ownBlocks;
+  }
+
   static *#segments(turn: Turn): Generator<{ readonly segment: Turn; readonly start: number }> {
     for (let segment: Turn | null = turn; segment !== null; segment = segment.#prefix) {
-      yield { segment, start: segment.length - segment.#tail.length };
+      yield { segment, start: segment.#start };
     }
   }
 
@@ -235,7 +251,8 @@ export class Turn {
     // A loop, not recursion: a conversation may be ten thousand appends deep.
     const missing: Turn[] = [];
     for (const { segment } of Turn.#segments(this)) {
-      if (segment.#digests !== undefined) break;
+      const isKnown = segment.#digests !== undefined || (segment !== this && segment.#stored !== null);
+      if (isKnown) break;
       missing.push(segment);
     }
     let digests: readonly string[] = [];
@@ -260,6 +277,13 @@ export class Turn {
     return 0;
   }
 }
+
+/** Blocks that are kept elsewhere: how many, the digest of the Turn that ends with them, and the way to them. */
+export type StoredBlocks = {
+  readonly length: number;
+  readonly digest: string;
+  readonly read: () => readonly Block[];
+};
 
 /** How many blocks are looked through for an id before an index of all is made. */
 const searchedMax = 256;

@@ -38,17 +38,29 @@ export function noteVersion(view: BlameView, block: Block, recorded: RecordedEve
   }
 }
 
-type RunEnd = { readonly base: Turn; readonly result: Turn; readonly removerOf: (id: BlockId) => Actor | null };
+type RunEnd = {
+  readonly base: Turn;
+  readonly result: Turn;
+  /** Who left blocks out in this run. */
+  readonly removals: ReadonlyMap<BlockId, Actor>;
+  readonly startedRevision: number;
+};
 
-/** A run ended: what its base held and its result does not was removed, by whoever left it out. */
-export function noteRunEnd(view: BlameView, { base, result, removerOf }: RunEnd, recorded: RecordedEvent): void {
+/** A run ended: what its base held, or was made in it, and its result does not have was removed, by whoever left it out. */
+export function noteRunEnd(view: BlameView, end: RunEnd, recorded: RecordedEvent): void {
+  const { base, result, removals, startedRevision } = end;
   const shared = base.commonPrefixLength(result);
   const kept = new Set(result.after(shared).map(idOf));
-  for (const block of base.after(shared)) {
-    const id = idOf(block);
+  const noteRemoval = (id: BlockId): void => {
     const blame = view.get(id);
-    if (blame === undefined || kept.has(id)) continue;
-    blame.removed = { ...changeOf(recorded), actor: removerOf(id) ?? recorded.actor };
+    if (blame === undefined || kept.has(id)) return;
+    blame.removed = { ...changeOf(recorded), actor: removals.get(id) ?? recorded.actor };
+  };
+  for (const block of base.after(shared)) noteRemoval(idOf(block));
+  for (const id of removals.keys()) {
+    const blame = view.get(id);
+    // What the base held was looked at above; in its beginning, what was left out has been put back.
+    if (blame !== undefined && (blame.made.revision > startedRevision || blame.removed !== null)) noteRemoval(id);
   }
   for (const id of kept) {
     const blame = view.get(id);

@@ -164,10 +164,10 @@ function newBlocks(edits: readonly Edit[]): readonly Block[] {
 }
 
 function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinished", recorded: RecordedEvent): void {
-  const { turns, pending } = openRun(view);
+  const { turns, pending, startedRevision } = openRun(view);
   const result = how === "completed" ? turns.get("result/0") : turns.unfinishedTurn();
   mustEqual(result.digest, after, "the Turn that the run ended with");
-  noteRunEnd(view.blame, { base: turns.base, result, removerOf: (id) => turns.removerOf(id) }, recorded);
+  noteRunEnd(view.blame, { base: turns.base, result, removals: turns.removals, startedRevision }, recorded);
   view.committed = result.append(...pending);
   view.run = null;
 }

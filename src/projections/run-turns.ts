@@ -105,6 +105,11 @@ export class RunTurns {
     this.#removers.set(id, remover);
   }
 
+  /** Blocks that were left out in this run, also those that someone put back, and who did it last. */
+  get removals(): ReadonlyMap<BlockId, Actor> {
+    return this.#removers;
+  }
+
   /** Who last left a block out, in this run. */
   removerOf(id: BlockId): Actor | null {
     return this.#removers.get(id) ?? null;

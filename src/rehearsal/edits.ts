@@ -81,7 +81,7 @@ function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
   const index = draw.below(length);
   switch (kind) {
     case "edit":
-      return { type: "replace", index, text: editedText(entries[index], nonce) };
+      return { type: "replace", index, text: editedText(entries[index], `(edited: ${nonce})`) };
     case "remove":
       // A request cannot be empty, so the last entry stays.
       return length === 1 ? insertion(nonce, 0, [messageOf("user", nonce)]) : { type: "remove", index };
@@ -91,7 +91,7 @@ function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
       return { type: "move", index, to: draw.below(length) };
     case "replace-system": {
       const system = entries.findIndex((entry) => entry.kind === "message" && entry.role === "system");
-      const text = `Policy ${nonce}. Be brief, and ask before you change anything.`;
+      const text = editedText(entries[system], `Policy ${nonce} holds from now on.`);
       return system < 0 ? insertion(nonce, 0, [messageOf("system", text)]) : { type: "replace", index: system, text };
     }
     case "once":
@@ -123,8 +123,18 @@ function inserted(draw: Draw, nonce: string): readonly Made[] {
   ]);
 }
 
-function editedText(entry: Entry | undefined, nonce: string): string {
-  return entry?.kind === "call" ? JSON.stringify({ edited: nonce }) : `Edited: ${nonce}.`;
+/** The text of an entry with a note in front: an edit changes something and leaves the rest, sizes too. */
+function editedText(entry: Entry | undefined, note: string): string {
+  switch (entry?.kind) {
+    case "message":
+      return [note, ...entry.parts.map((part) => ("text" in part ? part.text : ""))].join(" ");
+    case "call":
+      return `{"note": ${JSON.stringify(note)}, "before": ${JSON.stringify(entry.arguments)}}`;
+    case "result":
+      return [note, entry.output].flat().join(" ");
+    default:
+      return note;
+  }
 }
 
 function withText(entry: Entry, text: string): Entry {

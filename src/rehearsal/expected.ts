@@ -39,8 +39,10 @@ export function expectedOf(entries: readonly Entry[]): readonly Expected[] {
     if (entry.kind === "reasoning" && !(entry.place !== undefined && whole.has(entry.place.answer))) continue;
     if (entry.kind === "result") {
       const answered = open.findLast(({ callId }) => callId === entry.callId);
+      if (answered === undefined) continue;
       open = open.filter((call) => call !== answered);
-      if (answered !== undefined) expected.push(...resultsOf(entry.output, answered.call));
+      expected.push(...resultsOf(entry.output, answered.call));
+      // What no answer groups stands together only where nothing comes between.
       if (group === "ungrouped") group = null;
       continue;
     }

@@ -50,10 +50,10 @@ function readable(said: readonly Said[]): readonly Expected[] {
     if ((one.kind === "reasoning" || one.kind === "hosted") && !intact.has(index)) continue;
     if (one.kind === "result") {
       const call = open.findLast(({ callId }) => callId === one.callId);
-      if (call !== undefined) {
-        lines.push({ kind: "result", call: call.ordinal, text: one.text });
-        open = open.filter((each) => each !== call);
-      }
+      // A result that answers nothing is left out, as if it were not there.
+      if (call === undefined) continue;
+      lines.push({ kind: "result", call: call.ordinal, text: one.text });
+      open = open.filter((each) => each !== call);
       if (members.at(-1)?.group === null) members = [];
       continue;
     }

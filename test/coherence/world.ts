@@ -3,10 +3,14 @@ import { isJsonObject } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
 import { assistant, image, system, text as textPart, toolResult, user } from "../../src/domain/make-block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
+import type { Conversation } from "../../src/engine/conversation.ts";
 import { createEngine } from "../../src/engine/create-engine.ts";
 import { defineMiddleware, type Layer, type Next } from "../../src/engine/middleware.ts";
+import { rebuildRequest } from "../../src/engine/requests.ts";
 import { tool } from "../../src/engine/tool.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { conversationView } from "../../src/projections/conversation-view.ts";
+import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import {
   type Expected,
@@ -150,12 +154,28 @@ export class World {
         if (!isExpected) this.#blame(`run ended with ${String(error)}`);
       }
     }
-    for await (const { event } of conversation.events()) {
-      if (event.type === "InferenceRequested") this.#tally[event.data.decision.strategy] += 1;
-    }
+    await this.#compareBodies(conversation);
     // Folded anew from the first event, the log gives what the writer held.
     const past = await conversation.at(-1);
     if (past.turn.digest !== (await conversation.turn()).digest) this.#blame("the log folds to another Turn");
+  }
+
+  /** Law 7: the bodies that the events give are the bodies that the server received, one for one. */
+  async #compareBodies(conversation: Conversation): Promise<void> {
+    const bodies: string[] = [];
+    let view = conversationView.initial("");
+    for await (const recorded of conversation.events()) {
+      view = conversationView.apply(view, recorded);
+      if (recorded.event.type !== "InferenceRequested") continue;
+      this.#tally[recorded.event.data.decision.strategy] += 1;
+      bodies.push(rebuildRequest(view, recorded, codecs).bodyText);
+    }
+    const received = this.#server.requests.filter(({ method }) => method === "POST").map(({ bodyText }) => bodyText);
+    const differing = received.findIndex((body, index) => body !== bodies[index]);
+    if (differing >= 0) this.#blame(`the body of request ${differing} is not what the events give`);
+    // A request that was recorded may have been aborted before it left.
+    if (bodies.length < received.length)
+      this.#blame(`${received.length} requests came, ${bodies.length} were recorded`);
   }
 
   /** The answer to a request: drawn, and kept as what was said. */

@@ -80,7 +80,7 @@ function print(context: CliContext, from: FoundPlace, to: FoundPlace, difference
   }
   for (const block of moved) context.print(style.bold(`moved ${blockLabel(block)}`));
   const counts = [
-    counted(added.length, "block") + " added",
+    `${counted(added.length, "block")} added`,
     `${removed.length} removed`,
     `${modified.length} modified`,
     `${moved.length} moved`,

@@ -21,7 +21,11 @@ export const run: CommandHandler = async (context, { arguments: [text = ""] }) =
 };
 
 /** What other folds tell of the same revision. */
-type Around = { readonly words: string; readonly usage: readonly UsageRow[] };
+type Around = {
+  readonly words: string;
+  readonly labels: ReadonlyMap<string, string>;
+  readonly usage: readonly UsageRow[];
+};
 
 async function readAround({ conversation, past }: FoundPlace): Promise<Around> {
   let times = timeline.initial(conversation.id);
@@ -31,17 +35,26 @@ async function readAround({ conversation, past }: FoundPlace): Promise<Around> {
     times = timeline.apply(times, recorded);
     costs = usage.apply(costs, recorded);
   }
-  return { words: times.rows.at(-1)?.words ?? "", usage: [...costs.rows.values()] };
+  return { words: times.rows.at(-1)?.words ?? "", labels: times.labels, usage: [...costs.rows.values()] };
 }
 
-/** What a context is good for here; null where the Turn begins with it and it can be continued from. */
-function contextProblem(past: PastConversation, context: ServerContext, turn: Turn): string | null {
-  if (context.unusable !== null) return context.unusable;
-  const invalidation = contextsOf(past.view).invalidation(context);
-  if (invalidation !== null) return invalidation.reason;
-  const isPrefix = context.length <= turn.length && turn.contextAt(context.length) === context.turn;
-  return isPrefix ? null : "no beginning of the Turn";
+/** How a context stands to the Turn, and what speaks against continuing from it, if anything does. */
+type Standing = { readonly relation: "turn" | "last-sent" | "diverged"; readonly problem: string | null };
+
+function standingOf(past: PastConversation, context: ServerContext, turn: Turn): Standing {
+  const problem = context.unusable ?? contextsOf(past.view).invalidation(context)?.reason ?? null;
+  const begins = (whole: Turn | undefined): boolean =>
+    whole !== undefined && context.length <= whole.length && whole.contextAt(context.length) === context.turn;
+  if (begins(turn)) return { relation: "turn", problem };
+  return { relation: begins(past.view.newest.get(context.scope)?.turn) ? "last-sent" : "diverged", problem };
 }
+
+const relationWords: Readonly<Record<Standing["relation"], string>> = {
+  turn: "a beginning of the Turn",
+  // Layers change the Turn on its way out, so what was sent may be no beginning of what the client keeps.
+  "last-sent": "a beginning of what was sent last",
+  diverged: "no longer true",
+};
 
 /** The Turn that contexts are compared with: in an open run, what the frame of this event works on. */
 function workingTurn({ run, turn, event }: PastConversation): Turn {
@@ -68,12 +81,12 @@ function printJson(context: CliContext, { conversation, past }: FoundPlace, { wo
             ifEndedHere: turnData(run.turns.unfinishedTurn().append(...run.pending)),
             pending: run.pending.map(blockData),
           },
-    serverContexts: past.serverContexts.map((held) => ({ ...held, problem: contextProblem(past, held, working) })),
+    serverContexts: past.serverContexts.map((held) => ({ ...held, ...standingOf(past, held, working) })),
     usage,
   });
 }
 
-function print(context: CliContext, place: FoundPlace, { words, usage }: Around): void {
+function print(context: CliContext, place: FoundPlace, { words, usage, labels }: Around): void {
   const { style } = context;
   const { past, conversation } = place;
   const { event, revision, view, turn, run } = past;
@@ -86,14 +99,14 @@ function print(context: CliContext, place: FoundPlace, { words, usage }: Around)
     ...tableLines([[describeActor(event.actor), words]], context),
     "",
     style.bold(`Turn: ${counted(turn.length, "block")}`),
-    ...tableLines(turnRows(turn, { blame: view.client.blame, style }), context),
+    ...tableLines(turnRows(turn, { blame: view.client.blame, style, labels }), context),
   ]);
-  if (run !== null) print(["", ...runLines(context, past)]);
+  if (run !== null) print(["", ...runLines(context, past, labels)]);
   print(["", style.bold("Servers hold"), ...contextLines(context, past)]);
   if (usage.length > 0) print(["", style.bold("Usage"), ...usageLines(context, usage)]);
 }
 
-function runLines(context: CliContext, past: PastConversation): readonly string[] {
+function runLines(context: CliContext, past: PastConversation, labels: Around["labels"]): readonly string[] {
   const { run, turn, view } = past;
   if (run === null) return [];
   const { style } = context;
@@ -105,7 +118,7 @@ function runLines(context: CliContext, past: PastConversation): readonly string[
     style.bold(
       `Run ${run.id}, open since @${run.startedRevision}: works on ${counted(working.length, "block")}${same}`,
     ),
-    ...tableLines(turnRows(working, { blame, style, from }), context),
+    ...tableLines(turnRows(working, { blame, style, labels, from }), context),
     ...(run.pending.length === 0 ? [] : [`${counted(run.pending.length, "block")} wait for its end`]),
   ];
 }
@@ -114,13 +127,13 @@ function contextLines(context: CliContext, past: PastConversation): readonly str
   const { style } = context;
   const working = workingTurn(past);
   const rows = past.serverContexts.toReversed().map((held) => {
-    const problem = contextProblem(past, held, working);
-    const where = problem === null && held.length === working.length ? "the whole Turn" : "a beginning of the Turn";
+    const { relation, problem } = standingOf(past, held, working);
+    const isGood = problem === null && relation !== "diverged";
     return [
       held.responseId === "" ? "(no id)" : held.responseId,
       { text: `@${held.revision}`, style: style.dim },
       counted(held.length, "block"),
-      { text: problem ?? where, style: problem === null ? style.good : style.dim },
+      { text: problem ?? relationWords[relation], style: isGood ? style.good : style.dim },
     ];
   });
   return rows.length === 0 ? ["  nothing yet"] : tableLines(rows, context).map((line) => `  ${line}`);

@@ -118,11 +118,13 @@ function repairWords(repair: Repair): string {
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
 const linesMax = 20;
 
-function sentLines(context: CliContext, { view, recorded, request }: FoundRequest): readonly string[] {
+function sentLines(context: CliContext, { view, recorded, request, times }: FoundRequest): readonly string[] {
   const { sendFrom } = request.decision;
   const rows = outgoingTurn(view, recorded)
     .after(sendFrom)
-    .map((block, offset) => blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style }));
+    .map((block, offset) =>
+      blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style, labels: times.labels }),
+    );
   return withRest(tableLines(rows.slice(0, linesMax), context), rows.length);
 }
 

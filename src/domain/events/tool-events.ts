@@ -18,7 +18,7 @@ export const toolFinished = z.strictObject({
     result: blockJsonSchema,
     outcome: z.enum(["ok", "error", "timeout", "aborted", "in-doubt"]),
     durationMs: z.number(),
-    /** It came back after its run had ended, and changes no Turn. */
+    /** It came back when its run waited for it no more, and changes no Turn. */
     late: z.exactOptional(z.literal(true)),
   }),
 });

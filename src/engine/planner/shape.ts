@@ -88,15 +88,10 @@ function pairingAt(turn: Turn, from: number, { blocks, options }: Continuation):
   const { heldFrom } = options;
   const output = turn.after(heldFrom).slice(0, from - heldFrom);
   const needsEarlier = asksForEarlierCalls(blocks, openIn(output, heldFrom));
-  const earlier = needsEarlier ? stayingOpen(turn.slice(heldFrom), options) : [];
-  // How a call that was renamed once was sent is not known here: it is not answered, and its names are not used again.
-  const open = openIn(
-    output,
-    heldFrom,
-    earlier.filter(({ key, sentKey }) => key === sentKey),
-  );
-  const staying = [...earlier, ...open].filter(({ mayStayOpen }) => mayStayOpen);
-  return { open, usedKeys: new Set(staying.flatMap(({ key, sentKey }) => [key, sentKey])), stretch: null };
+  const earlier = needsEarlier ? callsBefore(turn.slice(heldFrom), options) : noCalls;
+  const open = openIn(output, heldFrom, earlier.open);
+  const staying = open.filter(({ mayStayOpen }) => mayStayOpen).map(({ key }) => key);
+  return { open, usedKeys: new Set([...earlier.usedKeys, ...staying]), stretch: null };
 }
 
 /** A result finds no call in the anchor's output, or a call could take the id of one that is open. */
@@ -110,8 +105,25 @@ function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly Op
   });
 }
 
-const stayingOpen = (turn: Turn, options: ShapeOptions): readonly OpenCall[] =>
-  shapeFrom(turn, 0, { ...options, heldFrom: 0 }).pairing.open.filter(({ mayStayOpen }) => mayStayOpen);
+type EarlierCalls = { readonly open: readonly OpenCall[]; readonly usedKeys: readonly string[] };
+
+const noCalls: EarlierCalls = { open: [], usedKeys: [] };
+
+/**
+ * The calls of a Turn that a server still has open. Where an id repeats, what was sent of it depends on how its requests
+ * were cut, which is not known here: such a call is not answered, and its names are not used again.
+ */
+function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
+  const calls = turn.blocks.flatMap((block) => callFacts(block) ?? []);
+  const callsByKey = Map.groupBy(calls, ({ key }) => key);
+  const { open } = shapeFrom(turn, 0, { ...options, heldFrom: 0 }).pairing;
+  const staying = open.filter(({ mayStayOpen }) => mayStayOpen);
+  const optional = calls.filter(({ mayStayOpen }) => mayStayOpen);
+  return {
+    open: staying.filter(({ key }) => callsByKey.get(key)?.length === 1),
+    usedKeys: [...optional.map(({ key }) => key), ...staying.map(({ sentKey }) => sentKey)],
+  };
+}
 
 function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {
   const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";

@@ -49,16 +49,17 @@ export async function runConversation(
   let closedRun: string | null = null;
   for (let beginning = 1; ; beginning += 1) {
     const view = await stream.refresh();
-    if (view.client.run !== null) {
-      closedRun = view.client.run.id;
-      await closeAbandoned(stream, view.client.run, engine);
-      continue;
-    }
-    if (view.client.committed.length === 0) throw new EmptyConversationError(stream.name);
+    const { run, committed } = view.client;
     try {
-      return await runOnce(stream, engine, view.client.committed, { ...options, closedRun });
+      if (run !== null) {
+        await closeAbandoned(stream, run, engine);
+        closedRun = run.id;
+        continue;
+      }
+      if (committed.length === 0) throw new EmptyConversationError(stream.name);
+      return await runOnce(stream, engine, committed, { ...options, closedRun });
     } catch (error) {
-      if (!(error instanceof BaseMovedError) || beginning === beginningsMax) throw error;
+      if (!(error instanceof ConversationMovedError) || beginning === beginningsMax) throw error;
     }
   }
 }
@@ -72,8 +73,11 @@ async function closeAbandoned(stream: ConversationStream, run: OpenRun, engine: 
   if (!isAbandoned) throw new RunInProgressError(run.id, owner);
   const message = "its owner ended before it did";
   const how = { type: "RunFailed", kind: "interrupted", message } as const;
-  await stream.commit(closingEntries({ runId: run.id, turns: run.turns, how, actor: { kind: "recovery" } }), (view) => {
-    if (view.client.run?.id !== run.id) throw new RunInProgressError(run.id, owner);
+  const seen = stream.head?.revision;
+  const entries = closingEntries({ runId: run.id, turns: run.turns, how, actor: { kind: "recovery" } });
+  await stream.commit(entries, () => {
+    // Its owner may have spoken, or someone else closed it: what ends it would no longer follow from what it did.
+    if (stream.head?.revision !== seen) throw new ConversationMovedError();
   });
 }
 
@@ -134,7 +138,7 @@ function openSession({ stream, engine, base, runId, signal, emit, onFailure }: O
     stream,
     runId,
     guard: (view) => {
-      if (!isStarted && view.client.committed !== base) throw new BaseMovedError();
+      if (!isStarted && view.client.committed !== base) throw new ConversationMovedError();
     },
     onDurable: (events) => {
       isStarted = true;
@@ -243,9 +247,9 @@ function emitter(engine: EngineOptions, onPart: ((part: RunPart) => void) | unde
   };
 }
 
-/** A block was appended before the run's first event was durable: nothing happened yet, and it begins anew. */
-class BaseMovedError extends Error {
-  override readonly name = "BaseMovedError";
+/** Someone wrote before the run's first event was durable: nothing happened yet, and it begins anew. */
+class ConversationMovedError extends Error {
+  override readonly name = "ConversationMovedError";
 }
 
 /** There is nothing to ask the model. */

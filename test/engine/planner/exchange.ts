@@ -16,7 +16,7 @@ import {
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import type { ReferenceServer } from "../../../src/reference-server/server.ts";
-import { create } from "../../reference-server/wire-client.ts";
+import { send as post } from "../../reference-server/wire-client.ts";
 
 /** What one request may be told besides its Turn. */
 export type RequestOptions = Partial<Pick<PlanRequest, "full" | "candidates" | "capabilities" | "policy">> & {
@@ -28,7 +28,6 @@ export type Planned = {
   readonly request: PlanRequest;
   readonly decision: Decision;
   readonly shaped: readonly ShapedBlock[];
-  readonly body: JsonObject;
   readonly bodyText: string;
 };
 
@@ -80,17 +79,12 @@ export function createExchange(server: ReferenceServer) {
     const input = inputItems(shaped, responsesItems);
     const previousResponseId = decision.anchor?.responseId ?? null;
     const bodyText = responsesItems.encodeRequest({ settings, input, previousResponseId, stream: false });
-    const body: JsonObject = {
-      ...settings,
-      ...(previousResponseId === null ? {} : { previous_response_id: previousResponseId }),
-      input,
-    };
-    return { request, decision, shaped, body, bodyText };
+    return { request, decision, shaped, bodyText };
   }
 
   async function send(turn: Turn, options: RequestOptions = {}): Promise<Exchanged> {
     const made = planned(turn, options);
-    const { status, body: answer } = await create(server, made.body);
+    const { status, body: answer } = await post(server, "/responses", { method: "POST", body: made.bodyText });
     if (status !== 200) return { ...made, status, answer, turn, context: null };
     const request = requestedData(
       made,

@@ -1,0 +1,88 @@
+import type { ConversationId } from "../../domain/ids.ts";
+import type { Head } from "../../engine/event-store.ts";
+import type { TurnlogStore } from "../../engine/turnlog-store.ts";
+import { type StreamReport, verifyStore } from "../../engine/verify.ts";
+import { counted, printable } from "../../projections/wording.ts";
+import { codecs } from "../../providers/codecs.ts";
+import type { CliContext, CommandHandler } from "../context.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { findConversation } from "../find.ts";
+import { readHeads, type SavedHeads, writeHeads } from "../heads-file.ts";
+import { textOption } from "../options.ts";
+
+/** Checks what the store holds, and names the first bad revision of every stream that is damaged. */
+export const run: CommandHandler = async (context, { arguments: names, options }) => {
+  const [headsPath, savePath] = [textOption(options, "heads"), textOption(options, "saveHeads")];
+  const saved = headsPath === null ? null : await readHeads(headsPath);
+  await using store = await context.openStore({ mustExist: true });
+  const result = await verify(context, store, names, saved);
+  const isSound = result.damaged.length === 0;
+  const isSaved = savePath !== null && isSound;
+  if (isSaved) await writeHeads(savePath, { storeId: store.events.storeId, heads: result.heads });
+  if (context.isJson) {
+    const { streams, events, requests, damaged } = result;
+    const problems = damaged.map(({ stream, conversation, problem }) => ({ stream, conversation, ...problem }));
+    context.printJson({ streams, events, requests, problems, savedHeads: isSaved ? savePath : null });
+  } else {
+    print(context, result, store.events.storeId, saved);
+    if (isSaved)
+      context.note(`heads saved in ${savePath}: keep the file where who can write the store cannot write it`);
+    else if (savePath !== null) context.note(`heads not saved: the store is damaged`);
+  }
+  return isSound ? exitCodes.ok : exitCodes.integrity;
+};
+
+type Result = {
+  streams: number;
+  events: number;
+  requests: number;
+  readonly damaged: StreamReport[];
+  readonly heads: Map<string, Head>;
+};
+
+async function verify(
+  context: CliContext,
+  store: TurnlogStore,
+  names: readonly string[],
+  saved: SavedHeads | null,
+): Promise<Result> {
+  const conversations: ConversationId[] = [];
+  for (const name of names) conversations.push((await findConversation(store, name)).id);
+  const result: Result = { streams: 0, events: 0, requests: 0, damaged: [], heads: new Map() };
+  const progress = context.progress("events verified");
+  const reports = verifyStore(store.events, {
+    codecs,
+    ...(names.length === 0 ? {} : { conversations }),
+    ...(saved === null ? {} : { savedHeads: saved.heads }),
+  });
+  for await (const report of reports) {
+    result.streams += 1;
+    result.events += report.events;
+    result.requests += report.requests;
+    if (report.problem !== null) result.damaged.push(report);
+    if (report.head !== null) result.heads.set(report.stream, report.head);
+    progress.update(result.events);
+  }
+  progress.end();
+  return result;
+}
+
+function print(
+  context: CliContext,
+  { streams, events, requests, damaged }: Result,
+  storeId: string,
+  saved: SavedHeads | null,
+): void {
+  const { style } = context;
+  for (const { stream, conversation, problem } of damaged) {
+    if (problem === null) continue;
+    const where = `${conversation ?? stream}@${problem.revision}`;
+    context.print(`${style.bad("damaged")}  ${style.bold(printable(where))}  ${printable(problem.message)}`);
+  }
+  if (saved !== null && saved.storeId !== storeId)
+    context.note("the heads were saved from another store than this one");
+  const what = `${counted(streams, "stream")}, ${counted(events, "event")} and ${counted(requests, "request")} verified`;
+  const verdict =
+    damaged.length === 0 ? style.good("all sound") : style.bad(`${counted(damaged.length, "stream")} damaged`);
+  context.print(`${what}: ${verdict}`);
+}

@@ -1,0 +1,49 @@
+import type { EventStore } from "./event-store.ts";
+
+/** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
+export type AccessRequest = {
+  readonly action: "append" | "read" | "subscribe";
+  /** A stream's name (`conversation-cnv_…`), or a prefix and `*`. */
+  readonly stream: string;
+};
+
+/** Says yes by returning true; anything else is a no. It closes over whoever asks. */
+export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
+
+/** The caller may not do that. Nothing was read or written. */
+export class AccessDeniedError extends Error {
+  override readonly name = "AccessDeniedError";
+  readonly code = "access-denied";
+
+  constructor({ action, stream }: AccessRequest) {
+    super(`not allowed to ${action} ${stream}`);
+  }
+}
+
+/** The store behind one hook, asked before every append, read and subscription. Heads are reads. */
+export function authorizedStore(store: EventStore, authorize: Authorize): EventStore {
+  // A hook that answers at once costs no wait, so that calls keep the order in which they were made.
+  async function allowed<T>(request: AccessRequest, go: () => Promise<T>): Promise<T> {
+    const said = authorize(request);
+    if (said === true || (said !== false && (await said))) return go();
+    throw new AccessDeniedError(request);
+  }
+  async function* after<T>(request: AccessRequest, events: () => AsyncIterable<T>): AsyncIterable<T> {
+    yield* await allowed(request, async () => events());
+  }
+  const all = (prefix = ""): string => `${prefix}*`;
+
+  return {
+    storeId: store.storeId,
+    ...(store.keyframes === undefined ? {} : { keyframes: store.keyframes }),
+    append: (prepared) => allowed({ action: "append", stream: prepared.stream }, () => store.append(prepared)),
+    readStream: (stream, options) => after({ action: "read", stream }, () => store.readStream(stream, options)),
+    readLog: (options) => after({ action: "read", stream: all(options?.streamPrefix) }, () => store.readLog(options)),
+    subscribe: (options) =>
+      after({ action: "subscribe", stream: all(options?.streamPrefix) }, () => store.subscribe(options)),
+    head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),
+    heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),
+    close: () => store.close(),
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}

@@ -1,0 +1,216 @@
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../projections/damage.ts";
+import { checkEnvelope } from "./codec/envelope.ts";
+import { resolveBlobs } from "./codec/event-log.ts";
+import type { EventStore, Head, StoredEnvelope } from "./event-store.ts";
+import { readRecorded } from "./recorded.ts";
+import { areSettingsIntact, type Codecs, requestProblem } from "./requests.ts";
+
+/** The first thing that is wrong with a stream. What comes after it is not looked at. */
+export type StreamProblem = {
+  /** The revision at which the stream stops being what was written: of a missing event, its own. */
+  readonly revision: number;
+  readonly kind: /** An event is missing, or it, its place or what is before it was changed. */
+    | "chain"
+    /** The head that the store keeps, or one that was saved elsewhere, is not the newest event. */
+    | "head"
+    /** It cannot be read, or a blob that it names is not whole. */
+    | "unreadable"
+    /** What it says does not follow from the events before it. */
+    | "fold"
+    /** The request cannot be made again as it was sent. */
+    | "request";
+  readonly message: string;
+};
+
+export type StreamReport = {
+  readonly stream: string;
+  /** Null for a blob's stream. */
+  readonly conversation: ConversationId | null;
+  /** Events and requests that were found to be right. */
+  readonly events: number;
+  readonly requests: number;
+  /** The newest event that was found to be right. */
+  readonly head: Head | null;
+  readonly problem: StreamProblem | null;
+};
+
+export type VerifyOptions = {
+  readonly codecs: Codecs;
+  /** Only these conversations and their blobs; all streams when absent. */
+  readonly conversations?: readonly ConversationId[];
+  /** Heads that were kept elsewhere: only they show that a tail was cut, or a stream is gone. */
+  readonly savedHeads?: ReadonlyMap<string, Head>;
+};
+
+/**
+ * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of settings and
+ * contexts, and every request, which is made again and compared with what was sent.
+ *
+ * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+ */
+export async function* verifyStore(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
+  const { savedHeads = new Map<string, Head>(), codecs } = options;
+  const isMeant = chosen(options.conversations);
+  const missing = new Set([...savedHeads.keys()].filter(isMeant));
+  for await (const { stream } of store.heads()) {
+    if (!isMeant(stream)) continue;
+    missing.delete(stream);
+    yield verifyStream(store, stream, { codecs, savedHead: savedHeads.get(stream) ?? null });
+  }
+  for (const stream of missing) {
+    const problem = { revision: 0, kind: "head", message: "the stream is gone: its head was saved before" } as const;
+    yield { stream, conversation: conversationOfStream(stream), events: 0, requests: 0, head: null, problem };
+  }
+}
+
+function chosen(conversations: readonly ConversationId[] | undefined): (stream: string) => boolean {
+  if (conversations === undefined) return () => true;
+  const streams = new Set(conversations.map(conversationStream));
+  return (stream) => streams.has(stream) || conversations.some((id) => stream.startsWith(`blob-${id}-`));
+}
+
+type StreamOptions = { readonly codecs: Codecs; readonly savedHead: Head | null };
+
+async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
+  const check = new StreamCheck(store, stream, options);
+  const problem = await check.run();
+  const { head, requests } = check;
+  const events = head === null ? 0 : head.revision + 1;
+  return { stream, conversation: conversationOfStream(stream), events, requests, head, problem };
+}
+
+class StreamCheck {
+  readonly #store: EventStore;
+  readonly #stream: string;
+  readonly #options: StreamOptions;
+  readonly #isConversation: boolean;
+  #view: ConversationView;
+  head: Head | null = null;
+  requests = 0;
+
+  constructor(store: EventStore, stream: string, options: StreamOptions) {
+    this.#store = store;
+    this.#stream = stream;
+    this.#options = options;
+    this.#isConversation = conversationOfStream(stream) !== null;
+    this.#view = conversationView.initial(stream);
+  }
+
+  get #due(): number {
+    return this.head === null ? 0 : this.head.revision + 1;
+  }
+
+  async run(): Promise<StreamProblem | null> {
+    for (;;) {
+      const problem = (await this.#checkEvents()) ?? this.#checkSavedHead();
+      if (problem !== null) return problem;
+      // Read after the events, which were committed with it or before it: a newer one says that there are more by now.
+      const kept = await this.#store.head(this.#stream);
+      const isThere = kept !== null && kept.revision >= this.#due && (await this.#hasNext());
+      if (!isThere) return this.#checkKeptHead(kept);
+    }
+  }
+
+  async #hasNext(): Promise<boolean> {
+    for await (const { revision } of this.#store.readStream(this.#stream, { from: this.#due, limit: 1 })) {
+      return revision === this.#due;
+    }
+    return false;
+  }
+
+  async #checkEvents(): Promise<StreamProblem | null> {
+    try {
+      for await (const envelope of this.#store.readStream(this.#stream, { from: this.#due })) {
+        const problem = this.#checkChain(envelope) ?? (await this.#checkContent(envelope));
+        if (problem !== null) return problem;
+        this.head = { revision: envelope.revision, digest: envelope.digest };
+      }
+      return null;
+    } catch (error) {
+      return this.#problem("unreadable", describe(error));
+    }
+  }
+
+  #checkChain(envelope: StoredEnvelope): StreamProblem | null {
+    if (envelope.revision > this.#due) {
+      return this.#problem("chain", `it is missing: the next event has revision ${envelope.revision}`);
+    }
+    const checked = checkEnvelope(this.head, envelope);
+    if (!checked.ok) return this.#problem("chain", checked.error.reason);
+    const { savedHead } = this.#options;
+    const isOther = savedHead?.revision === envelope.revision && savedHead.digest !== envelope.digest;
+    return isOther ? this.#problem("head", "it, or an event before it, is another than when its head was saved") : null;
+  }
+
+  async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
+    const parsed = await resolveBlobs(this.#store, envelope);
+    if (!this.#isConversation) return null;
+    const recorded = readRecorded(parsed);
+    try {
+      this.#view = conversationView.apply(this.#view, recorded);
+    } catch (error) {
+      return this.#problem("fold", describe(error));
+    }
+    return this.#checkMeaning(recorded);
+  }
+
+  #checkMeaning(recorded: RecordedEvent): StreamProblem | null {
+    const { event } = recorded;
+    if (event.type === "SettingsDeclared" && !areSettingsIntact(event.data.digest, event.data.settings)) {
+      return this.#problem("fold", "its settings are not those that its digest names");
+    }
+    if (event.type !== "InferenceRequested") return null;
+    this.requests += 1;
+    const problem = tryTo(() => requestProblem(this.#view, recorded, this.#options.codecs));
+    return problem === null ? null : this.#problem("request", problem);
+  }
+
+  #checkSavedHead(): StreamProblem | null {
+    const { savedHead } = this.#options;
+    if (savedHead === null || savedHead.revision < this.#due) return null;
+    return this.#problem(
+      "head",
+      `the tail was cut: revision ${savedHead.revision} was there when the heads were saved`,
+    );
+  }
+
+  #checkKeptHead(kept: Head | null): StreamProblem | null {
+    if (kept === null) return this.#problem("head", "the store keeps no head of this stream");
+    if (kept.revision >= this.#due)
+      return this.#problem("head", `it is missing: the head is revision ${kept.revision}`);
+    if (kept.revision < this.#due - 1) {
+      return {
+        revision: kept.revision + 1,
+        kind: "head",
+        message: `it stands beyond the head, revision ${kept.revision}`,
+      };
+    }
+    if (kept.digest === this.head?.digest) return null;
+    return { revision: kept.revision, kind: "head", message: "it is not the event that the store keeps as the head" };
+  }
+
+  #problem(kind: StreamProblem["kind"], message: string): StreamProblem {
+    return { revision: this.#due, kind, message };
+  }
+}
+
+function tryTo(work: () => string | null): string | null {
+  try {
+    return work();
+  } catch (error) {
+    return describe(error);
+  }
+}
+
+/** What is wrong, in words; an error that says nothing about the events is thrown on. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = "code" in error ? error.code : null;
+  if (code === "store-unavailable" || code === "store-closed") throw error;
+  return error instanceof ConversationDamagedError && error.cause instanceof Error
+    ? error.cause.message
+    : error.message;
+}

@@ -1,0 +1,268 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { Owner } from "../../../src/domain/events/run-events.ts";
+import type { Conversation } from "../../../src/engine/conversation.ts";
+import type { Entry } from "../../../src/engine/conversation-stream.ts";
+import { tool } from "../../../src/engine/tool.ts";
+import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { gated, untilAborted } from "../../support/gates.ts";
+import {
+  createWorkshop,
+  dataOf,
+  eventsOf,
+  freshStore,
+  rejectionOf,
+  storeKinds,
+  typesOf,
+} from "../../support/workshop.ts";
+
+const elsewhere: Owner = {
+  processId: "prc_elsewhere",
+  bootId: "boot",
+  host: "elsewhere",
+  pid: 4711,
+  startedAt: "then",
+};
+const foreignRunId = "run_of_someone_else00";
+const digest = "0".repeat(64);
+
+/** Opens a run that another process owns. */
+async function startElsewhere(conversation: Conversation): Promise<void> {
+  const data = {
+    epoch: 0,
+    owner: elsewhere,
+    stack: [],
+    provider: { name: "scripted", scope: "elsewhere", codec: "codec" },
+    settingsDigest: digest,
+    base: (await conversation.turn()).digest,
+  };
+  await conversation.commit([inRun({ command: { type: "StartRun", runId: foreignRunId, data } })]);
+}
+
+const inRun = ({ command }: Pick<Entry, "command">, runId = foreignRunId): Entry => ({
+  command,
+  actor: { kind: "engine" },
+  runId,
+  frame: "0",
+});
+
+/** Ends a run as someone does who takes it over. */
+const endOf = (runId: string, after: string): Entry =>
+  inRun(
+    {
+      command: {
+        type: "EndRun",
+        runId,
+        event: { type: "RunFailed", version: 1, data: { kind: "interrupted", message: "taken over", after } },
+      },
+    },
+    runId,
+  );
+
+test.each(storeKinds)("one process runs a conversation once at a time (%s)", async (kind) => {
+  const events = await freshStore(kind);
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const gate = Promise.withResolvers<undefined>();
+  const provider = gated(["first", "second"], (request) => (request === 0 ? gate.promise : undefined));
+  await conversation.append("hello");
+  const first = conversation.run(workshop.engine({ provider }));
+  const others = new TurnlogStore(events).conversation(conversation.id);
+  await expect.poll(async () => typesOf(await eventsOf(conversation))).toContain("InferenceRequested");
+  for (const each of [conversation, others]) {
+    expect(await rejectionOf(each.run(workshop.engine({ provider })))).toMatchObject({
+      code: "run-in-progress",
+      owner: { pid: process.pid },
+    });
+  }
+  gate.resolve(undefined);
+  expect((await first).text).toBe("first");
+  await others.append("and now?");
+  expect((await others.run(workshop.engine({ provider }))).text).toBe("second");
+});
+
+test("of two runs that begin at once on two writers of one stream, one is refused", async () => {
+  const events = createMemoryStore();
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const others = new TurnlogStore(events).conversation(conversation.id);
+  await conversation.append("hello");
+  await others.turn();
+  const gate = Promise.withResolvers<undefined>();
+  const provider = gated(["first", "second"], () => gate.promise);
+  const outcomes = Promise.allSettled([conversation, others].map((each) => each.run(workshop.engine({ provider }))));
+  await expect.poll(async () => typesOf(await eventsOf(conversation))).toContain("InferenceRequested");
+  gate.resolve(undefined);
+  expect((await outcomes).map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  expect(typesOf(await eventsOf(conversation)).filter((type) => type === "RunStarted")).toHaveLength(1);
+});
+
+test("a run of another machine is left alone until its owner has been silent for too long", async () => {
+  const { conversation, clock, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  await startElsewhere(conversation);
+  const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  clock.now += 100_000;
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({
+    code: "run-in-progress",
+    owner: elsewhere,
+    message: expect.stringContaining("process 4711 on elsewhere"),
+  });
+  clock.now += 1;
+  const { closedRun } = await conversation.run(engine);
+  expect(closedRun).toBe(foreignRunId);
+  expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
+});
+
+test("an owner that speaks again while its run is being closed keeps it", async () => {
+  const events = createMemoryStore();
+  let hasSpoken = false;
+  const { conversation, clock, ...workshop } = createWorkshop({
+    events,
+    around: async (prepared, append) => {
+      if (prepared.envelopes.some(({ type }) => type === "RunFailed") && !hasSpoken) {
+        hasSpoken = true;
+        await speak();
+      }
+      return append();
+    },
+  });
+  const owner = new TurnlogStore(events, { clock: () => clock.now }).conversation(conversation.id);
+  async function speak(): Promise<void> {
+    const data = { capability: "chain", scope: "elsewhere", value: false, reason: "a sign of life" } as const;
+    await owner.commit([inRun({ command: { type: "LearnCapability", data } })]);
+  }
+  await conversation.append("hello");
+  await startElsewhere(conversation);
+  const { engine, provider } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  clock.now += 100_001;
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
+  expect(provider.requests).toEqual([]);
+});
+
+test("two processes that close one abandoned run do it once, and one of them goes on", async () => {
+  const events = createMemoryStore();
+  const { conversation, clock, ...workshop } = createWorkshop({ events });
+  const others = new TurnlogStore(events, { clock: () => clock.now }).conversation(conversation.id);
+  await conversation.append("hello");
+  await startElsewhere(conversation);
+  await others.turn();
+  clock.now += 16 * 60_000;
+  const engines = [workshop.scripted(["one"]), workshop.scripted(["two"])];
+  const runs = [conversation, others].map((each, n) => each.run(engines[n]?.engine ?? workshop.scripted([]).engine));
+  const outcomes = await Promise.allSettled(runs);
+  expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThanOrEqual(1);
+  const types = typesOf(await eventsOf(conversation)).filter((type) => type.startsWith("Run"));
+  expect(types.join(" ")).toMatch(/^RunStarted RunFailed( RunStarted RunCompleted)+$/);
+});
+
+test("a user who speaks while an abandoned run is closed is heard", async () => {
+  const { conversation, clock, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  await startElsewhere(conversation);
+  await conversation.append("still there?");
+  clock.now += 16 * 60_000;
+  const { turn } = await conversation.run(workshop.scripted(["an answer"]).engine);
+  expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "still there?", "an answer"]);
+});
+
+test.each(storeKinds)("what users say during a run is durable at once, and follows its result (%s)", async (kind) => {
+  const events = await freshStore(kind);
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const other = new TurnlogStore(events).conversation(conversation.id);
+  const provider = gated(["an answer", "another answer"], async (request) => {
+    await conversation.append(`here ${request}`);
+    await other.append(`there ${request}`);
+    const { turn, run } = await other.at(-1);
+    expect(turn.last?.text).not.toBe(`there ${request}`);
+    expect(run?.pending.map(({ text }) => text)).toEqual([`here ${request}`, `there ${request}`]);
+  });
+  await conversation.append("hello");
+  await conversation.run(workshop.engine({ provider }));
+  const { turn } = await conversation.run(workshop.engine({ provider }));
+  expect(turn.blocks.map(({ text }) => text)).toEqual([
+    ...["hello", "an answer", "here 0", "there 0"],
+    ...["another answer", "here 1", "there 1"],
+  ]);
+});
+
+test("a message that comes between the look and the first event of a run is in its request", async () => {
+  const events = createMemoryStore();
+  let isFirst = true;
+  const { conversation, ...workshop } = createWorkshop({
+    events,
+    around: async (prepared, append) => {
+      if (isFirst && prepared.envelopes.some(({ type }) => type === "RunStarted")) {
+        isFirst = false;
+        await new TurnlogStore(events).conversation("cnv_workshop").append("wait, one more thing");
+      }
+      return append();
+    },
+  });
+  await conversation.append("hello");
+  const { engine, provider } = workshop.scripted(["an answer"]);
+  const { turn } = await conversation.run(engine);
+  expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "wait, one more thing", "an answer"]);
+  expect(provider.reading(0)).toHaveLength(2);
+});
+
+test("a run that someone else ended writes nothing more", async () => {
+  const events = createMemoryStore();
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const other = new TurnlogStore(events).conversation(conversation.id);
+  const provider = gated(["an answer"], async () => {
+    const { run, turn } = await other.at(-1);
+    await other.turn();
+    await other.commit([endOf(run?.id ?? "", turn.digest)]);
+  });
+  await conversation.append("hello");
+  expect(await rejectionOf(conversation.run(workshop.engine({ provider })))).toMatchObject({ code: "run-taken-over" });
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["InferenceRequested", "RunFailed"]);
+});
+
+test("tools in flight end when their run is taken over", async () => {
+  const events = createMemoryStore();
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const other = new TurnlogStore(events).conversation(conversation.id);
+  const ends: unknown[] = [];
+  const takesOver = tool({
+    name: "takes-over",
+    description: "Ends the run it is in.",
+    inputSchema: z.object({}),
+    async execute() {
+      await other.turn();
+      const { run } = await other.at(-1);
+      if (run === null) throw new Error("no run is open");
+      const results = run.turns.openCalls;
+      expect(results).toHaveLength(2);
+      await other.commit([endOf(run.id, run.turns.unfinishedTurn().digest)]);
+      return "done";
+    },
+  });
+  const waits = tool({
+    name: "waits",
+    description: "Waits for ever.",
+    inputSchema: z.object({}),
+    execute: (_, { signal }) =>
+      untilAborted(signal).catch((error: unknown) => {
+        ends.push(error);
+        throw error;
+      }),
+  });
+  const calls = ["takes-over", "waits"].map((name) => ({ name, arguments: {} }));
+  const provider = gated([{ calls }], () => undefined);
+  await conversation.append("hello");
+  const running = conversation.run(workshop.engine({ provider, tools: [takesOver, waits] }));
+  expect(await rejectionOf(running)).toMatchObject({ code: "run-taken-over" });
+  expect(ends).toMatchObject([{ code: "run-taken-over" }]);
+  expect(typesOf(await eventsOf(conversation)).at(-1)).toBe("RunFailed");
+});
+
+test("a label given during a run does not disturb it", async () => {
+  const events = createMemoryStore();
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const other = new TurnlogStore(events).conversation(conversation.id);
+  const provider = gated(["an answer"], () => other.relabel({ title: "A talk" }));
+  await conversation.append("hello");
+  expect((await conversation.run(workshop.engine({ provider }))).text).toBe("an answer");
+  expect((await conversation.at(-1)).view.title).toBe("A talk");
+});

@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { writeSync } from "node:fs";
+import { createEngine } from "../../../src/engine/create-engine.ts";
+import { openStore } from "../../../src/open-store.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+
+/**
+ * A process of its own that runs conversations: `node running-process.ts <file> <hang | race> <conversation>…`. It says
+ * `open` and waits for a line, then says `began <conversation> <nanoseconds>` and `ended …` around each provider call, and
+ * how every run ended. A provider that hangs never answers.
+ */
+const [path = "", mode = "", ...ids] = process.argv.slice(2);
+const store = await openStore(`sqlite:${path}`);
+const say = (...words: readonly unknown[]): void => void writeSync(1, `${words.join(" ")}\n`);
+
+async function run(id: string): Promise<void> {
+  const script = scripted(() => "an answer", { prefix: `p${process.pid}_` });
+  const provider = {
+    ...script,
+    async infer(request: Parameters<typeof script.infer>[0]) {
+      say("began", id, process.hrtime.bigint());
+      if (mode === "hang") await new Promise(() => setInterval(() => undefined, 1_000));
+      // Long enough for the other process to come in between, if it could.
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      const answer = await script.infer(request);
+      say("ended", id, process.hrtime.bigint());
+      return answer;
+    },
+  };
+  try {
+    await store.conversation(id).run(createEngine({ provider }));
+    say("completed", id);
+  } catch (error) {
+    const isNamed =
+      error instanceof Error && "owner" in error && typeof error.owner === "object" && error.owner !== null;
+    const owner = isNamed && "pid" in error.owner ? String(error.owner.pid) : "nobody";
+    say("refused", id, error instanceof Error && "code" in error ? error.code : error, owner);
+  }
+}
+
+say("open");
+await once(process.stdin, "data");
+for (const id of ids) await run(id);
+process.stdin.destroy();
+await store.close();
