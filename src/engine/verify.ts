@@ -3,9 +3,8 @@ import { type ConversationId, conversationOfStream, conversationStream } from ".
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
-import { resolveBlobs } from "./codec/event-log.ts";
 import type { EventStore, Head, StoredEnvelope } from "./event-store.ts";
-import { readRecorded } from "./recorded.ts";
+import { isOfTheStore, readEnvelope } from "./read-each.ts";
 import { areSettingsIntact, type Codecs, requestProblem } from "./requests.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
@@ -146,9 +145,8 @@ class StreamCheck {
   }
 
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
-    const parsed = await resolveBlobs(this.#store, envelope);
     if (!this.#isConversation) return null;
-    const recorded = readRecorded(parsed);
+    const recorded = await readEnvelope(this.#store, envelope);
     try {
       this.#view = conversationView.apply(this.#view, recorded);
     } catch (error) {
@@ -208,8 +206,7 @@ function tryTo(work: () => string | null): string | null {
 /** What is wrong, in words; an error that says nothing about the events is thrown on. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const code = "code" in error ? error.code : null;
-  if (code === "store-unavailable" || code === "store-closed") throw error;
+  if (isOfTheStore(error)) throw error;
   return error instanceof ConversationDamagedError && error.cause instanceof Error
     ? error.cause.message
     : error.message;

@@ -75,29 +75,38 @@ const persistentKinds = ["edit", "remove", "insert", "move", "replace-system"] a
 type Kind = (typeof persistentKinds)[number] | "once";
 
 function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
-  const { length } = entries;
   const nonce = draw.nonce();
-  const anywhere = draw.below(length + 1);
-  const index = draw.below(length);
+  const { index, gap, to } = placesIn(entries, draw);
   switch (kind) {
     case "edit":
       return { type: "replace", index, text: editedText(entries[index], `(edited: ${nonce})`) };
     case "remove":
       // A request cannot be empty, so the last entry stays.
-      return length === 1 ? insertion(nonce, 0, [messageOf("user", nonce)]) : { type: "remove", index };
+      return entries.length === 1 ? insertion(nonce, gap, [messageOf("user", nonce)]) : { type: "remove", index };
     case "insert":
-      return insertion(nonce, anywhere, inserted(draw, nonce));
+      return insertion(nonce, gap, inserted(draw, nonce));
     case "move":
-      return { type: "move", index, to: draw.below(length) };
+      return { type: "move", index, to };
     case "replace-system": {
-      const system = entries.findIndex((entry) => entry.kind === "message" && entry.role === "system");
+      const system = entries.findIndex(isSystem);
       const text = editedText(entries[system], `Policy ${nonce} holds from now on.`);
       return system < 0 ? insertion(nonce, 0, [messageOf("system", text)]) : { type: "replace", index: system, text };
     }
     case "once":
-      return insertion(nonce, anywhere, [messageOf(draw.pick(["user", "system", "developer"]), `Only now: ${nonce}.`)]);
+      return insertion(nonce, gap, [messageOf(draw.pick(["user", "system", "developer"]), `Only now: ${nonce}.`)]);
   }
 }
+
+/** Where an edit is made: anywhere behind the system prompt, which has an edit of its own. */
+function placesIn(entries: readonly Entry[], draw: Draw) {
+  const { length } = entries;
+  const [first] = entries;
+  const from = length > 1 && first !== undefined && isSystem(first) ? 1 : 0;
+  const place = (limit: number): number => from + draw.below(limit - from);
+  return { index: place(length), gap: place(length + 1), to: place(length) };
+}
+
+const isSystem = (entry: Entry): boolean => entry.kind === "message" && entry.role === "system";
 
 const insertion = (key: string, index: number, entries: readonly Made[]): Change => ({
   type: "insert",

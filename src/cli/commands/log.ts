@@ -1,8 +1,11 @@
 import { describeActor } from "../../domain/actor.ts";
+import { conversationStream } from "../../domain/ids.ts";
 import type { Conversation } from "../../engine/conversation.ts";
+import { type EventReading, readEach } from "../../engine/read-each.ts";
+import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { type TimelineRow, timeline } from "../../projections/timeline.ts";
 import { transcript, type Utterance } from "../../projections/transcript.ts";
-import { actorLabel, printable } from "../../projections/wording.ts";
+import { actorLabel, excerpt, printable } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { findConversation, findRevision } from "../find.ts";
 import { flag } from "../options.ts";
@@ -24,18 +27,29 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
     to: await findRevision(store, conversation, to),
   };
   if (flag(options, "transcript")) await printTranscript(context, conversation, range);
-  else await printTimeline(context, conversation, range);
+  else await printTimeline(context, store, conversation, range);
 };
 
 type Range = { readonly from: number; readonly to: number };
 
-async function printTimeline(context: CliContext, conversation: Conversation, { from, to }: Range): Promise<void> {
-  let view = timeline.initial(conversation.id);
-  for await (const recorded of conversation.events()) {
-    if (recorded.revision > to) break;
-    view = timeline.apply(view, recorded);
+/** A row of the timeline, or of an event that cannot be read and is shown all the same. */
+type LogRow = Omit<TimelineRow, "type"> & { readonly type: string; readonly problem: string | null };
+
+async function printTimeline(
+  context: CliContext,
+  store: TurnlogStore,
+  conversation: Conversation,
+  { from, to }: Range,
+): Promise<void> {
+  const stream = conversationStream(conversation.id);
+  let view = timeline.initial(stream);
+  const rows: LogRow[] = [];
+  for await (const reading of readEach(store.events, stream)) {
+    if (reading.isRead) view = timeline.apply(view, reading.recorded);
+    const row = reading.isRead ? view.rows.at(-1) : unreadable(reading);
+    if (row === undefined || row.revision > to) break;
+    if (row.revision >= from) rows.push({ problem: null, ...row });
   }
-  const rows = view.rows.filter(({ revision }) => revision >= from);
   if (context.isJson) {
     context.printJson({ conversation: conversation.id, events: rows });
     return;
@@ -48,16 +62,22 @@ async function printTimeline(context: CliContext, conversation: Conversation, { 
   for (const line of tableLines(cells, context)) context.print(line);
 }
 
-function cellsOf(row: TimelineRow, style: Style, hasDays: boolean): readonly Cell[] {
-  const { revision, at, actor, type, words } = row;
-  const isBad = type === "RunFailed" || type === "InferenceFailed" || type === "AnchorInvalidated";
+function unreadable({ envelope, error }: Extract<EventReading, { readonly isRead: false }>): LogRow {
+  const { revision, at, actor, type, runId = null, frame = null } = envelope;
+  const problem = excerpt(error.message, 160);
+  return { revision, at, actor, type, runId, frame, words: `${excerpt(type, 40)} cannot be read`, problem };
+}
+
+function cellsOf(row: LogRow, style: Style, hasDays: boolean): readonly Cell[] {
+  const { revision, at, actor, type, words, problem } = row;
+  const isBad = problem !== null || type === "RunFailed" || type === "InferenceFailed" || type === "AnchorInvalidated";
   const isNotable = type === "TurnEdited" || /^asked.* (rebased|full)/.test(words);
   const styled = isBad ? style.bad : isNotable ? style.warn : (text: string): string => text;
   return [
     { text: String(revision).padStart(4), style: style.bold },
     { text: hasDays ? at.slice(0, 19).replace("T", " ") : at.slice(11, 23), style: style.dim },
     { text: actorLabel(actor), style: style.dim },
-    { text: words, style: styled },
+    { text: problem === null ? words : `${words}: ${problem}`, style: styled },
   ];
 }
 

@@ -1,5 +1,6 @@
 import { blockFromJson } from "../../domain/block-json.ts";
-import type { ConversationId } from "../../domain/ids.ts";
+import { type ConversationId, conversationStream } from "../../domain/ids.ts";
+import { readEach } from "../../engine/read-each.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { excerpt, grouped } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
@@ -16,6 +17,8 @@ type ListedConversation = {
   readonly requests: number;
   readonly lastAt: string;
   readonly isRunOpen: boolean;
+  /** An event cannot be read: `turnlog verify` says which. */
+  readonly isDamaged: boolean;
 };
 
 /** The conversations of the store, the one written last first. */
@@ -38,12 +41,12 @@ export const run: CommandHandler = async (context, { options }) => {
 function print(context: CliContext, listed: readonly ListedConversation[], total: number): void {
   const { dim, bold } = context.style;
   if (total === 0) context.note(`the store ${context.storeUrl} holds no conversation yet`);
-  const rows = listed.map(({ id, title, begins, events, requests, lastAt, isRunOpen }) => [
+  const rows = listed.map(({ id, title, begins, events, requests, lastAt, isRunOpen, isDamaged }) => [
     { text: id, style: bold },
     { text: lastAt.slice(0, 19).replace("T", " "), style: dim },
     `${grouped(events)} events`,
     `${grouped(requests)} requests`,
-    `${isRunOpen ? "[run open] " : ""}${title ?? begins ?? ""}`,
+    `${isDamaged ? "[damaged] " : ""}${isRunOpen ? "[run open] " : ""}${title ?? begins ?? ""}`,
   ]);
   for (const line of tableLines(rows, context)) context.print(line);
   if (listed.length < total) context.note(`${grouped(total - listed.length)} older ones; --limit 0 shows all`);
@@ -54,7 +57,11 @@ async function readConversation(store: TurnlogStore, id: ConversationId) {
   let begins: string | null = null;
   let requests = 0;
   let isRunOpen = false;
-  for await (const { event } of store.conversation(id).events()) {
+  let isDamaged = false;
+  for await (const reading of readEach(store.events, conversationStream(id))) {
+    isDamaged ||= !reading.isRead;
+    if (!reading.isRead) continue;
+    const { event } = reading.recorded;
     switch (event.type) {
       case "ConversationStarted":
       case "ConversationRelabelled":
@@ -77,5 +84,5 @@ async function readConversation(store: TurnlogStore, id: ConversationId) {
       default:
     }
   }
-  return { title, begins, requests, isRunOpen };
+  return { title, begins, requests, isRunOpen, isDamaged };
 }

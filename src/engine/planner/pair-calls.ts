@@ -26,7 +26,7 @@ export type Pairing = {
 type Stretch = {
   readonly group: string | null;
   /** The places in their response that its blocks have. */
-  readonly places: ReadonlySet<number>;
+  readonly places: readonly number[];
   readonly isModelSide: boolean;
   readonly start: number;
 };
@@ -51,7 +51,8 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
   const repairs: Repair[] = [];
   const unpaired = new Map<Candidate, string>();
   const newKeys = new Set<string>();
-  let { open, stretch } = pairing;
+  let { open } = pairing;
+  let stretch = pairing.stretch !== null && holdsCopies(kept, pairing.stretch) ? null : pairing.stretch;
   let hasRenamedCall = false;
   for (const candidate of kept) {
     const { block, index } = candidate;
@@ -133,16 +134,21 @@ function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Re
 
 function extended(stretch: Stretch | null, { block, group, index }: Candidate): Stretch {
   const isModelSide = block.kind !== "user" && block.kind !== "system" && block.itemType !== "compaction_trigger";
-  const place = block.wire?.group?.index ?? null;
   const isNeighbour =
     stretch !== null &&
     stretch.group === group &&
-    // A copy of an item is outside: what is sent must not depend on whether the server holds the first.
     // What no response groups stands together where only a model says it.
-    (group !== null ? place !== null && !stretch.places.has(place) : stretch.isModelSide && isModelSide);
-  const places = new Set([...(isNeighbour ? stretch.places : []), ...(place === null ? [] : [place])]);
+    (group !== null || (stretch.isModelSide && isModelSide));
+  const places = isNeighbour ? [...stretch.places, ...placesOf([{ block }])] : placesOf([{ block }]);
   return { group, isModelSide, places, start: isNeighbour ? stretch.start : index };
 }
+
+const placesOf = (candidates: readonly Pick<Candidate, "block">[]): readonly number[] =>
+  candidates.flatMap(({ block }) => block.wire?.group?.index ?? []);
+
+/** Copies of items stand outside: what is sent must not depend on whether a server holds the first ones. */
+const holdsCopies = (kept: readonly Candidate[], { group, places }: Stretch): boolean =>
+  kept.some((candidate) => candidate.group === group) && placesOf(kept).some((place) => places.includes(place));
 
 /** What has to name its provider id is the item that was issued, or nothing. */
 const canBeRenamed = (block: Block, codec: ItemCodec): boolean => codec.refusal(block, { withId: false }) === null;

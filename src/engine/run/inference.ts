@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { idOf } from "../../domain/block.ts";
-import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
@@ -12,7 +12,7 @@ import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../plan
 import { type InferenceResponse, ProviderError } from "../provider.ts";
 import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
 import type { CallScope } from "./frames.ts";
-import { reactTo } from "./reactions.ts";
+import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";
 import { engineActor, newBlockId, type RunSession, record, takePasses } from "./session.ts";
 import { requestSettings, settingsDigest } from "./settings.ts";
@@ -24,9 +24,6 @@ type Prepared = {
   readonly bodyText: string;
   readonly shaped: readonly ShapedBlock[];
 };
-
-/** What an attempt learnt for the next one. */
-export type Retry = { readonly full?: NonNullable<Decision["reason"]> };
 
 /**
  * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered

@@ -1,9 +1,11 @@
 import { idOf } from "../../domain/block.ts";
-import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { ShapedBlock } from "../planner/shaped-input.ts";
 import type { ProviderError } from "../provider.ts";
-import type { Retry } from "./inference.ts";
 import { engineActor, type RunSession } from "./session.ts";
+
+/** What an attempt learnt for the next one. */
+export type Retry = { readonly full?: NonNullable<Decision["reason"]> };
 
 type Failed = {
   readonly error: ProviderError;

@@ -1,8 +1,7 @@
 import type { Block } from "../../domain/block.ts";
-import type { Decision } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
-import type { RunSession } from "./session.ts";
 
 export type { Usage } from "../../projections/usage.ts";
 
@@ -30,6 +29,13 @@ export type RunResult = {
   readonly closedRun: string | null;
 };
 
+/** One request, what came back, and the blocks made of it. */
+export type Answered = {
+  readonly request: InferenceRequestedData;
+  readonly response: ResponseReceivedData;
+  readonly blocks: readonly Block[];
+};
+
 type Ended = {
   /** What the outermost layer returned. */
   readonly answered: Turn;
@@ -38,8 +44,11 @@ type Ended = {
   readonly closedRun: string | null;
 };
 
-export function resultOf(session: RunSession, { answered, turn, closedRun }: Ended): RunResult {
-  const steps = session.responses.map(
+export function resultOf(
+  { runId, responses }: { readonly runId: string; readonly responses: readonly Answered[] },
+  { answered, turn, closedRun }: Ended,
+): RunResult {
+  const steps = responses.map(
     ({ request, response, blocks }): RunStep => ({
       inferenceId: request.inferenceId,
       responseId: response.responseId,
@@ -52,7 +61,7 @@ export function resultOf(session: RunSession, { answered, turn, closedRun }: End
   );
   return {
     status: "completed",
-    runId: session.runId,
+    runId,
     text: lastText(answered),
     turn,
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),

@@ -2,7 +2,6 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Command } from "../../domain/conversation.ts";
-import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Pass } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -13,6 +12,7 @@ import type { EngineOptions } from "../create-engine.ts";
 import type { RunPart } from "../stream-part.ts";
 import type { Acknowledgement } from "./acknowledgements.ts";
 import type { Recorder } from "./recorder.ts";
+import type { Answered } from "./result.ts";
 
 /** What the parts of one run share while it lasts. */
 export type RunSession = {
@@ -26,11 +26,7 @@ export type RunSession = {
   /** Responses of this run that the folds may not hold yet, newest last. */
   readonly contexts: { readonly context: ServerContext; readonly turn: Turn }[];
   /** What came back in this run, in order. */
-  readonly responses: {
-    readonly request: InferenceRequestedData;
-    readonly response: ResponseReceivedData;
-    readonly blocks: readonly Block[];
-  }[];
+  readonly responses: Answered[];
   /** What this run saw the endpoint do, and which responses and reasoning it refused. */
   readonly learned: Map<string, boolean | string>;
   readonly invalid: Map<string, Invalidation>;

@@ -102,11 +102,9 @@ test("a run of another machine is left alone until its owner has been silent for
   await startElsewhere(conversation);
   const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
   clock.now += 100_000;
-  expect(await rejectionOf(conversation.run(engine))).toMatchObject({
-    code: "run-in-progress",
-    owner: elsewhere,
-    message: expect.stringContaining("process 4711 on elsewhere"),
-  });
+  const refused = await rejectionOf(conversation.run(engine));
+  expect(refused).toMatchObject({ code: "run-in-progress", owner: elsewhere });
+  expect(String(refused)).toContain("process 4711 on elsewhere");
   clock.now += 1;
   const { closedRun } = await conversation.run(engine);
   expect(closedRun).toBe(foreignRunId);

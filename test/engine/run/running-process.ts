@@ -1,13 +1,13 @@
-import { once } from "node:events";
 import { writeSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { createEngine } from "../../../src/engine/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 
 /**
  * A process of its own that runs conversations: `node running-process.ts <file> <hang | race> <conversation>…`. It says
- * `open` and waits for a line, then says `began <conversation> <nanoseconds>` and `ended …` around each provider call, and
- * how every run ended. A provider that hangs never answers.
+ * `open`, and runs the next conversation for every line it is told; it says `began <conversation> <nanoseconds>` and
+ * `ended …` around each provider call, and how every run ended. A provider that hangs never answers.
  */
 const [path = "", mode = "", ...ids] = process.argv.slice(2);
 const store = await openStore(`sqlite:${path}`);
@@ -31,15 +31,15 @@ async function run(id: string): Promise<void> {
     await store.conversation(id).run(createEngine({ provider }));
     say("completed", id);
   } catch (error) {
-    const isNamed =
-      error instanceof Error && "owner" in error && typeof error.owner === "object" && error.owner !== null;
-    const owner = isNamed && "pid" in error.owner ? String(error.owner.pid) : "nobody";
-    say("refused", id, error instanceof Error && "code" in error ? error.code : error, owner);
+    say("refused", id, error instanceof Error && "code" in error ? error.code : error);
   }
 }
 
 say("open");
-await once(process.stdin, "data");
-for (const id of ids) await run(id);
+const told = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+for (const id of ids) {
+  await told.next();
+  await run(id);
+}
 process.stdin.destroy();
 await store.close();

@@ -1,0 +1,88 @@
+import { sha256Hex } from "../../base/sha256.ts";
+import { Block, blockKinds, idOf } from "../../domain/block.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import { Turn } from "../../domain/turn.ts";
+import { placeOf, setPlace } from "./block-places.ts";
+
+/**
+ * A stretch of a Turn as a keyframe names it: the chunk that lists its blocks, how many they are, and the digest of the
+ * Turn up to their end. A chunk is named by its content, written once, and shared by all keyframes that have the stretch.
+ */
+export type ChunkRef = { readonly name: string; readonly length: number; readonly digest: string };
+
+/** A chunk as whoever takes keyframes knows it: the next one looks for the stretches that are still there. */
+export type Chunk = ChunkRef & { readonly blocks: readonly Block[] };
+
+/** How many blocks one chunk lists at most. */
+const chunkBlocksMax = 256;
+
+/** A saved list is not what its name says, or says nothing that can be read: it is as good as none. */
+export class KeyframeDamagedError extends Error {
+  override readonly name = "KeyframeDamagedError";
+  readonly code = "keyframe-damaged";
+}
+
+/**
+ * A Turn as chunks: those of `before` whose stretch stands in it unchanged, wherever, and new ones for the rest. Null
+ * when a block is in no event yet.
+ */
+export function cutTurn(turn: Turn, before: readonly Chunk[], from = 0): readonly Chunk[] | null {
+  const chunkByFirst = new Map(before.map((chunk) => [chunk.blocks[0], chunk]));
+  const blocks = turn.after(from);
+  const stretches: { readonly blocks: Block[]; readonly chunk: Chunk | null }[] = [];
+  for (let place = 0; place < blocks.length; ) {
+    const known = chunkByFirst.get(blocks[place]);
+    if (known !== undefined && known.blocks.every((block, index) => block === blocks[place + index])) {
+      stretches.push({ blocks: [...known.blocks], chunk: known });
+      place += known.length;
+      continue;
+    }
+    const block = blocks[place];
+    const last = stretches.at(-1);
+    if (block === undefined || placeOf(block) === null) return null;
+    if (last?.chunk === null && last.blocks.length < chunkBlocksMax) last.blocks.push(block);
+    else stretches.push({ blocks: [block], chunk: null });
+    place += 1;
+  }
+  let length = from;
+  return stretches.map((stretch) => {
+    length += stretch.blocks.length;
+    const name = stretch.chunk?.name ?? chunkName(chunkText(stretch.blocks));
+    return { name, length: stretch.blocks.length, digest: turn.contextAt(length), blocks: stretch.blocks };
+  });
+}
+
+/** The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`. */
+export const chunkText = (blocks: readonly Block[]): string =>
+  blocks
+    .map((block) => {
+      const { revision, index } = placeOf(block) ?? { revision: -1, index: -1 };
+      return `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${block.digest}`;
+    })
+    .join("\n");
+
+/** What a text is kept under. */
+export const chunkName = (text: string): string => sha256Hex(text).slice(0, 32);
+
+/** The Turn that goes on with the listed stretches; a list is taken apart when one of its blocks is looked at. */
+export function turnOfChunks(prefix: Turn, refs: readonly ChunkRef[], textByName: ReadonlyMap<string, string>): Turn {
+  return refs.reduce((turn, { name, length, digest }) => {
+    const text = textByName.get(name);
+    if (text === undefined) throw new KeyframeDamagedError(`there is no list ${name}`);
+    return Turn.stored(turn, { length, digest, read: () => readChunk(text) });
+  }, prefix);
+}
+
+function readChunk(text: string): readonly Block[] {
+  return text.split("\n").map((line) => {
+    const [revision, index, kindNumber, id, digest] = line.split(" ");
+    const kind = blockKinds[Number(kindNumber)];
+    if (id === undefined || digest === undefined || kind === undefined) {
+      throw new KeyframeDamagedError("a list of blocks cannot be read");
+    }
+    // The list was written from ids, and its name is the digest of what was written.
+    const block = Block.outline({ id: id as BlockId, kind, digest });
+    setPlace(block, { revision: Number(revision), index: Number(index) });
+    return block;
+  });
+}

@@ -1,0 +1,94 @@
+import * as z from "zod";
+import { Turn } from "../../domain/turn.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { KeyframeKey, KeyframeStore } from "../keyframe-store.ts";
+import { chunkName, KeyframeDamagedError, turnOfChunks } from "./chunks.ts";
+import { type Facts, restoreFacts, type SettingsPlaces } from "./facts.ts";
+
+const chunkRefSchema = z.strictObject({ name: z.string(), length: z.number().int(), digest: z.string() });
+
+/**
+ * A saved fold without payloads, taken where no run is open (MODEL 12): the Turn as lists of blocks, what became true at
+ * the servers as lists of rows, each written once, and the newest context of each scope by what it has beyond the Turn.
+ */
+const keyframeSchema = z.strictObject({
+  turn: z.array(chunkRefSchema),
+  newest: z.array(
+    z.strictObject({
+      scope: z.string(),
+      /** The revision of its response. */
+      revision: z.number().int(),
+      /** How many blocks of the Turn it begins with. */
+      shared: z.number().int(),
+      rest: z.array(chunkRefSchema),
+    }),
+  ),
+  facts: z.array(z.strictObject({ name: z.string(), count: z.number().int() })),
+  title: z.string().nullable(),
+  labels: z.record(z.string(), z.string()),
+});
+export type KeyframeData = z.infer<typeof keyframeSchema>;
+
+/** A fold as a keyframe gives it back: blocks as outlines, settings by place, and no blame. */
+export type Restored = {
+  readonly revision: number;
+  readonly data: KeyframeData;
+  readonly view: ConversationView;
+  readonly settingsPlaces: SettingsPlaces;
+};
+
+/** Where the keyframes of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
+export const keyframeKey = (stream: string): KeyframeKey => ({
+  stream,
+  projection: `${conversationView.name}/1`,
+  version: conversationView.version,
+});
+
+/** Where a list is kept that keyframes of a stream name. */
+export const listKey = (stream: string, name: string): KeyframeKey => ({
+  ...keyframeKey(stream),
+  projection: `${conversationView.name}/1/${name}`,
+});
+
+/**
+ * The newest keyframe at or before a revision; null when there is none.
+ *
+ * @throws {KeyframeDamagedError} when it, or a list that it names, is not what was written.
+ */
+export async function readKeyframe(store: KeyframeStore, stream: string, atMost: number): Promise<Restored | null> {
+  const saved = await store.get(keyframeKey(stream), atMost);
+  if (saved === null) return null;
+  const data = parseKeyframe(saved.data);
+  const lists = [...data.turn, ...data.newest.flatMap(({ rest }) => rest), ...data.facts];
+  const textByName = new Map<string, string>();
+  for (const { name } of lists) if (!textByName.has(name)) textByName.set(name, await readList(store, stream, name));
+  const view = conversationView.initial(stream);
+  const settingsPlaces: SettingsPlaces = new Map();
+  for (const { name } of data.facts) {
+    // The name is the digest of what this code wrote.
+    restoreFacts(view.server, settingsPlaces, JSON.parse(textByName.get(name) ?? "") as Facts);
+  }
+  view.client.committed = turnOfChunks(Turn.empty, data.turn, textByName);
+  for (const { scope, revision, shared, rest } of data.newest) {
+    const context = view.server.all.findLast((each) => each.revision === revision);
+    if (context === undefined) throw new KeyframeDamagedError(`there is no response at revision ${revision}`);
+    view.newest.set(scope, { context, turn: turnOfChunks(view.client.committed.slice(shared), rest, textByName) });
+  }
+  view.title = data.title;
+  view.labels = data.labels;
+  return { revision: saved.revision, data, view, settingsPlaces };
+}
+
+function parseKeyframe(text: string): KeyframeData {
+  try {
+    return keyframeSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new KeyframeDamagedError("a keyframe cannot be read", { cause });
+  }
+}
+
+async function readList(store: KeyframeStore, stream: string, name: string): Promise<string> {
+  const saved = await store.get(listKey(stream, name), 0);
+  if (saved === null || chunkName(saved.data) !== name) throw new KeyframeDamagedError(`the list ${name} is not there`);
+  return saved.data;
+}
