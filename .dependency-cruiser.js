@@ -9,7 +9,7 @@ const importsDownOnly = floors.slice(0, -1).map((names, index) => ({
     path: `^src/(${floors
       .slice(index + 1)
       .flat()
-      .join("|")})/|^src/index.ts`,
+      .join("|")})/|^src/[^/]+\\.ts$`,
   },
 }));
 

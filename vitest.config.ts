@@ -1,10 +1,12 @@
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({
+// `vitest run --mode long` is for the runs that take hours; tests and the processes they start read the variable.
+export default defineConfig(({ mode }) => ({
   test: {
     include: ["test/**/*.test.ts"],
+    env: mode === "long" ? { TURNLOG_LONG: "1" } : {},
     testTimeout: 120_000,
     reporters: ["default", "./test/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
   },
-});
+}));

@@ -22,12 +22,14 @@ export type EngineOptions = {
   readonly clock: () => number;
   /** A new id with this prefix. */
   readonly newId: (prefix: "run" | "inf") => string;
+  /** What this process has seen the endpoint do, whichever conversation it was. */
+  readonly learned: Map<string, boolean | string>;
   /** Get everything that runs show while they happen; what they throw is not the run's affair. */
   readonly sinks: readonly Sink[];
 };
 
 /** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
-export type Sink = { readonly next: (part: RunPart) => void };
+export type Sink = { readonly next: (part: RunPart) => unknown };
 
 /** What runs conversations: a provider, tools and middleware. It holds no conversation. */
 export type Engine = { readonly options: EngineOptions };
@@ -71,6 +73,7 @@ export function createEngine(config: EngineConfig): Engine {
     takeoverAfterMs: config.takeoverAfterMs ?? takeoverAfterMs,
     clock: config.clock ?? Date.now,
     newId: config.newId ?? randomId,
+    learned: new Map(),
     sinks,
   };
   const longest = Math.max(0, ...options.tools.map(({ timeoutMs }) => timeoutMs));

@@ -57,7 +57,7 @@ function readable(said: readonly Said[]): readonly Expected[] {
       if (members.at(-1)?.group === null) members = [];
       continue;
     }
-    const continues = isOneStretch(members, one);
+    const continues = follows(said[index - 1], one) || isOneStretch(members, runFrom(said, index));
     members = continues ? [...members, one] : [one];
     if (!continues) stretch += 1;
     abort(open.filter((call) => call.stretch !== stretch));
@@ -75,12 +75,25 @@ function readable(said: readonly Said[]): readonly Expected[] {
  * Items of one response, or neighbours that no response holds together and only a model says. A second copy of an item
  * begins anew.
  */
-function isOneStretch(stretch: readonly Said[], after: Said): boolean {
-  const before = stretch.at(-1);
-  if (before === undefined) return false;
+function isOneStretch(stretch: readonly Said[], run: readonly Said[]): boolean {
+  const [before, after] = [stretch.at(-1), run[0]];
+  if (before === undefined || after === undefined) return false;
   if (before.group === null && after.group === null) return isModels(before) && isModels(after);
-  const isCopy = stretch.some(({ group }) => group?.index === after.group?.index);
+  const isCopy = run.some((one) => stretch.some(({ group }) => group?.index === one.group?.index));
   return before.group?.response === after.group?.response && !isCopy;
+}
+
+/** Whether two neighbours follow each other in one response as they do here: nothing comes between them. */
+const follows = (before: Said | undefined, after: Said | undefined): boolean =>
+  before?.group != null &&
+  before.group.response === after?.group?.response &&
+  before.group.index + 1 === after.group.index;
+
+/** The neighbours from a place on that follow each other in one response. */
+function runFrom(said: readonly Said[], start: number): readonly Said[] {
+  let end = start + 1;
+  while (follows(said[end - 1], said[end])) end += 1;
+  return said.slice(start, end);
 }
 
 const isModels = ({ kind }: Said): boolean =>

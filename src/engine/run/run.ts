@@ -159,7 +159,7 @@ function openSession({ stream, engine, base, runId, signal, emit, onFailure }: O
     signal,
     contexts: [],
     responses: [],
-    learned: new Map(),
+    learned: engine.learned,
     invalid: new Map(),
     quarantined: new Set(),
     calls: new Map(),
@@ -238,7 +238,7 @@ function emitter(engine: EngineOptions, onPart: ((part: RunPart) => void) | unde
     for (const sink of sinks) {
       try {
         // A sink may be an async function: then its failure comes later.
-        const taken: unknown = sink.next(part);
+        const taken = sink.next(part);
         if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {
         // Deltas are a courtesy; the log has the facts.

@@ -1,0 +1,281 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import * as z from "zod";
+import type { Turn } from "../../../src/domain/turn.ts";
+import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
+import { type Tool, tool } from "../../../src/engine/tool.ts";
+import { toolLoop } from "../../../src/engine/tool-loop.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const calling = (...calls: readonly (readonly [name: string, given: string, callId?: string])[]): ScriptedAnswer => ({
+  calls: calls.map(([name, given, callId], n) => ({ name, arguments: given, callId: callId ?? `c${n}` })),
+});
+
+const add: Tool = tool({
+  name: "add",
+  description: "Adds two numbers.",
+  inputSchema: z.object({ left: z.number(), right: z.number().default(1) }),
+  execute: ({ left, right }) => left + right,
+});
+
+async function run(answers: readonly ScriptedAnswer[], config: Partial<EngineConfig> = {}) {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(answers, { tools: [add], ...config });
+  await conversation.append("hello");
+  const outcome = await conversation.run(engine).catch((error: unknown) => error);
+  return { conversation, provider, outcome, turn: await conversation.turn(), events: await eventsOf(conversation) };
+}
+
+const resultsOf = (turn: Turn): readonly string[] =>
+  turn.blocks.filter(({ kind }) => kind === "tool_result").map(({ text }) => text);
+
+test("the model is told of each tool by the JSON Schema of its input", async () => {
+  const { provider } = await run(["done"]);
+  expect(provider.requests[0]?.["tools"]).toMatchObject([
+    {
+      type: "function",
+      name: "add",
+      description: "Adds two numbers.",
+      parameters: {
+        properties: { left: { type: "number" }, right: { type: "number", default: 1 } },
+        required: ["left"],
+      },
+    },
+  ]);
+});
+
+test("a tool gets its input as its schema gives it", async () => {
+  const { turn } = await run([calling(["add", '{"left": 2}']), "done"]);
+  expect(resultsOf(turn)).toEqual(["3"]);
+});
+
+test.each([
+  ["arguments that are not of the schema", "add", '{"left": "two"}', /^Error: invalid arguments: .*left/s],
+  ["arguments that are no JSON", "add", '{"left": ', /^Error: invalid arguments: not JSON/],
+  ["a tool that is not there", "subtract", "{}", /^Error: there is no tool named subtract/],
+  ["a tool that throws", "fail", "{}", /^Error: the tool's own trouble/],
+] as const)("the model is told of %s, and the run goes on", async (_, name, given, told) => {
+  const fail = tool({
+    name: "fail",
+    description: "Fails.",
+    inputSchema: z.object({}),
+    execute: () => {
+      throw new Error("the tool's own trouble");
+    },
+  });
+  const { turn, events, outcome, provider } = await run([calling([name, given]), "done"], { tools: [add, fail] });
+  expect(outcome).toMatchObject({ status: "completed", text: "done" });
+  expect(resultsOf(turn)[0]).toMatch(told);
+  expect(dataOf(events, "ToolFinished")).toMatchObject([{ outcome: "error" }]);
+  expect(provider.reading(1).at(-1)).toMatchObject({ type: "function_call_output", call_id: "c0" });
+});
+
+test("parallel calls run at the same time", async () => {
+  let running = 0;
+  let runningMax = 0;
+  const meet = tool({
+    name: "meet",
+    description: "Waits for the other.",
+    inputSchema: z.object({}),
+    async execute() {
+      running += 1;
+      runningMax = Math.max(runningMax, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      return "met";
+    },
+  });
+  const { turn } = await run([calling(["meet", "{}"], ["meet", "{}"], ["meet", "{}"]), "done"], { tools: [meet] });
+  expect({ runningMax, results: resultsOf(turn) }).toEqual({ runningMax: 3, results: ["met", "met", "met"] });
+});
+
+test("calls that share a call id get their own results, in order", async () => {
+  let count = 0;
+  const next = tool({ name: "next", description: "Counts.", inputSchema: z.object({}), execute: () => (count += 1) });
+  const { turn, outcome } = await run([calling(["next", "{}", "same"]), calling(["next", "{}", "same"]), "done"], {
+    tools: [next],
+  });
+  expect(outcome).toMatchObject({ status: "completed" });
+  expect(resultsOf(turn)).toEqual(["1", "2"]);
+});
+
+test("one answer that calls twice under one call id runs both and answers both", async () => {
+  let count = 0;
+  const next = tool({ name: "next", description: "Counts.", inputSchema: z.object({}), execute: () => (count += 1) });
+  const { turn } = await run([calling(["next", "{}", "same"], ["next", "{}", "same"]), "done"], { tools: [next] });
+  expect(resultsOf(turn)).toEqual(["1", "2"]);
+});
+
+test("the loop ends where it may ask no more, and what it did remains", async () => {
+  const again = Array.from({ length: 5 }, (_, n) => calling(["add", `{"left": ${n}}`, `c${n}`]));
+  const { outcome, turn, events } = await run(again, { iterationsMax: 3 });
+  expect(outcome).toMatchObject({ code: "run-failed", kind: "iteration-limit", cause: { code: "iteration-limit" } });
+  expect(dataOf(events, "InferenceRequested")).toHaveLength(3);
+  expect(resultsOf(turn)).toEqual(["1", "2", "3"]);
+});
+
+test("a tool that takes too long is given up, the model is told, and what it says later is recorded", async () => {
+  const finish = Promise.withResolvers<string>();
+  let heard: AbortSignal | null = null;
+  const slow = tool({
+    name: "slow",
+    description: "Takes its time.",
+    inputSchema: z.object({}),
+    timeoutMs: 1_000,
+    execute: (_, { signal }) => {
+      heard = signal;
+      void vi.advanceTimersByTimeAsync(1_000);
+      return finish.promise;
+    },
+  });
+  const { turn, outcome, conversation } = await run([calling(["slow", "{}"]), "done"], { tools: [slow] });
+  expect(outcome).toMatchObject({ status: "completed" });
+  expect(heard).toMatchObject({ aborted: true });
+  expect(resultsOf(turn)).toEqual(["Error: no answer within 1000 ms"]);
+  finish.resolve("at last");
+  await vi.waitFor(async () => {
+    expect(dataOf(await eventsOf(conversation), "ToolFinished")).toMatchObject([
+      { outcome: "timeout" },
+      { outcome: "ok", late: true, result: { payload: { output: "at last" } } },
+    ]);
+  });
+  expect(resultsOf(await conversation.turn())).toEqual(["Error: no answer within 1000 ms"]);
+});
+
+test("calls that the loop cannot run are left to the app, with the results of the others", async () => {
+  const click = {
+    type: "computer_call",
+    id: "cu_1",
+    call_id: "cu",
+    status: "completed",
+    action: { type: "screenshot" },
+  };
+  const answer: ScriptedAnswer = { items: [click], calls: [{ name: "add", arguments: { left: 1 } }] };
+  const { outcome, provider, turn } = await run([answer, "never asked for"]);
+  expect(outcome).toMatchObject({ status: "completed" });
+  expect(provider.requests).toHaveLength(1);
+  expect(resultsOf(turn)).toEqual(["2"]);
+});
+
+test("a custom tool call gets its input as text and a result of its kind", async () => {
+  const shout = tool({
+    name: "shout",
+    description: "Shouts.",
+    inputSchema: z.unknown(),
+    execute: (input) => JSON.stringify(input),
+  });
+  const item = {
+    type: "custom_tool_call",
+    id: "ctc_1",
+    call_id: "c0",
+    name: "shout",
+    input: '{"say":"hi"}',
+    status: "completed",
+  };
+  const { turn } = await run([{ items: [item] }, "done"], { tools: [shout] });
+  expect(turn.blocks.find(({ kind }) => kind === "tool_result")).toMatchObject({
+    itemType: "custom_tool_call_output",
+    text: '{"say":"hi"}',
+  });
+});
+
+const counting = (name: string, seen: string[]): Layer =>
+  defineMiddleware({ name, version: "1.0.0" }, (next) => (turn) => {
+    seen.push(`${name} ${turn.length}`);
+    return next(turn);
+  });
+
+test("every layer sees every step, tool results included, unless the loop is placed within it", async () => {
+  const seen: string[] = [];
+  const middleware = [counting("outside", seen), toolLoop([add]), counting("inside", seen)];
+  await run([calling(["add", '{"left": 1}']), "done"], { tools: [], middleware });
+  expect(seen).toEqual(["outside 1", "inside 1", "inside 3"]);
+  seen.length = 0;
+  await run([calling(["add", '{"left": 1}']), "done"], { middleware: [counting("inside", seen)] });
+  expect(seen).toEqual(["inside 1", "inside 3"]);
+});
+
+test("a loop placed by hand keeps its own limit", async () => {
+  const again = Array.from({ length: 5 }, (_, n) => calling(["add", `{"left": ${n}}`, `c${n}`]));
+  const { outcome, events } = await run(again, { tools: [], middleware: [toolLoop([add], { iterationsMax: 2 })] });
+  expect(outcome).toMatchObject({ kind: "iteration-limit" });
+  expect(dataOf(events, "InferenceRequested")).toHaveLength(2);
+});
+
+test("a layer runs a call once, whoever asks for it again", async () => {
+  let runs = 0;
+  const count = tool({
+    name: "count",
+    description: "Counts.",
+    inputSchema: z.object({}),
+    execute: () => {
+      runs += 1;
+      return "counted";
+    },
+  });
+  const eager = defineMiddleware({ name: "eager", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    const answer = await next(turn);
+    const call = answer.last;
+    if (call?.kind === "tool_call") await ctx.tool(call);
+    return answer;
+  });
+  const { turn, events } = await run([calling(["count", "{}"]), "done"], { tools: [count], middleware: [eager] });
+  expect({ runs, results: resultsOf(turn) }).toEqual({ runs: 1, results: ["counted"] });
+  expect(dataOf(events, "ToolStarted")).toHaveLength(1);
+});
+
+test("a call that a layer made up is refused", async () => {
+  const forge = defineMiddleware({ name: "forge", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    const answer = await next(turn);
+    const call = answer.last;
+    if (call?.kind === "tool_call") await ctx.tool(call.withId(null).withId(turn.last?.id ?? null));
+    return answer;
+  });
+  const { outcome, events } = await run([calling(["add", '{"left": 1}'])], { middleware: [forge] });
+  expect(outcome).toMatchObject({ code: "run-failed" });
+  expect(dataOf(events, "ToolStarted")).toEqual([]);
+});
+
+test("a tool may not run longer than others wait for its run", async () => {
+  const endless = tool({
+    name: "endless",
+    description: "",
+    inputSchema: z.object({}),
+    timeoutMs: 10_000,
+    execute: () => "",
+  });
+  const create = (): unknown => createEngine({ provider: scripted([]), tools: [endless], takeoverAfterMs: 9_999 });
+  expect(create).toThrow(RangeError);
+});
+
+test("a tool call names its tool as the log's actor, and its key is the same for both events", async () => {
+  const { events } = await run([calling(["add", '{"left": 1}']), "done"]);
+  const [started] = dataOf(events, "ToolStarted");
+  expect(started).toMatchObject({ name: "add", idempotencyKey: started?.blockId });
+  expect(events.find(({ event }) => event.type === "ToolFinished")?.actor).toEqual({ kind: "tool", name: "add" });
+  expect(dataOf(events, "ToolFinished")[0]?.blockId).toBe(started?.blockId);
+});
+
+test("an answer that did not complete has none of its calls run", async () => {
+  const answer: ScriptedAnswer = { text: "half an", calls: [{ name: "add", arguments: "{}" }], status: "incomplete" };
+  const { outcome, turn, events } = await run([answer]);
+  expect(outcome).toMatchObject({ status: "completed", text: "half an" });
+  expect(turn.blocks.map(({ kind }) => kind)).toEqual(["user", "assistant"]);
+  expect(dataOf(events, "ToolStarted")).toEqual([]);
+});
+
+test("a run on a conversation without blocks is refused and writes nothing", async () => {
+  const { conversation, watched, ...workshop } = createWorkshop();
+  expect(await rejectionOf(conversation.run(workshop.scripted([]).engine))).toMatchObject({
+    code: "empty-conversation",
+  });
+  expect(watched.written).toEqual([]);
+});
