@@ -31,6 +31,13 @@ export default {
       to: { path: "^src/(?!reference-server/)" },
     },
     {
+      // What a model should have read is said from the source document, by code of its own.
+      name: "truth-shares-nothing",
+      severity: "error",
+      from: { path: "^(src/rehearsal/expected|test/coherence/truth)\\.ts$" },
+      to: { path: "^src/", pathNot: "^src/(rehearsal/entries\\.ts|reference-server/)" },
+    },
+    {
       name: "pure-floors",
       severity: "error",
       from: { path: "^src/(base|domain|projections)/" },
@@ -41,6 +48,19 @@ export default {
       severity: "error",
       from: { path: "^src/(base|domain|projections)/" },
       to: { dependencyTypes: ["npm"], pathNot: "node_modules/(zod|@noble/hashes)/" },
+    },
+    {
+      name: "shipped-code-stands-alone",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^(test|bench|examples|tools)/" },
+    },
+    {
+      // Consumers do not get development dependencies; @types/node, which they have anyway, is types only.
+      name: "shipped-code-has-its-dependencies",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg"], dependencyTypesNot: ["npm-peer", "type-only"] },
     },
     { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
   ],

@@ -57,7 +57,7 @@ type Sample = { readonly turn: Turn; readonly view: ConversationView; readonly e
 async function sample(blocks: number): Promise<Sample> {
   const conversation = new TurnlogStore(createMemoryStore()).conversation();
   const engine = await chat(conversation, { exchanges: blocks / 2, bytes: 2_000 });
-  const { view, turn } = await conversation.at(-1);
+  const { view, turn } = await (await conversation.at(-1)).load();
   return { turn, view, engine };
 }
 

@@ -13,7 +13,7 @@ export { secretReference as secret } from "./engine/codec/references.ts";
 export type { Conversation } from "./engine/conversation.ts";
 export { createEngine, type Engine, type EngineConfig } from "./engine/create-engine.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
-export type { PastConversation } from "./engine/past.ts";
+export type { LoadedPast, PastConversation } from "./engine/past.ts";
 export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
 export { type Provider, ProviderError } from "./engine/provider.ts";
 export {

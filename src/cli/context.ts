@@ -27,6 +27,8 @@ export type CommandOptions = Readonly<Record<string, unknown>>;
 export type CliContext = {
   /** `--store`, else TURNLOG_STORE, else `sqlite:./turnlog.db`. */
   readonly storeUrl: string;
+  /** Whether `--store` named it: what can do without a store of its own asks. */
+  readonly isStoreNamed: boolean;
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   /** Width of the terminal in characters; 100 where there is none. */

@@ -21,6 +21,7 @@ export function createContext({ store, json = false, quiet = false }: GlobalOpti
   const hasColour = stdout.isTTY && !json && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
   return {
     storeUrl,
+    isStoreNamed: store !== undefined,
     isJson: json,
     isQuiet: quiet,
     columns: stdout.isTTY ? stdout.columns : 100,

@@ -1,5 +1,5 @@
 import type { Conversation } from "../engine/conversation.ts";
-import type { PastConversation } from "../engine/past.ts";
+import type { LoadedPast } from "../engine/past.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
 import { UsageError } from "./exit-codes.ts";
 import { findConversation, findRevision } from "./find.ts";
@@ -8,7 +8,7 @@ import { lastRevision, parsePlace } from "./revision.ts";
 /** A conversation at one revision. */
 export type FoundPlace = {
   readonly conversation: Conversation;
-  readonly past: PastConversation;
+  readonly past: LoadedPast;
   /** Whether a revision was named, or the newest is meant. */
   readonly isNamed: boolean;
 };
@@ -24,7 +24,7 @@ export async function openPlace(store: TurnlogStore, text: string): Promise<Foun
   if (at.type === "range") throw new UsageError(`'${text}' is a range: name one revision`);
   const conversation = await findConversation(store, name);
   const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
-  return { conversation, past: await conversation.at(revision), isNamed: at.type === "one" };
+  return { conversation, past: await (await conversation.at(revision)).load(), isNamed: at.type === "one" };
 }
 
 /** `cnv_8f3k…@120`, as commands take it again. */

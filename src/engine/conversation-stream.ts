@@ -13,6 +13,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import type { EventLog } from "./codec/event-log.ts";
 import type { Head } from "./event-store.ts";
+import { type KeyframeTaker, openTaker } from "./keyframes/taker.ts";
 import { readRecorded, recordedOf } from "./recorded.ts";
 
 /** A command, and who gives it where. */
@@ -42,6 +43,8 @@ export class ConversationStream {
   #state: ConversationState = initialState();
   #view: ConversationView;
   #queue: Promise<unknown> = Promise.resolve();
+  /** Null before the first event was read or written, and where the store keeps no keyframes. */
+  #taker: KeyframeTaker | null = null;
 
   constructor(log: EventLog, name: string) {
     this.#log = log;
@@ -90,6 +93,7 @@ export class ConversationStream {
         const events = result.events.map((stored, index) => recordedOf(stored, eventAt(decided, index)));
         for (const recorded of events) this.#fold(recorded);
         this.#head = result.head;
+        await this.#taker?.save();
         return { status: "committed", events };
       }
       if (preparation === preparationsMax) throw new StreamContendedError(this.name);
@@ -113,16 +117,20 @@ export class ConversationStream {
 
   async #catchUp(): Promise<ConversationView> {
     const from = this.#head === null ? 0 : this.#head.revision + 1;
+    const { keyframes } = this.#log.store;
+    if (from === 0 && keyframes !== undefined) this.#taker = await openTaker(keyframes, this.name);
     for await (const stored of this.#log.read(this.name, { from, blobs: "resolve" })) {
       this.#fold(readRecorded(stored));
       this.#head = { revision: stored.revision, digest: stored.digest };
     }
+    await this.#taker?.save();
     return this.#view;
   }
 
   #fold(recorded: RecordedEvent): void {
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
+    this.#taker?.note(this.#view, recorded);
     this.#lastAt = recorded.at;
   }
 

@@ -1,15 +1,17 @@
 import type { JsonObject } from "../base/json.ts";
+import { ContentNotReadError } from "../domain/block.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type Blame, lastChange } from "../projections/blame.ts";
 import { blameOf, type OpenRun } from "../projections/client-turn.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { EventLog } from "./codec/event-log.ts";
+import { withContents } from "./keyframes/contents.ts";
+import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
 import type { Provider } from "./provider.ts";
-import { readRecorded } from "./recorded.ts";
 import { contextsOf, learnedCapabilities } from "./run/contexts.ts";
 import { settingsDigest } from "./run/settings.ts";
 
@@ -19,8 +21,102 @@ export class RevisionNotFoundError extends Error {
   readonly code = "revision-not-found";
 }
 
-/** A conversation at a revision (MODEL 12): every revision is legal, also in the middle of a run or an append. */
+/** The endpoint that a plan is for. */
+type Endpoint = Pick<Provider, "scope" | "codec" | "capabilities" | "settings">;
+
+type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
+
+/**
+ * A conversation at a revision (MODEL 12): every revision is legal, also in the middle of a run or an append. It knows
+ * blocks by id and digest; their contents are read when they are asked for.
+ */
 export class PastConversation {
+  readonly revision: number;
+  /** The event of this revision. */
+  readonly event: RecordedEvent;
+  readonly #log: EventLog;
+  readonly #folded: Folded;
+
+  constructor(log: EventLog, folded: Folded) {
+    this.revision = folded.last.revision;
+    this.event = folded.last;
+    this.#log = log;
+    this.#folded = folded;
+  }
+
+  /**
+   * The committed Turn and the blocks appended since; an open run does not change it. Of a long conversation most blocks
+   * are outlines: id, kind and digest are at hand, and reading more of one throws `ContentNotReadError`.
+   */
+  get turn(): Turn {
+    return this.#folded.view.client.committed;
+  }
+
+  /** The run that is open here. */
+  get run(): OpenRun | null {
+    return this.#folded.view.client.run;
+  }
+
+  /** What servers held, in the order of the log. */
+  get serverContexts(): readonly ServerContext[] {
+    return this.#folded.view.server.all;
+  }
+
+  /** The decision of the request at this revision; null at other events. */
+  get plan(): Decision | null {
+    const { event } = this.event;
+    return event.type === "InferenceRequested" ? event.data.decision : null;
+  }
+
+  /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
+  async content(): Promise<Turn> {
+    try {
+      return await withContents(this.#log, this.event.stream, this.turn);
+    } catch {
+      // The keyframe was wrong about it; the events are not.
+      return (await this.load()).turn;
+    }
+  }
+
+  /** All that the events up to here tell, from the first one on: contents, blame, and what planning compares. */
+  async load(): Promise<LoadedPast> {
+    const whole = this.#folded.isWhole ? this.#folded : await foldWhole(this.#log, this.event.stream, this.revision);
+    return new LoadedPast(whole.last, whole.view);
+  }
+
+  /** How a request of the Turn would be sent from here. Reads what follows the newest context that servers hold of it. */
+  async planFor(endpoint: Endpoint, options: PlanOptions = {}): Promise<Decision> {
+    if (this.#folded.isWhole) return (await this.load()).planFor(endpoint, options);
+    try {
+      const turn = await this.#readUnsent(endpoint.scope);
+      return planAt(this.event, { view: this.#folded.view, turn, isWhole: false }, { ...options, endpoint });
+    } catch {
+      // Another anchor, or somebody to name for a divergence: that is asked of the whole.
+      return (await this.load()).planFor(endpoint, options);
+    }
+  }
+
+  /** Who made and changed a block, and who removed it; null for a block that never was. */
+  async blame(blockId: string): Promise<Blame | null> {
+    return (await this.load()).blame(blockId);
+  }
+
+  /** The Turn with the contents of what the newest of its contexts brought, and of all after it. */
+  async #readUnsent(scope: string): Promise<Turn> {
+    const { server } = this.#folded.view;
+    for (const { digest } of this.turn.contexts()) {
+      const held = (server.byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
+      if (held.length === 0) continue;
+      for (const context of held)
+        await readSettings(this.#log, this.event.stream, this.#folded, context.settingsDigest);
+      return withContents(this.#log, this.event.stream, this.turn, Math.min(...held.map((each) => each.inputLength)));
+    }
+    return withContents(this.#log, this.event.stream, this.turn);
+  }
+}
+
+/** The same with everything at hand, and nothing to wait for. */
+export class LoadedPast {
   readonly revision: number;
   /** The event of this revision. */
   readonly event: RecordedEvent;
@@ -32,52 +128,23 @@ export class PastConversation {
     this.view = view;
   }
 
-  /** The committed Turn and the blocks appended since; an open run does not change it. */
+  /** The committed Turn and the blocks appended since. */
   get turn(): Turn {
     return this.view.client.committed;
   }
 
-  /** The run that is open here. */
   get run(): OpenRun | null {
     return this.view.client.run;
   }
 
-  /** What servers held, in the order of the log. */
   get serverContexts(): readonly ServerContext[] {
     return this.view.server.all;
   }
 
-  /** The decision of the request at this revision; null at other events. */
-  get plan(): Decision | null {
-    const { event } = this.event;
-    return event.type === "InferenceRequested" ? event.data.decision : null;
+  planFor(endpoint: Endpoint, options: PlanOptions = {}): Decision {
+    return planAt(this.event, { view: this.view, turn: this.turn, isWhole: true }, { ...options, endpoint });
   }
 
-  /** How a request of the Turn would be sent from here. */
-  planFor(
-    provider: Pick<Provider, "scope" | "codec" | "capabilities" | "settings">,
-    options: { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string } = {},
-  ): Decision {
-    const settings = options.settings ?? provider.settings;
-    const { blame } = this.view.client;
-    return plan({
-      turn: this.turn,
-      contexts: contextsOf(this.view),
-      provenance: {
-        authorOf: (block) => lastChange(blame, block)?.actor ?? null,
-        removerOf: (id) => blame.get(id)?.removed?.actor ?? null,
-      },
-      scope: provider.scope,
-      codec: provider.codec,
-      capabilities: learnedCapabilities(provider, this.view),
-      settings,
-      settingsDigest: settingsDigest(settings),
-      policy: { ...defaultChainPolicy, ...options.policy },
-      now: options.now ?? this.event.at,
-    });
-  }
-
-  /** Who made and changed a block, and who removed it; null for a block that never was. */
   blame(blockId: string): Blame | null {
     return blameOf(this.view.client, blockId);
   }
@@ -95,12 +162,37 @@ export async function readPast(log: EventLog, stream: string, revision: number):
     const range = head === null ? "it has no events" : `it has the revisions 0 to ${head.revision}`;
     throw new RevisionNotFoundError(`there is no revision ${revision} of ${stream}: ${range}`);
   }
-  let view = conversationView.initial(stream);
-  let last: RecordedEvent | null = null;
-  for await (const stored of log.read(stream, { to: wanted, blobs: "resolve" })) {
-    last = readRecorded(stored);
-    view = conversationView.apply(view, last);
-  }
-  if (last === null) throw new RevisionNotFoundError(`revision ${wanted} of ${stream} cannot be read`);
-  return new PastConversation(last, view);
+  return new PastConversation(log, await foldTo(log, stream, wanted));
+}
+
+type Known = { readonly view: ConversationView; readonly turn: Turn; readonly isWhole: boolean };
+
+function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { readonly endpoint: Endpoint }): Decision {
+  const { view, turn, isWhole } = known;
+  const { endpoint } = options;
+  const { blame } = view.client;
+  const settings = options.settings ?? endpoint.settings;
+  const contexts = contextsOf(view);
+  return plan({
+    turn,
+    contexts: {
+      ...contexts,
+      settings: (digest) => view.server.settings.get(digest) ?? (isWhole ? {} : notAtHand()),
+    },
+    provenance: {
+      authorOf: (block) => (isWhole ? (lastChange(blame, block)?.actor ?? null) : notAtHand()),
+      removerOf: (id) => (isWhole ? (blame.get(id)?.removed?.actor ?? null) : notAtHand()),
+    },
+    scope: endpoint.scope,
+    codec: endpoint.codec,
+    capabilities: learnedCapabilities(endpoint, view),
+    settings,
+    settingsDigest: settingsDigest(settings),
+    policy: { ...defaultChainPolicy, ...options.policy },
+    now: options.now ?? event.at,
+  });
+}
+
+function notAtHand(): never {
+  throw new ContentNotReadError();
 }

@@ -89,6 +89,12 @@ function applyEvent(view: ServerContextsView, { event, revision, at }: RecordedE
       addContext(view, serverContextOf({ request, response: event.data, settings, revision, at }));
       return;
     }
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunCancelled":
+      // What is open when its run ends is never answered.
+      view.open.clear();
+      return;
     case "AnchorInvalidated": {
       const { responseId, scope, reason } = event.data;
       if (responseId === null) view.invalidScopes.set(scope, { reason, revision });

@@ -15,10 +15,17 @@ const userPart = z.discriminatedUnion("type", [
   }),
   z.looseObject({
     type: z.literal("file"),
-    file: z.union([
-      z.looseObject({ file_id: z.string() }),
-      z.looseObject({ filename: z.string(), file_data: z.string() }),
-    ]),
+    file: z
+      .looseObject({
+        file_id: z.exactOptional(z.string()),
+        filename: z.exactOptional(z.string()),
+        file_data: z.exactOptional(z.string()),
+      })
+      .refine(
+        ({ file_id: id, filename, file_data: data }) =>
+          id !== undefined || (filename !== undefined && data !== undefined),
+        "a file has a file_id, or a filename and file_data",
+      ),
   }),
 ]);
 
@@ -61,16 +68,29 @@ export type ChatLine =
 
 /**
  * Reads recorded conversations: one JSON document a line, `{id, messages}` with Chat Completions messages. A malformed
- * line is told and does not stop the rest; blank lines are passed over.
+ * line is told and does not stop the rest; blank lines are passed over. Resolves once the file could be read, so that
+ * nothing need be begun for one that is not there.
  *
  * @throws the error of `node:fs` when the file cannot be read.
  */
-export async function* readChatFile(path: string): AsyncIterable<ChatLine> {
-  yield* readChatLines(createReadStream(path, { encoding: "utf8" }));
+export async function readChatFile(path: string): Promise<AsyncIterable<ChatLine>> {
+  const lines = readChatLines(createReadStream(path, { encoding: "utf8" }));
+  const first = await lines.next();
+  return first.done === true ? lines : startingWith(first.value, lines);
+}
+
+async function* startingWith(first: ChatLine, rest: AsyncGenerator<ChatLine>): AsyncGenerator<ChatLine> {
+  try {
+    yield first;
+    yield* rest;
+  } finally {
+    // A reader that has enough after the first line leaves the file open otherwise.
+    await rest.return(undefined);
+  }
 }
 
 /** The same, from text that comes in pieces. */
-export async function* readChatLines(pieces: AsyncIterable<string>): AsyncIterable<ChatLine> {
+export async function* readChatLines(pieces: AsyncIterable<string>): AsyncGenerator<ChatLine> {
   let number = 0;
   for await (const text of linesOf(pieces)) {
     number += 1;

@@ -1,18 +1,15 @@
 import type { Turn } from "../domain/turn.ts";
 import { type Draw, drawFrom } from "./draw.ts";
-import { blockOf, type Entry, messageOf } from "./entries.ts";
+import { blockOf, type Entry, type MadeEntry, messageOf } from "./entries.ts";
 
 /** Which edits are drawn: those that stay, insertions for one request, or both. */
 export type EditChoice = "all" | "persistent" | "once";
-
-/** An entry that a client can make: servers alone make reasoning. */
-type Made = Exclude<Entry, { readonly kind: "reasoning" }>;
 
 /** A change of a list, by places, so that it can be made to the source document and to a Turn. */
 export type Change =
   | { readonly type: "replace"; readonly index: number; readonly text: string }
   | { readonly type: "remove"; readonly index: number }
-  | { readonly type: "insert"; readonly index: number; readonly entries: readonly Made[]; readonly key: string }
+  | { readonly type: "insert"; readonly index: number; readonly entries: readonly MadeEntry[]; readonly key: string }
   | { readonly type: "move"; readonly index: number; readonly to: number };
 
 /** One edit before one request. */
@@ -33,7 +30,8 @@ export function drawEdit(
 ): DrawnEdit | null {
   const draw = drawFrom(seed, at.conversation, at.request);
   if (!draw.chance(editRate)) return null;
-  const kind = edits === "once" ? "once" : draw.pick(edits === "all" ? [...persistentKinds, "once"] : persistentKinds);
+  const kind =
+    edits === "once" ? "once" : draw.pick<Kind>(edits === "all" ? [...persistentKinds, "once"] : persistentKinds);
   return { change: changeOf(kind, entries, draw), isOnce: kind === "once" };
 }
 
@@ -108,14 +106,14 @@ function placesIn(entries: readonly Entry[], draw: Draw) {
 
 const isSystem = (entry: Entry): boolean => entry.kind === "message" && entry.role === "system";
 
-const insertion = (key: string, index: number, entries: readonly Made[]): Change => ({
+const insertion = (key: string, index: number, entries: readonly MadeEntry[]): Change => ({
   type: "insert",
   index,
   entries,
   key,
 });
 
-function inserted(draw: Draw, nonce: string): readonly Made[] {
+function inserted(draw: Draw, nonce: string): readonly MadeEntry[] {
   const words = `A layer adds this (${nonce}).`;
   const call = {
     kind: "call",
@@ -124,7 +122,7 @@ function inserted(draw: Draw, nonce: string): readonly Made[] {
     arguments: JSON.stringify({ nonce }),
   } as const;
   const result = { kind: "result", callId: call.callId, output: words } as const;
-  return draw.pick([
+  return draw.pick<readonly MadeEntry[]>([
     [messageOf("user", words)],
     [messageOf("system", words)],
     [messageOf("assistant", words)],

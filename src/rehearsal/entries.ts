@@ -22,7 +22,10 @@ export type Entry = (
   | { readonly kind: "reasoning"; readonly text: string }
 ) & { readonly place?: Place };
 
-export const messageOf = (role: Role, words: string): Entry => ({
+/** An entry that a client can make: reasoning comes from servers only. */
+export type MadeEntry = Exclude<Entry, { readonly kind: "reasoning" }>;
+
+export const messageOf = (role: Role, words: string): MadeEntry => ({
   kind: "message",
   role,
   parts: [{ type: "text", text: words }],
@@ -54,8 +57,8 @@ export function entriesOf(message: ChatMessage, open: string[]): readonly Entry[
   }
 }
 
-/** The block that says it, as a client makes it. Reasoning comes from servers only. */
-export function blockOf(entry: Exclude<Entry, { readonly kind: "reasoning" }>): Block {
+/** The block that says it, as a client makes it. */
+export function blockOf(entry: MadeEntry): Block {
   switch (entry.kind) {
     case "message": {
       const parts = entry.parts.map(partJson);
@@ -77,24 +80,28 @@ type Content = Extract<ChatMessage, { readonly role: "user" }>["content"] | NonN
 
 function partsOf(content: Content): readonly Part[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return content.map((part): Part => {
-    switch (part.type) {
-      case "text":
-        return { type: "text", text: part.text };
-      case "refusal":
-        return { type: "refusal", text: part.refusal };
-      case "image_url": {
-        const { url, detail } = part.image_url;
-        return { type: "image", source: url, ...(detail === undefined ? {} : { detail }) };
-      }
-      case "input_audio":
-        return { type: "audio", data: part.input_audio.data, format: part.input_audio.format };
-      case "file":
-        return "file_id" in part.file && typeof part.file.file_id === "string"
-          ? { type: "file", source: part.file.file_id }
-          : { type: "file", source: String(part.file["file_data"]), filename: String(part.file["filename"]) };
+  return content.map(partOf);
+}
+
+function partOf(part: Exclude<Content, string>[number]): Part {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "refusal":
+      return { type: "refusal", text: part.refusal };
+    case "image_url": {
+      const { url, detail } = part.image_url;
+      return { type: "image", source: url, ...(detail === undefined ? {} : { detail }) };
     }
-  });
+    case "input_audio":
+      return { type: "audio", data: part.input_audio.data, format: part.input_audio.format };
+    case "file": {
+      const { file_id: id, filename, file_data: data } = part.file;
+      return data === undefined || filename === undefined
+        ? { type: "file", source: id ?? "" }
+        : { type: "file", source: data, filename };
+    }
+  }
 }
 
 const refusalOf = (refusal: string | null): NonNullable<Assistant["content"]> =>

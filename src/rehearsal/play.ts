@@ -47,6 +47,10 @@ export async function playConversation(playing: Playing): Promise<void> {
   const watching = watch(conversation, stage, counts);
   let entries: readonly Entry[] = [];
   try {
+    const data = { origin: { type: "new" }, title: document.id } as const;
+    await conversation.commit([
+      { command: { type: "StartConversation", data }, actor: { kind: "app", name: "rehearse" } },
+    ]);
     for (const [request, { appended, answer }] of play.exchanges.entries()) {
       await append(conversation, appended);
       entries = [...entries, ...appended];

@@ -31,7 +31,7 @@ async function openBoth(store: TurnlogStore, names: readonly string[]): Promise<
   if (at.type !== "range") throw new UsageError("name two revisions: cnv_8f3k@100 cnv_8f3k@120, or cnv_8f3k@100..120");
   const conversation = await findConversation(store, name);
   const open = async (revision: typeof at.from): Promise<FoundPlace> => {
-    const past = await conversation.at(await findRevision(store, conversation, revision));
+    const past = await (await conversation.at(await findRevision(store, conversation, revision))).load();
     return { conversation, past, isNamed: true };
   };
   return [await open(at.from), await open(at.to)];

@@ -1,6 +1,6 @@
 import { describeActor } from "../../domain/actor.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { PastConversation } from "../../engine/past.ts";
+import type { LoadedPast } from "../../engine/past.ts";
 import { contextsOf } from "../../engine/run/contexts.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { timeline } from "../../projections/timeline.ts";
@@ -41,7 +41,7 @@ async function readAround({ conversation, past }: FoundPlace): Promise<Around> {
 /** How a context stands to the Turn, and what speaks against continuing from it, if anything does. */
 type Standing = { readonly relation: "turn" | "last-sent" | "diverged"; readonly problem: string | null };
 
-function standingOf(past: PastConversation, context: ServerContext, turn: Turn): Standing {
+function standingOf(past: LoadedPast, context: ServerContext, turn: Turn): Standing {
   const problem = context.unusable ?? contextsOf(past.view).invalidation(context)?.reason ?? null;
   const begins = (whole: Turn | undefined): boolean =>
     whole !== undefined && context.length <= whole.length && whole.contextAt(context.length) === context.turn;
@@ -57,7 +57,7 @@ const relationWords: Readonly<Record<Standing["relation"], string>> = {
 };
 
 /** The Turn that contexts are compared with: in an open run, what the frame of this event works on. */
-function workingTurn({ run, turn, event }: PastConversation): Turn {
+function workingTurn({ run, turn, event }: LoadedPast): Turn {
   return run === null ? turn : run.turns.working(event.frame ?? "0");
 }
 
@@ -106,7 +106,7 @@ function print(context: CliContext, place: FoundPlace, { words, usage, labels }:
   if (usage.length > 0) print(["", style.bold("Usage"), ...usageLines(context, usage)]);
 }
 
-function runLines(context: CliContext, past: PastConversation, labels: Around["labels"]): readonly string[] {
+function runLines(context: CliContext, past: LoadedPast, labels: Around["labels"]): readonly string[] {
   const { run, turn, view } = past;
   if (run === null) return [];
   const { style } = context;
@@ -123,7 +123,7 @@ function runLines(context: CliContext, past: PastConversation, labels: Around["l
   ];
 }
 
-function contextLines(context: CliContext, past: PastConversation): readonly string[] {
+function contextLines(context: CliContext, past: LoadedPast): readonly string[] {
   const { style } = context;
   const working = workingTurn(past);
   const rows = past.serverContexts.toReversed().map((held) => {

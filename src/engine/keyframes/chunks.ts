@@ -29,26 +29,41 @@ export class KeyframeDamagedError extends Error {
 export function cutTurn(turn: Turn, before: readonly Chunk[], from = 0): readonly Chunk[] | null {
   const chunkByFirst = new Map(before.map((chunk) => [chunk.blocks[0], chunk]));
   const blocks = turn.after(from);
-  const stretches: { readonly blocks: Block[]; readonly chunk: Chunk | null }[] = [];
+  const stretches: Stretch[] = [];
   for (let place = 0; place < blocks.length; ) {
     const known = chunkByFirst.get(blocks[place]);
-    if (known !== undefined && known.blocks.every((block, index) => block === blocks[place + index])) {
-      stretches.push({ blocks: [...known.blocks], chunk: known });
+    if (known?.blocks.every((block, index) => block === blocks[place + index])) {
+      stretches.push({ blocks: known.blocks, name: known.name });
       place += known.length;
       continue;
     }
     const block = blocks[place];
     const last = stretches.at(-1);
     if (block === undefined || placeOf(block) === null) return null;
-    if (last?.chunk === null && last.blocks.length < chunkBlocksMax) last.blocks.push(block);
-    else stretches.push({ blocks: [block], chunk: null });
+    if (last?.name === null && last.blocks.length < chunkBlocksMax) last.blocks.push(block);
+    else stretches.push({ blocks: [block], name: null });
     place += 1;
   }
   let length = from;
-  return stretches.map((stretch) => {
-    length += stretch.blocks.length;
-    const name = stretch.chunk?.name ?? chunkName(chunkText(stretch.blocks));
-    return { name, length: stretch.blocks.length, digest: turn.contextAt(length), blocks: stretch.blocks };
+  return stretches.map(({ blocks, name }) => {
+    length += blocks.length;
+    const digest = turn.contextAt(length);
+    return { name: name ?? chunkName(chunkText(blocks)), length: blocks.length, digest, blocks };
+  });
+}
+
+/** One of an earlier keyframe, or a new one that is being filled. */
+type Stretch =
+  | { readonly blocks: readonly Block[]; readonly name: string }
+  | { readonly blocks: Block[]; readonly name: null };
+
+/** The chunks of a Turn that a keyframe names. */
+export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[] {
+  const { blocks } = turn;
+  let start = 0;
+  return refs.map((ref) => {
+    start += ref.length;
+    return { ...ref, blocks: blocks.slice(start - ref.length, start) };
   });
 }
 

@@ -1,5 +1,10 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { addContext, type ServerContext, type ServerContextsView, type Unusable } from "../../projections/server-contexts.ts";
+import {
+  addContext,
+  type ServerContext,
+  type ServerContextsView,
+  type Unusable,
+} from "../../projections/server-contexts.ts";
 
 /**
  * What became true at the servers, in rows: each is written once, whatever the number of keyframes. `texts` holds what

@@ -29,10 +29,10 @@ const keyframeSchema = z.strictObject({
 });
 export type KeyframeData = z.infer<typeof keyframeSchema>;
 
+export type Keyframe = { readonly revision: number; readonly data: KeyframeData };
+
 /** A fold as a keyframe gives it back: blocks as outlines, settings by place, and no blame. */
 export type Restored = {
-  readonly revision: number;
-  readonly data: KeyframeData;
   readonly view: ConversationView;
   readonly settingsPlaces: SettingsPlaces;
 };
@@ -50,15 +50,23 @@ export const listKey = (stream: string, name: string): KeyframeKey => ({
   projection: `${conversationView.name}/1/${name}`,
 });
 
-/**
- * The newest keyframe at or before a revision; null when there is none.
- *
- * @throws {KeyframeDamagedError} when it, or a list that it names, is not what was written.
- */
-export async function readKeyframe(store: KeyframeStore, stream: string, atMost: number): Promise<Restored | null> {
+/** The newest keyframe at or before a revision; null when there is none that can be read. */
+export async function readKeyframe(store: KeyframeStore, stream: string, atMost: number): Promise<Keyframe | null> {
   const saved = await store.get(keyframeKey(stream), atMost);
   if (saved === null) return null;
-  const data = parseKeyframe(saved.data);
+  try {
+    return { revision: saved.revision, data: keyframeSchema.parse(JSON.parse(saved.data)) };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The fold that a keyframe saved.
+ *
+ * @throws {KeyframeDamagedError} when a list that it names is not what was written.
+ */
+export async function restoreFold(store: KeyframeStore, stream: string, { data }: Keyframe): Promise<Restored> {
   const lists = [...data.turn, ...data.newest.flatMap(({ rest }) => rest), ...data.facts];
   const textByName = new Map<string, string>();
   for (const { name } of lists) if (!textByName.has(name)) textByName.set(name, await readList(store, stream, name));
@@ -76,15 +84,7 @@ export async function readKeyframe(store: KeyframeStore, stream: string, atMost:
   }
   view.title = data.title;
   view.labels = data.labels;
-  return { revision: saved.revision, data, view, settingsPlaces };
-}
-
-function parseKeyframe(text: string): KeyframeData {
-  try {
-    return keyframeSchema.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new KeyframeDamagedError("a keyframe cannot be read", { cause });
-  }
+  return { view, settingsPlaces };
 }
 
 async function readList(store: KeyframeStore, stream: string, name: string): Promise<string> {

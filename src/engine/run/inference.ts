@@ -33,7 +33,7 @@ type Prepared = {
  * @throws {ChainRequiredError} when the policy requires a chained request and none is possible.
  */
 export async function inferStep(session: RunSession, frame: string, outgoing: Turn, scope: CallScope): Promise<Turn> {
-  const reactions = new Set<string>();
+  const reactions = new Map<string, number>();
   let retry: Retry = {};
   for (let attempt = 0; ; attempt += 1) {
     const prepared = prepare(session, frame, { outgoing, scope, attempt, retry });
@@ -53,7 +53,8 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
       const reaction = reactTo(session, { error, request: prepared.request, shaped: prepared.shaped, reactions });
       session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind });
       if (reaction === null) throw error;
-      retry = reaction;
+      // What an earlier refusal said still holds: a server that lost one response may have lost them all.
+      retry = { ...retry, ...reaction };
       continue;
     }
     return receive(session, frame, prepared, answer);

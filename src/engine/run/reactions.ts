@@ -11,26 +11,32 @@ type Failed = {
   readonly error: ProviderError;
   readonly request: InferenceRequestedData;
   readonly shaped: readonly ShapedBlock[];
-  /** What was tried already for this step: everything is tried once. */
-  readonly reactions: Set<string>;
+  /** How often each refusal was reacted to in this step. */
+  readonly reactions: Map<string, number>;
 };
+
+/** Everything else is tried once. */
+const timesMax: ReadonlyMap<string, number> = new Map([["invalid-encrypted-content", 2]]);
 
 /**
  * What to do about a refusal, recorded with it: null where nothing can be mended. All of these were refused before
  * inference, so that one more attempt is safe (responses-api.md, Q5).
  */
 export function reactTo(session: RunSession, failed: Failed): Retry | null {
-  const { error, reactions } = failed;
-  if (error.outcome !== "rejected" || reactions.has(error.kind)) return null;
-  reactions.add(error.kind);
+  const { error, request, reactions } = failed;
+  // A chained request and a full one are refused for different reasons, whatever they are called.
+  const tried = `${error.kind} ${request.decision.anchor === null ? "full" : "chained"}`;
+  const times = reactions.get(tried) ?? 0;
+  if (error.outcome !== "rejected" || times === (timesMax.get(error.kind) ?? 1)) return null;
+  reactions.set(tried, times + 1);
   switch (error.kind) {
     case "lost-state":
     case "chaining-unsupported":
       return fallBack(session, failed);
     case "item-not-found":
-      return failed.request.decision.anchor === null ? withoutItemIds(session) : fallBack(session, failed);
+      return request.decision.anchor === null ? withoutItemIds(session) : fallBack(session, failed);
     case "invalid-encrypted-content":
-      return withoutReasoning(session, failed);
+      return withoutReasoning(session, failed, times === 0 ? "named" : "all");
     case "invalid-request":
       return error.param?.startsWith("include") === true ? withoutEncryptedReasoning(session, error) : null;
     default:
@@ -62,10 +68,19 @@ function withoutEncryptedReasoning(session: RunSession, error: ProviderError): R
   return {};
 }
 
-/** The refused item where the message names it, else all reasoning of the request: what is left must be readable. */
-function withoutReasoning(session: RunSession, { error, request, shaped }: Failed): Retry | null {
+/**
+ * The refused item where the message names it, else all reasoning of the request: a server names one at a time, and one
+ * that has lost its keys refuses them all.
+ */
+function withoutReasoning(
+  session: RunSession,
+  { error, request, shaped }: Failed,
+  which: "named" | "all",
+): Retry | null {
   const reasoning = shaped.map(({ block }) => block).filter(({ kind, id }) => kind === "reasoning" && id !== null);
-  const named = reasoning.filter(({ wire }) => wire?.itemId !== undefined && error.message.includes(wire.itemId));
+  const named = reasoning.filter(
+    ({ wire }) => which === "named" && wire?.itemId !== undefined && error.message.includes(wire.itemId),
+  );
   const blockIds = (named.length > 0 ? named : reasoning).map(idOf);
   if (blockIds.length === 0) return null;
   command(session, { type: "QuarantineReasoning", data: { scope: request.scope, blockIds, reason: error.message } });

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import type fc from "fast-check";
 import type { JsonObject } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";

@@ -107,7 +107,12 @@ describe("shaping", () => {
         kind: "tool_result",
         payload: { type: "function_call_output", call_id: callId, output: "done" },
       });
-    const turn = Turn.of(prefix).append(call(0, "call_a"), call(1, "call_b"), result("call_b"), user("and?").withId(freshBlockId()));
+    const turn = Turn.of(prefix).append(
+      call(0, "call_a"),
+      call(1, "call_b"),
+      result("call_b"),
+      user("and?").withId(freshBlockId()),
+    );
     const repairs = shape(turn, 1002, { ...fullRequest, heldFrom: 1000 });
     expect(repairs).toEqual([{ action: "answer", index: 1000, before: 1003, callId: "call_a" }]);
   });
@@ -123,4 +128,5 @@ const unreadable = (): Block =>
 
 const placeOf = (repair: Repair): number => (repair.action === "answer" ? repair.before : repair.index);
 
-const sorted = (repairs: readonly Repair[]): readonly string[] => repairs.map((repair) => JSON.stringify(repair)).sort();
+const sorted = (repairs: readonly Repair[]): readonly string[] =>
+  repairs.map((repair) => JSON.stringify(repair)).sort();

@@ -262,5 +262,5 @@ test("a label given during a run does not disturb it", async () => {
   const provider = gated(["an answer"], () => other.relabel({ title: "A talk" }));
   await conversation.append("hello");
   expect((await conversation.run(workshop.engine({ provider }))).text).toBe("an answer");
-  expect((await conversation.at(-1)).view.title).toBe("A talk");
+  expect((await (await conversation.at(-1)).load()).view.title).toBe("A talk");
 });

@@ -1,0 +1,50 @@
+import { type Block, idOf } from "../../domain/block.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { Turn } from "../../domain/turn.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { readRecorded } from "../recorded.ts";
+import { blocksIn, placeOf } from "./block-places.ts";
+import { KeyframeDamagedError } from "./chunks.ts";
+
+/** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
+const gapMax = 64;
+
+/**
+ * The Turn with the contents of its blocks from a place on: reads the events that hold those that are outlines only.
+ *
+ * @throws {KeyframeDamagedError} when a block is not where the keyframe has it.
+ */
+export async function withContents(log: EventLog, stream: string, turn: Turn, from = 0): Promise<Turn> {
+  const blocks = turn.after(from);
+  const revisions = new Set<number>();
+  for (const block of blocks) if (block.isOutline) revisions.add(placeOf(block)?.revision ?? -1);
+  if (revisions.size === 0) return turn;
+  const blocksByRevision = new Map<number, readonly Block[]>();
+  for (const { first, last } of rangesOf([...revisions])) {
+    for await (const stored of log.read(stream, { from: first, to: last, blobs: "resolve" })) {
+      if (!revisions.has(stored.revision)) continue;
+      blocksByRevision.set(stored.revision, blocksIn(readRecorded(stored).event).map(blockFromJson));
+    }
+  }
+  const prefix = from === 0 ? Turn.empty : turn.slice(from);
+  return prefix.concat(blocks.map((block) => (block.isOutline ? contentOf(block, blocksByRevision) : block)));
+}
+
+function contentOf(outline: Block, blocksByRevision: ReadonlyMap<number, readonly Block[]>): Block {
+  const place = placeOf(outline);
+  const block = place === null ? undefined : blocksByRevision.get(place.revision)?.[place.index];
+  if (block?.id !== outline.id || block.digest !== outline.digest) {
+    throw new KeyframeDamagedError(`block ${idOf(outline)} is not where it is said to be`);
+  }
+  return block;
+}
+
+function rangesOf(revisions: readonly number[]): readonly { readonly first: number; readonly last: number }[] {
+  const ranges: { first: number; last: number }[] = [];
+  for (const revision of revisions.toSorted((left, right) => left - right)) {
+    const range = ranges.at(-1);
+    if (range !== undefined && revision - range.last <= gapMax) range.last = revision;
+    else ranges.push({ first: revision, last: revision });
+  }
+  return ranges;
+}

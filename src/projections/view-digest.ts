@@ -1,0 +1,51 @@
+import { canonicalJson } from "../base/canonical-json.ts";
+import type { JsonValue } from "../base/json.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { OpenRun } from "./client-turn.ts";
+import type { ConversationView } from "./conversation-view.ts";
+
+/**
+ * What two folds of one conversation agree by (law 2): sha256 of the canonical JSON of both sides, without positions in
+ * the log of the store. Blocks and settings count by their digests, so that a fold without contents has the same one.
+ */
+export function viewDigest(view: ConversationView): string {
+  const { client, server, newest, title, labels } = view;
+  return sha256Hex(
+    canonicalJson({
+      committed: turnOf(client.committed),
+      run: client.run === null ? null : runOf(client.run),
+      contexts: server.all,
+      open: [...server.open.keys()],
+      invalidResponses: Object.fromEntries(server.invalidResponses),
+      invalidScopes: Object.fromEntries(server.invalidScopes),
+      learned: Object.fromEntries([...server.learned].map(([scope, learned]) => [scope, Object.fromEntries(learned)])),
+      quarantined: [...server.quarantined].sort(),
+      newest: Object.fromEntries(
+        [...newest].map(([scope, { context, turn }]) => [scope, { context: context.inferenceId, turn: turn.digest }]),
+      ),
+      title,
+      labels,
+    }),
+  );
+}
+
+const blockOf = (block: Block): JsonValue => [idOf(block), block.kind, block.digest];
+
+const turnOf = (turn: Turn): JsonValue => ({ digest: turn.digest, blocks: turn.blocks.map(blockOf) });
+
+function runOf({ id, startedAt, startedRevision, turns, pending, inferences }: OpenRun): JsonValue {
+  return {
+    ...{ id, startedAt, startedRevision, base: turns.base.digest },
+    pending: pending.map(blockOf),
+    ifEndedHere: turnOf(turns.unfinishedTurn()),
+    openCalls: turns.openCalls.map(idOf),
+    discardedTools: [...turns.discardedTools],
+    inferences: [...inferences].map(([inferenceId, { frame, isOpen }]) => ({
+      ...{ inferenceId, frame, isOpen },
+      given: turns.given(frame).digest,
+      result: turns.result(frame)?.digest ?? null,
+    })),
+  };
+}

@@ -1,0 +1,258 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { EngineConfig } from "../../../src/engine/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/middleware.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/openai-responses.ts";
+import {
+  cannedError,
+  message,
+  type ReferenceServer,
+  type ReferenceServerOptions,
+  readItems,
+  reasoning,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../../src/reference-server/server.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, type Workshop } from "../../support/workshop.ts";
+
+async function startServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const server = await startReferenceServer({ answer: thoughtful, ...options });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return server;
+}
+
+const thoughtful = ({ request }: { readonly request: number }): ScriptedAnswer => ({
+  output: [reasoning({ summary: `thought ${request}` }), message(`answer ${request}`)],
+});
+
+const plain = ({ request }: { readonly request: number }): ScriptedAnswer => ({
+  output: [message(`answer ${request}`)],
+});
+
+type Talk = Workshop & { readonly server: ReferenceServer; readonly say: (text: string) => Promise<string> };
+
+/** A conversation with a server: `say` appends a message and runs. */
+function talkTo(
+  server: ReferenceServer,
+  config: Partial<EngineConfig> = {},
+  options: Partial<OpenaiResponsesOptions> = {},
+): Talk {
+  const workshop = createWorkshop();
+  const provider = openaiResponses({
+    model: "m",
+    baseURL: server.baseUrl,
+    apiKey: "key",
+    transport: "json",
+    ...options,
+  });
+  const engine = workshop.engine({ provider, ...config });
+  return {
+    ...workshop,
+    server,
+    async say(text) {
+      await workshop.conversation.append(text);
+      return (await workshop.conversation.run(engine)).text;
+    },
+  };
+}
+
+const statuses = ({ requests }: ReferenceServer, from = 0): readonly number[] =>
+  requests.slice(from).map(({ status }) => status);
+const decisions = async ({ conversation }: Talk): Promise<readonly string[]> =>
+  dataOf(await eventsOf(conversation), "InferenceRequested").map(
+    ({ decision: { strategy, reason } }) => `${strategy} ${reason ?? "newest"}`,
+  );
+const anchorsSent = ({ requests }: ReferenceServer): readonly boolean[] =>
+  requests.map(({ bodyText }) => bodyText.includes('"previous_response_id"'));
+const lastReading = (server: ReferenceServer): readonly string[] => {
+  const reading = server.reading(server.requests.length - 1);
+  return reading === undefined ? [] : readItems(reading.items, reading);
+};
+
+test.each(["json", "sse"] as const)(
+  "a lost response costs exactly one full resend, recorded as one append (%s)",
+  async (transport) => {
+    const talk = talkTo(await startServer({ answer: plain }), {}, { transport });
+    await talk.say("one");
+    await talk.say("two");
+    talk.server.forget(talk.server.responseIds().at(-1) ?? "");
+    expect(await talk.say("three")).toBe("answer 2");
+    expect(statuses(talk.server)).toEqual([200, 200, 400, 200]);
+    expect(anchorsSent(talk.server)).toEqual([false, true, true, false]);
+    expect(talk.watched.written.at(-2)).toEqual(["InferenceFailed", "AnchorInvalidated", "InferenceRequested"]);
+    expect(await decisions(talk)).toEqual(["full first-request", "chained newest", "chained newest", "full refused"]);
+    expect(lastReading(talk.server)).toHaveLength(5);
+  },
+);
+
+test("after the resend the conversation is chained again, from the new response", async () => {
+  const talk = talkTo(await startServer({ answer: plain }));
+  await talk.say("one");
+  talk.server.forget(talk.server.responseIds().at(-1) ?? "");
+  await talk.say("two");
+  await talk.say("three");
+  expect(statuses(talk.server)).toEqual([200, 400, 200, 200]);
+  expect((await decisions(talk)).at(-1)).toBe("chained newest");
+});
+
+test("a lost response whose reasoning comes back as ciphertext costs one resend all the same", async () => {
+  const talk = talkTo(await startServer());
+  await talk.say("one");
+  talk.server.forget(talk.server.responseIds().at(-1) ?? "");
+  expect(await talk.say("two")).toBe("answer 1");
+  expect(statuses(talk.server)).toEqual([200, 400, 200]);
+});
+
+test("a server that lost everything, keys and all, is told everything without what it cannot read", async () => {
+  const [first, second] = [await startServer({ seed: "first" }), await startServer({ seed: "second" })];
+  let now = first;
+  // One address, behind which another server stands from some day on.
+  const route: typeof fetch = (url, init) => fetch(String(url).replace(first.url, now.url), init);
+  const talk = talkTo(first, {}, { fetch: route });
+  for (const text of ["one", "two", "three"]) await talk.say(text);
+  now = second;
+  expect(await talk.say("four")).toBe("answer 0");
+  // Lost state, one ciphertext that is named, then another: none of them is readable there.
+  expect(statuses(second)).toEqual([400, 400, 400, 200]);
+  expect(anchorsSent(second)).toEqual([true, false, false, false]);
+  const quarantined = dataOf(await eventsOf(talk.conversation), "ReasoningQuarantined");
+  expect(quarantined.map(({ blockIds }) => blockIds.length)).toEqual([1, 2]);
+  await talk.say("five");
+  expect(statuses(second)).toEqual([400, 400, 400, 200, 200]);
+});
+
+test("with onRefused: throw the refusal fails the run, and the next one sends everything", async () => {
+  const talk = talkTo(await startServer({ answer: plain }), { chain: { onRefused: "throw" } });
+  await talk.say("one");
+  talk.server.forget(talk.server.responseIds().at(-1) ?? "");
+  expect(await rejectionOf(talk.say("two"))).toMatchObject({ code: "run-failed", kind: "lost-state" });
+  expect(statuses(talk.server)).toEqual([200, 400]);
+  await talk.say("three");
+  expect(statuses(talk.server)).toEqual([200, 400, 200]);
+  expect((await decisions(talk)).at(-1)).toBe("full refused");
+});
+
+test("with chain: require a request that cannot be chained is not sent", async () => {
+  const forget = defineMiddleware(
+    { name: "forget", version: "1.0.0" },
+    (next) => (turn) => next(turn.filter(({ text }) => text !== "one")),
+  );
+  const server = await startServer({ answer: plain });
+  const talk = talkTo(server, { chain: "require" });
+  await talk.say("one");
+  await talk.say("two");
+  const { conversation, ...workshop } = talk;
+  const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" });
+  await conversation.append("three");
+  const running = conversation.run(workshop.engine({ provider, chain: "require", middleware: [forget] }));
+  expect(await rejectionOf(running)).toMatchObject({ code: "run-failed", kind: "chain-required" });
+  expect(statuses(server)).toEqual([200, 200]);
+});
+
+test("with chain: require a lost response fails the run", async () => {
+  const talk = talkTo(await startServer({ answer: plain }), { chain: "require" });
+  await talk.say("one");
+  talk.server.forget(talk.server.responseIds().at(-1) ?? "");
+  expect(await rejectionOf(talk.say("two"))).toMatchObject({ kind: "lost-state" });
+  expect(statuses(talk.server)).toEqual([200, 400]);
+});
+
+test("a server that ignores the id is found out by its echo, and not chained again", async () => {
+  const talk = talkTo(await startServer({ answer: plain, noChain: "ignored" }));
+  await talk.say("one");
+  await talk.say("two");
+  await talk.say("three");
+  expect(anchorsSent(talk.server)).toEqual([false, true, false]);
+  expect(dataOf(await eventsOf(talk.conversation), "CapabilityLearned")).toMatchObject([
+    { capability: "chain", value: false },
+  ]);
+  expect(lastReading(talk.server)).toHaveLength(5);
+});
+
+test.each([
+  ["http-detail", "http-detail"],
+  ["llama.cpp", "llama.cpp"],
+] as const)("a server that refuses to chain (%s) is sent everything from then on", async (_, noChain) => {
+  const talk = talkTo(await startServer({ answer: plain, noChain }));
+  await talk.say("one");
+  await talk.say("two");
+  await talk.say("three");
+  expect(anchorsSent(talk.server)).toEqual([false, true, false, false]);
+  expect(statuses(talk.server).filter((status) => status === 200)).toHaveLength(3);
+  expect(dataOf(await eventsOf(talk.conversation), "CapabilityLearned")).toMatchObject([
+    { capability: "chain", value: false },
+  ]);
+});
+
+test("refused ciphertext is quarantined once, and not sent again", async () => {
+  const talk = talkTo(await startServer(), { chain: "never" });
+  await talk.say("one");
+  talk.server.inject(cannedError("bad-ciphertext"));
+  await talk.say("two");
+  await talk.say("three");
+  expect(statuses(talk.server)).toEqual([200, 400, 200, 200]);
+  const sent = talk.server.requests.map(({ bodyText }) => bodyText.split('"type":"reasoning"').length - 1);
+  expect(sent).toEqual([0, 1, 0, 1]);
+  expect(dataOf(await eventsOf(talk.conversation), "ReasoningQuarantined")).toHaveLength(1);
+});
+
+test("a model that gives no encrypted reasoning is asked for it once", async () => {
+  const talk = talkTo(await startServer({ answer: plain }));
+  const error = {
+    message: "Encrypted content is not supported with this model.",
+    type: "invalid_request_error",
+    param: "include",
+    code: null,
+  };
+  talk.server.inject({ kind: "answer", status: 400, body: { error } });
+  await talk.say("one");
+  await talk.say("two");
+  expect(statuses(talk.server)).toEqual([400, 200, 200]);
+  expect(talk.server.requests.map(({ bodyText }) => bodyText.includes("encrypted_content"))).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(dataOf(await eventsOf(talk.conversation), "CapabilityLearned")).toMatchObject([
+    { capability: "encryptedReasoning", value: false },
+  ]);
+});
+
+test("items that a server does not find by their ids are sent without", async () => {
+  const talk = talkTo(await startServer({ answer: plain }), { chain: "never" });
+  await talk.say("one");
+  talk.server.inject(cannedError("item-not-found"));
+  await talk.say("two");
+  expect(statuses(talk.server)).toEqual([200, 404, 200]);
+  expect(talk.server.requests.map(({ bodyText }) => bodyText.includes('"id":"msg_'))).toEqual([false, true, false]);
+});
+
+test.each(["rate-limit", "context-too-long"] as const)(
+  "a refusal that nothing can mend fails the run at once (%s)",
+  async (name) => {
+    const talk = talkTo(await startServer({ answer: plain }));
+    await talk.say("one");
+    talk.server.inject(cannedError(name));
+    expect(await rejectionOf(talk.say("two"))).toMatchObject({ code: "run-failed" });
+    expect(talk.server.requests).toHaveLength(2);
+    expect(await talk.say("again")).toBe("answer 1");
+  },
+);
+
+test("what was seen of a stream that broke off is kept with the failure", async () => {
+  const talk = talkTo(await startServer(), {}, { transport: "sse" });
+  talk.server.inject({ kind: "cut", afterBytes: 2_500 });
+  const failed = await rejectionOf(talk.say("one"));
+  expect(failed).toMatchObject({ code: "run-failed", kind: "stream-cut" });
+  const [failure] = dataOf(await eventsOf(talk.conversation), "InferenceFailed");
+  expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
+  expect(await talk.say("two")).toBe("answer 1");
+});
+
+test("an answer that names another anchor than was sent is not continued from", async () => {
+  const talk = talkTo(await startServer({ answer: plain }));
+  talk.server.inject({ kind: "echo", previousResponseId: "resp_of_another" });
+  await talk.say("one");
+  await talk.say("two");
+  expect(anchorsSent(talk.server)).toEqual([false, false]);
+  expect((await decisions(talk)).at(-1)).toBe("full suspect");
+});

@@ -1,0 +1,142 @@
+import { afterAll, expect, test } from "vitest";
+import * as z from "zod";
+import { canonicalJson } from "../../../src/base/canonical-json.ts";
+import { idOf } from "../../../src/domain/block.ts";
+import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import type { Conversation } from "../../../src/engine/conversation.ts";
+import { tool } from "../../../src/engine/tool.ts";
+import type { RunTurns } from "../../../src/projections/run-turns.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { createRandom } from "../../coherence/random.ts";
+import { doerOf, Truth } from "../../support/truth.ts";
+import { createWorkshop, freshStore, storeKinds } from "../../support/workshop.ts";
+import { RandomStack } from "./random-stack.ts";
+
+const isLong = process.env["TURNLOG_LONG"] === "1";
+const tally = { runs: 0, failed: 0, revisions: 0, turns: 0, versions: 0, removals: 0 };
+
+/** Every member that two Turns have to agree in. */
+const told = (turn: Turn): readonly string[] =>
+  turn.blocks.map(({ id, digest, wire }) => canonicalJson({ id, digest, wire }));
+
+test.each(storeKinds)(
+  "the log folds to the Turns that layers held, and blames who did it (%s)",
+  { timeout: 3_600_000 },
+  async (kind) => {
+    const seeds = (kind === "memory" ? 150 : 25) * (isLong ? 100 : 1);
+    const first = Number(process.env["TURNLOG_SEED"] ?? 1);
+    for (let seed = first; seed < first + seeds; seed += 1) await play(seed, kind);
+    expect(tally.removals).toBeGreaterThan(0);
+  },
+);
+
+async function play(seed: number, kind: (typeof storeKinds)[number]): Promise<void> {
+  const random = createRandom(seed);
+  const { conversation, watched, ...workshop } = createWorkshop({ events: await freshStore(kind) });
+  const truth = new Truth(() => watched.written.flat().length);
+  const stack = new RandomStack(random, truth);
+  const lookUp = tool({
+    name: "look-up",
+    description: "Looks up.",
+    inputSchema: z.unknown(),
+    execute: () => stack.lookUp(),
+  });
+  for (let runs = 1 + random.below(3); runs > 0; runs -= 1) {
+    await conversation.append(truth.said(stack.word("said"), "user"));
+    const base = await conversation.turn();
+    const provider = scripted(() => stack.answer(), { prefix: `${seed}_${runs}_` });
+    const middleware = Array.from({ length: 1 + random.below(3) }, (_, n) => stack.layer(`layer-${n}`));
+    truth.begin();
+    const engine = workshop.engine({ provider, tools: [lookUp], middleware, iterationsMax: 4 });
+    const result = await conversation.run(engine).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "run-failed")) throw error;
+      return null;
+    });
+    tally.runs += 1;
+    if (result === null) tally.failed += 1;
+    const boundaries = boundariesOf(watched.written);
+    const label = `seed ${seed}, run ${tally.runs}`;
+    await checkFold(label, { conversation, truth, boundaries, base });
+    await checkBlame(label, { conversation, truth, isFinished: result !== null });
+  }
+}
+
+/** How many events were there after each append. */
+function boundariesOf(written: readonly (readonly string[])[]): readonly number[] {
+  let sum = 0;
+  return written.map((types) => (sum += types.length));
+}
+
+type Played = { readonly conversation: Conversation; readonly truth: Truth };
+type FoldCheck = Played & { readonly boundaries: readonly number[]; readonly base: Turn };
+
+/** At every revision of the run: every Turn that had been handed on by then is what the fold says, and the rest is as it was. */
+async function checkFold(label: string, { conversation, truth, boundaries, base }: FoldCheck): Promise<void> {
+  const head = (boundaries.at(-1) ?? 0) - 1;
+  const byName = new Map(truth.held.map(({ name, turn }) => [name, turn]));
+  const begin = Math.min(...truth.held.map(({ eventsBefore }) => eventsBefore));
+  for (let revision = begin; revision <= head; revision += 1) {
+    const past = await (await conversation.at(revision)).load();
+    if (past.run === null) continue;
+    tally.revisions += 1;
+    const { turns } = past.run;
+    expect(told(past.turn), `${label}: the committed Turn at revision ${revision}`).toEqual(told(base));
+    const due = truth.held.filter(
+      ({ eventsBefore }) => (boundaries.find((end) => end > eventsBefore) ?? head + 2) <= revision + 1,
+    );
+    const touched = nameTouchedBy(past.event);
+    for (const name of [...due.map((held) => held.name), ...(touched === null ? [] : [touched])]) {
+      const held = byName.get(name);
+      if (held === undefined) continue;
+      tally.turns += 1;
+      expect(told(turnOf(turns, name)), `${label}: ${name} at revision ${revision}`).toEqual(told(held));
+    }
+  }
+}
+
+/** The Turn that an event gives. */
+function nameTouchedBy({ event, frame }: RecordedEvent): string | null {
+  if (event.type === "ResponseReceived") return `result/${frame}`;
+  if (event.type !== "TurnEdited") return null;
+  return event.data.direction === "request" ? `given/${frame}` : `result/${frame}`;
+}
+
+const turnOf = (turns: RunTurns, name: string): Turn =>
+  turns.get(name.startsWith("given/") ? `given/${name.slice(6)}` : `result/${name.slice(7)}`);
+
+/** Everyone is blamed for what they did, and for nothing else. */
+async function checkBlame(
+  label: string,
+  { conversation, truth, isFinished }: Played & { readonly isFinished: boolean },
+): Promise<void> {
+  const past = await (await conversation.at(-1)).load();
+  const present = new Set(past.turn.blocks.map(idOf));
+  for (const block of past.turn.blocks) {
+    const blame = past.blame(idOf(block));
+    if (block.text.startsWith("Error:") || block.text === "aborted" || block.text.startsWith("in doubt")) continue;
+    tally.versions += 1;
+    const author = blame?.versions.get(block.digest)?.actor;
+    expect(author && doerOf(author), `${label}: who said ${block.text}`).toBe(truth.sayers.get(block.text));
+    expect(blame?.removed, `${label}: ${block.text} is there`).toBeNull();
+  }
+  for (const [id, text] of truth.firstTexts) {
+    const made = past.blame(id)?.made.actor;
+    if (made === undefined || text.startsWith("Error:") || text === "aborted" || text.startsWith("in doubt")) continue;
+    expect(doerOf(made), `${label}: who made ${id}`).toBe(truth.sayers.get(text));
+  }
+  if (!isFinished) return;
+  for (const [id, remover] of truth.atEnd) {
+    expect(present.has(id), `${label}: ${id} was removed`).toBe(false);
+    tally.removals += 1;
+    const removed = past.blame(id)?.removed?.actor;
+    expect(removed && doerOf(removed), `${label}: who removed ${id}`).toBe(remover);
+  }
+}
+
+afterAll(() => {
+  const { runs, failed, revisions, turns, versions, removals } = tally;
+  process.stdout.write(
+    `fold: ${runs} runs (${failed} failed), ${turns} Turns compared at ${revisions} revisions, ${versions} authors and ${removals} removers\n`,
+  );
+});
