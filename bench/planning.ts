@@ -11,7 +11,8 @@ import { settingsDigest } from "../src/engine/run/settings.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
-import { type BenchRow, report, summary } from "./row.ts";
+import { fastest, ratioOf, takeTurns } from "./rounds.ts";
+import { type BenchRow, report } from "./row.ts";
 import { chat } from "./sample.ts";
 
 /**
@@ -21,36 +22,32 @@ import { chat } from "./sample.ts";
 export async function benchPlanning(): Promise<readonly BenchRow[]> {
   const [short, long] = [await sample(100), await sample(10_000)];
   const other = long.turn.blocks.map((block) => reread(blockToJson(block)));
-  const times: Record<"short" | "long" | "equal", number[]> = { short: [], long: [], equal: [] };
-  for (let round = -3; round < 15; round += 1) {
-    const [shortUs, longUs] = [decisionUs(short), decisionUs(long)];
-    const start = performance.now();
-    if (!isDeepStrictEqual(long.turn.blocks, other)) throw new Error("the two lists are to be equal");
-    const equalUs = (performance.now() - start) * 1_000;
-    // The first rounds warm up.
-    if (round < 0) continue;
-    times.short.push(shortUs);
-    times.long.push(longUs);
-    times.equal.push(equalUs);
-  }
-  const us = (list: readonly number[]): string => `${summary(list).value.toFixed(1)} µs`;
-  const ratios = (above: readonly number[], below: readonly number[]): readonly number[] =>
-    above.map((value, round) => value / (below[round] ?? Number.NaN));
+  const times = await takeTurns(30, {
+    short: () => decide(short),
+    long: () => decide(long),
+    equality: () => {
+      if (!isDeepStrictEqual(long.turn.blocks, other)) throw new Error("the two lists are to be equal");
+    },
+  });
+  const us = (ms: readonly number[], count: number): string => `${((fastest(ms) / count) * 1_000).toFixed(1)} µs`;
+  const perDecision = times.long.map((ms) => ms / decisions);
   return [
     {
       name: "planning and shaping two new blocks, at 10,000 blocks against 100",
-      ...summary(ratios(times.long, times.short)),
+      ...ratioOf(times.long, times.short),
       ...{ unit: "x", bound: 2, kind: "at most" },
-      note: `${us(times.long)} against ${us(times.short)}`,
+      note: `${us(times.long, decisions)} against ${us(times.short, decisions)}`,
     },
     {
       name: "deep equality of two lists of 10,000 blocks, against planning",
-      ...summary(ratios(times.equal, times.long)),
+      ...ratioOf(times.equality, perDecision),
       ...{ unit: "x", bound: 100, kind: "at least" },
-      note: `${us(times.equal)} against ${us(times.long)}, blocks of 2 KB`,
+      note: `${us(times.equality, 1)} against ${us(times.long, decisions)}, blocks of 2 KB`,
     },
   ];
 }
+
+const decisions = 100;
 
 type Sample = { readonly turn: Turn; readonly view: ConversationView; readonly engine: Engine };
 
@@ -61,8 +58,8 @@ async function sample(blocks: number): Promise<Sample> {
   return { turn, view, engine };
 }
 
-/** Microseconds of one decision, over a hundred of them, each about two blocks that nobody has seen yet. */
-function decisionUs({ turn, view, engine }: Sample): number {
+/** A hundred decisions, each about two blocks that nobody has seen yet. */
+function decide({ turn, view, engine }: Sample): void {
   const { provider, chain } = engine.options;
   const fixed = {
     contexts: contextsOf(view),
@@ -72,17 +69,13 @@ function decisionUs({ turn, view, engine }: Sample): number {
     policy: { ...defaultChainPolicy, ...chain },
     now: new Date().toISOString(),
   } satisfies Omit<PlanRequest, "turn">;
-  const decisions = 100;
-  const added = Array.from({ length: decisions }, (_, n) => [user(`first ${n}`), user(`second ${n}`)]);
-  const start = performance.now();
-  for (const blocks of added) {
-    const outgoing = turn.append(...blocks);
+  for (let n = 0; n < decisions; n += 1) {
+    const outgoing = turn.append(user(`first ${n}`), user(`second ${n}`));
     const { strategy, sendFrom, repairs } = plan({ ...fixed, turn: outgoing });
     const shaped = shapedBlocks(outgoing, sendFrom, repairs, { scope: provider.scope, itemIds: true });
     if (strategy !== "chained" || shaped.length !== 2) throw new Error("two new blocks are to be chained");
     heldContext(turn.digest, shaped);
   }
-  return ((performance.now() - start) / decisions) * 1_000;
 }
 
 /** The same block in other objects, as a client has it that read its own list again. */

@@ -8,41 +8,34 @@ import { tool } from "../src/engine/tool.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import { scripted } from "../src/providers/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { fastest, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
-import { imported, textOf, timeOf } from "./sample.ts";
+import { imported, textOf } from "./sample.ts";
 
 /** What recording costs: a layer that does nothing, one that does much in every step, and the appends of a step. */
 export async function benchRecording(): Promise<readonly BenchRow[]> {
   return [await benchIdleLayer(), await benchRewritingLayer(), ...(await benchAppends())];
 }
 
-/** The price of one more layer, from runs with many idle layers and with none; in sha256 of 2 KB, timed beside. */
+/** The price of one more layer, from runs with ten idle layers and with none; in sha256 of 2 KB, timed beside. */
 async function benchIdleLayer(): Promise<BenchRow> {
-  const [steps, layersMax] = [50, 10];
+  const [steps, layersMax] = [20, 10];
   const layers = Array.from({ length: layersMax }, (_, n) =>
     defineMiddleware({ name: `idle-${n}`, version: "1.0.0" }, (next) => (turn) => next(turn)),
   );
   const [idle, bare] = [await longConversation(), await longConversation()];
-  const rounds: { readonly hashes: number[]; readonly us: number[] } = { hashes: [], us: [] };
-  for (let round = -3; round < 21; round += 1) {
-    const withMs = await timeOf(() => runSteps(idle, steps, layers));
-    const withoutMs = await timeOf(() => runSteps(bare, steps, []));
-    const hashUs = (await timeOf(hashMany)) / hashes / 0.001;
-    // The first rounds warm up.
-    if (round < 0) continue;
-    const us = ((withMs - withoutMs) / steps / layersMax) * 1_000;
-    rounds.us.push(us);
-    rounds.hashes.push(us / hashUs);
-  }
-  const note = `${summary(rounds.us).value.toFixed(1)} µs a step, on a Turn of 1,000 blocks`;
-  return {
-    name: "an idle layer, in sha256 of 2 KB",
-    ...summary(rounds.hashes),
-    unit: "x",
-    bound: 10,
-    kind: "at most",
-    note,
-  };
+  const times = await takeTurns(40, {
+    idle: () => runSteps(idle, steps, layers),
+    bare: () => runSteps(bare, steps, []),
+    hashing: hashMany,
+  });
+  const price = (idleMs: number, bareMs: number): number => ((idleMs - bareMs) / steps / layersMax) * 1_000;
+  const hashUs = (fastest(times.hashing) / hashes) * 1_000;
+  const us = price(fastest(times.idle), fastest(times.bare));
+  const rounds = summary(times.idle.map((idleMs, round) => price(idleMs, times.bare[round] ?? 0)));
+  const note = `${us.toFixed(1)} µs a step on a Turn of 1,000 blocks; in the middle round ${rounds.value.toFixed(1)} µs`;
+  const name = "an idle layer, in sha256 of 2 KB";
+  return { name, value: us / hashUs, noise: rounds.noise, unit: "x", bound: 10, kind: "at most", note };
 }
 
 /**

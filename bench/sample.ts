@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { user } from "../src/domain/make-block.ts";
 import type { Conversation } from "../src/engine/conversation.ts";
 import { createEngine, type Engine, type EngineConfig } from "../src/engine/create-engine.ts";
+import type { Envelope, EventStore, Head } from "../src/engine/event-store.ts";
 import { scripted } from "../src/providers/scripted.ts";
 
 /** Text of a given length, as conversations have it: words, quotes and line ends. */
@@ -34,9 +38,29 @@ export async function imported(conversation: Conversation, blocks: number, bytes
   }
 }
 
-/** Milliseconds that some work takes. */
-export async function timeOf(work: () => unknown): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
+/** The same events in another store, in appends of many: what was written one by one in memory is on disk soon. */
+export async function copyStream(from: EventStore, to: EventStore, stream: string): Promise<void> {
+  let batch: Envelope[] = [];
+  let expected: Head | null = null;
+  const flush = async (): Promise<void> => {
+    await to.append({ stream, expected, envelopes: batch });
+    const last = batch.at(-1);
+    expected = last === undefined ? expected : { revision: last.revision, digest: last.digest };
+    batch = [];
+  };
+  for await (const { position: _, ...envelope } of from.readStream(stream)) {
+    batch.push(envelope);
+    if (batch.length === 100) await flush();
+  }
+  await flush();
+}
+
+/** A path for a store that is there as long as the work lasts. */
+export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "turnlog-bench-"));
+  try {
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

@@ -52,6 +52,9 @@ export function createContext({ store, json = false, quiet = false }: GlobalOpti
 
 let interruption: AbortSignal | undefined;
 
+/** Whether this process was asked to end, and a command ends because of it. */
+export const isInterrupted = (): boolean => interruption?.aborted === true;
+
 /** Only a command that asks for the signal ends by itself; others are killed at once, which harms nothing. */
 function listenForSignals(): AbortSignal {
   const controller = new AbortController();

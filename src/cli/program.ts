@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { type CommandDeclaration, commandList } from "./command-list.ts";
 import type { CliContext } from "./context.ts";
-import { createContext, type GlobalOptions } from "./create-context.ts";
-import { type ExitCode, exitCodes, failureOf } from "./exit-codes.ts";
+import { createContext, type GlobalOptions, isInterrupted } from "./create-context.ts";
+import { type ExitCode, exitCodes, type Failure, failureOf } from "./exit-codes.ts";
 
 /** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
 export async function run(argv: readonly string[]): Promise<void> {
@@ -70,11 +70,13 @@ const argumentsOf = ({ registeredArguments }: Command): string =>
 
 /** Tells a person what went wrong, in one line; with `--debug` also where. */
 function report(error: unknown, { debug = false }: GlobalOptions): ExitCode {
-  const { exitCode, message } = failureOf(error);
+  const { exitCode, message } = isInterrupted() ? interrupted : failureOf(error);
   process.stderr.write(`turnlog: ${message}\n`);
   if (debug && error instanceof Error) process.stderr.write(`${stackOf(error)}\n`);
   return exitCode;
 }
+
+const interrupted: Failure = { exitCode: exitCodes.interrupted, message: "interrupted" };
 
 function stackOf(error: Error): string {
   const stack = error.stack ?? String(error);

@@ -4,15 +4,15 @@ import { openaiResponses } from "../providers/openai-responses.ts";
 import {
   expectedReading,
   functionCall,
+  hosted,
+  type JsonObject,
   judge,
-  message,
   readItems,
   reasoning,
-  refusalMessage,
   type ScriptedItem,
   startReferenceServer,
 } from "../reference-server/server.ts";
-import type { Entry } from "../rehearsal/entries.ts";
+import type { Entry, Part } from "../rehearsal/entries.ts";
 import type { RehearsalParts, RehearsalServer } from "../rehearsal/ports.ts";
 
 /**
@@ -54,20 +54,26 @@ async function startServer(answer: (request: number) => readonly Entry[]): Promi
   };
 }
 
-/** A message of a chat document has one text or one refusal where it is the model's. */
 function itemOf(entry: Entry): ScriptedItem {
   switch (entry.kind) {
     case "call":
       return functionCall(entry.name, entry.arguments, { callId: entry.callId });
     case "reasoning":
       return reasoning({ summary: entry.text });
-    case "message": {
-      const [part] = entry.parts;
-      if (part?.type === "refusal") return refusalMessage(part.text);
-      if (part?.type === "text") return message(part.text);
-      throw new Error(`a model does not answer with a part of type ${part?.type ?? "none"}`);
-    }
+    case "message":
+      return hosted({
+        type: "message",
+        status: "completed",
+        content: entry.parts.map(outputPart),
+        role: "assistant",
+      });
     case "result":
       throw new Error("a model does not answer with the result of a tool");
   }
+}
+
+function outputPart(part: Part): JsonObject {
+  if (part.type === "text") return { type: "output_text", annotations: [], logprobs: [], text: part.text };
+  if (part.type === "refusal") return { type: "refusal", refusal: part.text };
+  throw new Error(`a model does not answer with a part of type ${part.type}`);
 }

@@ -11,6 +11,17 @@ export type ConversationState = {
   /** Ids of blocks appended from outside a run. */
   readonly blockIds: Ids;
   readonly settings: Ids;
+  title: string | null;
+  readonly labels: Names<string>;
+  /** Responses, by scope and id, and scopes (with the id null) that are not continued from. */
+  readonly invalid: Names<boolean>;
+  /** What endpoints were seen to do, by scope and capability. */
+  readonly learned: Names<boolean | string>;
+  readonly quarantined: Ids;
+  /** Calls whose tool came back too late. */
+  readonly lateTools: Ids;
+  /** Every run there ever was. */
+  readonly runIds: Ids;
   run: RunState | null;
 };
 
@@ -45,6 +56,7 @@ export type Command =
 /** Why a command is refused. */
 export type Rejection =
   | { readonly code: "run-open"; readonly runId: string }
+  | { readonly code: "run-repeated"; readonly runId: string }
   | { readonly code: "run-not-open"; readonly runId: string }
   | { readonly code: "inference-repeated"; readonly inferenceId: string }
   | { readonly code: "inference-not-open"; readonly inferenceId: string }
@@ -54,6 +66,13 @@ export const initialState = (): ConversationState => ({
   isStarted: false,
   blockIds: new Set(),
   settings: new Set(),
+  title: null,
+  labels: new Map(),
+  invalid: new Map(),
+  learned: new Map(),
+  quarantined: new Set(),
+  lateTools: new Set(),
+  runIds: new Set(),
   run: null,
 });
 
@@ -64,6 +83,13 @@ export function draftState(state: ConversationState): ConversationState {
     isStarted: state.isStarted,
     blockIds: idsAbove(state.blockIds),
     settings: idsAbove(state.settings),
+    title: state.title,
+    labels: namesAbove(state.labels),
+    invalid: namesAbove(state.invalid),
+    learned: namesAbove(state.learned),
+    quarantined: idsAbove(state.quarantined),
+    lateTools: idsAbove(state.lateTools),
+    runIds: idsAbove(state.runIds),
     run: run === null ? null : { id: run.id, inferences: namesAbove(run.inferences), tools: namesAbove(run.tools) },
   };
 }
@@ -91,6 +117,7 @@ export function decide(state: ConversationState, command: Command): Result<reado
     case "StartConversation":
       return ok(state.isStarted ? [] : [{ type: "ConversationStarted", version: 1, data: command.data }]);
     case "Relabel":
+      if (state.isStarted && !changesLabels(state, command.data)) return ok([]);
       return ok([...started(state), { type: "ConversationRelabelled", version: 1, data: command.data }]);
     case "AppendBlock":
       if (state.blockIds.has(command.data.block.id)) return ok([]);
@@ -100,14 +127,19 @@ export function decide(state: ConversationState, command: Command): Result<reado
       return ok([...started(state), { type: "SettingsDeclared", version: 1, data: command.data }]);
     case "StartRun":
       if (state.run !== null) return err({ code: "run-open", runId: state.run.id });
+      if (state.runIds.has(command.runId)) return err({ code: "run-repeated", runId: command.runId });
       return ok([...started(state), { type: "RunStarted", version: 1, data: command.data }]);
     case "InvalidateAnchor":
+      if (state.invalid.get(anchorName(command.data)) === true) return ok([]);
       return ok([{ type: "AnchorInvalidated", version: 1, data: command.data }]);
     case "LearnCapability":
+      if (state.learned.get(capabilityName(command.data)) === command.data.value) return ok([]);
       return ok([{ type: "CapabilityLearned", version: 1, data: command.data }]);
     case "QuarantineReasoning":
+      if (command.data.blockIds.every((id) => state.quarantined.has(id))) return ok([]);
       return ok([{ type: "ReasoningQuarantined", version: 1, data: command.data }]);
     case "FinishToolLate":
+      if (state.lateTools.has(command.data.blockId)) return ok([]);
       return ok([{ type: "ToolFinished", version: 1, data: { ...command.data, late: true } }]);
     default:
       if (state.run?.id !== command.runId) return err({ code: "run-not-open", runId: command.runId });
@@ -162,6 +194,10 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
   switch (event.type) {
     case "ConversationStarted":
       state.isStarted = true;
+      relabel(state, event.data);
+      break;
+    case "ConversationRelabelled":
+      relabel(state, event.data);
       break;
     case "BlockAppended":
       state.blockIds.add(event.data.block.id);
@@ -171,8 +207,11 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       break;
     case "RunStarted":
       state.run = { id: runId ?? "", inferences: new Map(), tools: new Map() };
+      state.runIds.add(state.run.id);
       break;
     case "InferenceRequested":
+      // What the endpoint answers from now on can be lost again, and that would be news.
+      state.invalid.set(anchorName({ scope: event.data.scope, responseId: null }), false);
       state.run?.inferences.set(event.data.inferenceId, "open");
       break;
     case "ResponseReceived":
@@ -198,3 +237,20 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
 
 const started = (state: ConversationState): readonly ConversationEvent[] =>
   state.isStarted ? [] : [{ type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } }];
+
+type Naming = { readonly title?: string; readonly labels?: Readonly<Record<string, string>> };
+
+const changesLabels = (state: ConversationState, { title, labels = {} }: Naming): boolean =>
+  (title !== undefined && title !== state.title) ||
+  Object.entries(labels).some(([name, value]) => state.labels.get(name) !== value);
+
+function relabel(state: ConversationState, { title, labels = {} }: Naming): void {
+  state.title = title ?? state.title;
+  for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
+}
+
+const anchorName = ({ scope, responseId }: { readonly scope: string; readonly responseId: string | null }): string =>
+  JSON.stringify([scope, responseId]);
+
+const capabilityName = ({ scope, capability }: { readonly scope: string; readonly capability: string }): string =>
+  JSON.stringify([scope, capability]);

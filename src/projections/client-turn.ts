@@ -4,7 +4,6 @@ import { applyEdits, type BlockContent, type Edit } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { Turn } from "../domain/turn.ts";
-import { removedFrom } from "../domain/turn-difference.ts";
 import { type Blame, type BlameView, emptyBlame, noteRunEnd, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -150,9 +149,8 @@ function applyPass(
     pass.after,
     `the Turn that ${isRequest ? "was passed on to" : "came back from"} frame ${frame}`,
   );
-  const base = pass.base === undefined ? before : turns.get(nameOf(pass.base));
-  for (const id of removedFrom(base, after)) turns.addRemoval(id, actor);
-  turns.set(isRequest ? `given/${frame}` : `result/${frame}`, after);
+  const base = nameOf(pass.base ?? pass.from);
+  turns.handOn(isRequest ? `given/${frame}` : `result/${frame}`, after, { base, actor });
 }
 
 function newBlocks(edits: readonly Edit[]): readonly Block[] {
@@ -167,7 +165,8 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   const { turns, pending, startedRevision } = openRun(view);
   const result = how === "completed" ? turns.get("result/0") : turns.unfinishedTurn();
   mustEqual(result.digest, after, "the Turn that the run ended with");
-  noteRunEnd(view.blame, { base: turns.base, result, removals: turns.removals, startedRevision }, recorded);
+  const removals = how === "completed" ? turns.removalsBefore("result/0") : turns.removals;
+  noteRunEnd(view.blame, { base: turns.base, result, removals, startedRevision }, recorded);
   view.committed = result.append(...pending);
   view.run = null;
 }

@@ -2,10 +2,14 @@ import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
+import { removedFrom } from "../domain/turn-difference.ts";
 import { ConversationDamagedError } from "./damage.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
 export type TurnName = `given/${string}` | `result/${string}`;
+
+/** The Turn that another was made of, and who made it. */
+export type Origin = { readonly base: TurnName; readonly actor: Actor };
 
 /** One answered provider call. */
 type Step = {
@@ -36,13 +40,17 @@ export class RunTurns {
   readonly #startedTools = new Set<BlockId>();
   readonly #authors = new Map<string, Actor>();
   readonly #removers = new Map<BlockId, Actor>();
+  /** What every Turn that a layer handed on was made of. */
+  readonly #origins = new Map<TurnName, Origin>();
 
   constructor(base: Turn) {
     this.base = base;
   }
 
-  /** A frame was given or returned this Turn. */
-  set(name: TurnName, turn: Turn): void {
+  /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. */
+  handOn(name: TurnName, turn: Turn, { base, actor }: Origin): void {
+    for (const id of removedFrom(this.get(base), turn)) this.#removers.set(id, actor);
+    this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#see(frame);
     (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
@@ -73,6 +81,24 @@ export class RunTurns {
     }
   }
 
+  /** The name under which a Turn was handed on: idle passes only hand on what they got. Null for the base. */
+  #settled(name: TurnName): TurnName | null {
+    let at = frameOf(name);
+    if (name.startsWith("result/")) {
+      while (!this.#results.has(at)) {
+        const call = this.#lastCall.get(at);
+        if (call === undefined) return null;
+        at = `${at}.${call}`;
+      }
+      return `result/${at}`;
+    }
+    while (!this.#given.has(at)) {
+      if (!at.includes(".")) return null;
+      at = parentOf(at);
+    }
+    return `given/${at}`;
+  }
+
   /** The newest Turn at a frame: what it returned, or what it was given. */
   working(frame: string): Turn {
     return this.#results.get(frame) ?? this.given(frame);
@@ -101,8 +127,21 @@ export class RunTurns {
     return this.#authors.get(versionKey(idOf(block), block.digest)) ?? null;
   }
 
-  addRemoval(id: BlockId, remover: Actor): void {
-    this.#removers.set(id, remover);
+  /** What was left out along the way that a Turn came, also what was put back, and who did it last. */
+  removalsBefore(name: TurnName): ReadonlyMap<BlockId, Actor> {
+    const removals = new Map<BlockId, Actor>();
+    for (let at = this.#settled(name); at !== null; ) {
+      const origin = this.#origins.get(at);
+      // The core makes a result of what it was given, and leaves nothing out.
+      const base = this.#settled(origin?.base ?? `given/${frameOf(at)}`);
+      if (origin !== undefined) {
+        for (const id of removedFrom(this.get(origin.base), this.get(at))) {
+          if (!removals.has(id)) removals.set(id, origin.actor);
+        }
+      }
+      at = base === at ? null : base;
+    }
+    return removals;
   }
 
   /** Blocks that were left out in this run, also those that someone put back, and who did it last. */

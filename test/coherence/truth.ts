@@ -57,7 +57,7 @@ function readable(said: readonly Said[]): readonly Expected[] {
       if (members.at(-1)?.group === null) members = [];
       continue;
     }
-    const continues = follows(said[index - 1], one) || isOneStretch(members, runFrom(said, index));
+    const continues = follows(members.at(-1), one) || isOneStretch(members, runFrom(said, index));
     members = continues ? [...members, one] : [one];
     if (!continues) stretch += 1;
     abort(open.filter((call) => call.stretch !== stretch));

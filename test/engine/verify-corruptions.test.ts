@@ -8,7 +8,7 @@ import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { corrupt } from "./corruption.ts";
 import { createSoundStore } from "./sound-store.ts";
 
-const count = process.env["TURNLOG_LONG"] === "1" ? 20_000 : 1_000;
+const count = process.env["TURNLOG_LONG"] === "1" ? 5_000 : 1_000;
 
 test(`names the first bad revision of each of ${count} random corruptions of a store`, {
   timeout: 600_000,

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../src/base/json.ts";
-import type { InferenceRequest, Provider } from "../../src/engine/provider.ts";
+import { type InferenceRequest, type Provider, ProviderError } from "../../src/engine/provider.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted.ts";
 
 /** A provider whose n-th request waits for what `before` gives, and then ends as that does. */
@@ -19,6 +19,17 @@ export function gated(
     },
   };
 }
+
+/** A provider that says the beginning of an answer, and nothing more until it is aborted. */
+export const endless = (): Provider => ({
+  ...scripted([]),
+  async infer({ signal, onDelta }) {
+    onDelta({ type: "text-delta", outputIndex: 0, text: "once upon a" });
+    return untilAborted(signal).catch((cause: unknown) => {
+      throw new ProviderError("the request was aborted", { kind: "aborted", outcome: "unknown", cause });
+    });
+  },
+});
 
 /** Settles when the signal aborts: by its reason. */
 export const untilAborted = (signal: AbortSignal): Promise<never> =>

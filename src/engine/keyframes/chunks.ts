@@ -8,10 +8,12 @@ import { placeOf, setPlace } from "./block-places.ts";
  * A stretch of a Turn as a keyframe names it: the chunk that lists its blocks, how many they are, and the digest of the
  * Turn up to their end. A chunk is named by its content, written once, and shared by all keyframes that have the stretch.
  */
-export type ChunkRef = { readonly name: string; readonly length: number; readonly digest: string };
+export type ChunkRef = readonly [name: string, length: number, digest: string];
 
 /** A chunk as whoever takes keyframes knows it: the next one looks for the stretches that are still there. */
-export type Chunk = ChunkRef & { readonly blocks: readonly Block[] };
+export type Chunk = { readonly name: string; readonly digest: string; readonly blocks: readonly Block[] };
+
+export const refOf = ({ name, digest, blocks }: Chunk): ChunkRef => [name, blocks.length, digest];
 
 /** How many blocks one chunk lists at most. */
 const chunkBlocksMax = 256;
@@ -34,7 +36,7 @@ export function cutTurn(turn: Turn, before: readonly Chunk[], from = 0): readonl
     const known = chunkByFirst.get(blocks[place]);
     if (known?.blocks.every((block, index) => block === blocks[place + index])) {
       stretches.push({ blocks: known.blocks, name: known.name });
-      place += known.length;
+      place += known.blocks.length;
       continue;
     }
     const block = blocks[place];
@@ -48,7 +50,7 @@ export function cutTurn(turn: Turn, before: readonly Chunk[], from = 0): readonl
   return stretches.map(({ blocks, name }) => {
     length += blocks.length;
     const digest = turn.contextAt(length);
-    return { name: name ?? chunkName(chunkText(blocks)), length: blocks.length, digest, blocks };
+    return { name: name ?? chunkName(chunkText(blocks)), digest, blocks };
   });
 }
 
@@ -61,18 +63,18 @@ type Stretch =
 export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[] {
   const { blocks } = turn;
   let start = 0;
-  return refs.map((ref) => {
-    start += ref.length;
-    return { ...ref, blocks: blocks.slice(start - ref.length, start) };
+  return refs.map(([name, length, digest]) => {
+    start += length;
+    return { name, digest, blocks: blocks.slice(start - length, start) };
   });
 }
 
-/** The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`. */
+/** The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`, the digest in base64url. */
 export const chunkText = (blocks: readonly Block[]): string =>
   blocks
     .map((block) => {
       const { revision, index } = placeOf(block) ?? { revision: -1, index: -1 };
-      return `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${block.digest}`;
+      return `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${Buffer.from(block.digest, "hex").toString("base64url")}`;
     })
     .join("\n");
 
@@ -81,7 +83,7 @@ export const chunkName = (text: string): string => sha256Hex(text).slice(0, 32);
 
 /** The Turn that goes on with the listed stretches; a list is taken apart when one of its blocks is looked at. */
 export function turnOfChunks(prefix: Turn, refs: readonly ChunkRef[], textByName: ReadonlyMap<string, string>): Turn {
-  return refs.reduce((turn, { name, length, digest }) => {
+  return refs.reduce((turn, [name, length, digest]) => {
     const text = textByName.get(name);
     if (text === undefined) throw new KeyframeDamagedError(`there is no list ${name}`);
     return Turn.stored(turn, { length, digest, read: () => readChunk(text) });
@@ -90,12 +92,13 @@ export function turnOfChunks(prefix: Turn, refs: readonly ChunkRef[], textByName
 
 function readChunk(text: string): readonly Block[] {
   return text.split("\n").map((line) => {
-    const [revision, index, kindNumber, id, digest] = line.split(" ");
+    const [revision, index, kindNumber, id, digestText] = line.split(" ");
     const kind = blockKinds[Number(kindNumber)];
-    if (id === undefined || digest === undefined || kind === undefined) {
+    if (id === undefined || digestText === undefined || kind === undefined) {
       throw new KeyframeDamagedError("a list of blocks cannot be read");
     }
     // The list was written from ids, and its name is the digest of what was written.
+    const digest = Buffer.from(digestText, "base64url").toString("hex");
     const block = Block.outline({ id: id as BlockId, kind, digest });
     setPlace(block, { revision: Number(revision), index: Number(index) });
     return block;

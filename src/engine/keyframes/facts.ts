@@ -11,6 +11,8 @@ import {
  * many rows repeat.
  */
 export type Facts = {
+  /** The list before this one. */
+  readonly before: string | null;
   readonly texts: string[];
   readonly contexts: ContextRow[];
   readonly others: OtherFact[];
@@ -29,7 +31,8 @@ type ContextRow = readonly [
   held: string,
   inputLength: number,
   length: number,
-  parent: string | null,
+  /** `true` where it is the response of the row before. */
+  parent: string | true | null,
   unusable: Unusable,
 ];
 
@@ -43,12 +46,12 @@ type OtherFact =
 /** Where settings were declared, by digest. */
 export type SettingsPlaces = Map<string, number>;
 
-export const noFacts = (): Facts => ({ texts: [], contexts: [], others: [] });
-export const countFacts = ({ contexts, others }: Facts): number => contexts.length + others.length;
+export const noFacts = (before: string | null): Facts => ({ before, texts: [], contexts: [], others: [] });
+export const hasFacts = ({ contexts, others }: Facts): boolean => contexts.length + others.length > 0;
 
 /** Adds what an event made true; `contexts` are the rows that the fold made of it. */
 export function noteFacts(facts: Facts, { event, revision }: RecordedEvent, contexts: readonly ServerContext[]): void {
-  for (const context of contexts) facts.contexts.push(rowOf(context, facts.texts));
+  for (const context of contexts) facts.contexts.push(rowOf(context, facts));
   switch (event.type) {
     case "SettingsDeclared":
       facts.others.push(["settings", event.data.digest, revision]);
@@ -72,7 +75,11 @@ export function noteFacts(facts: Facts, { event, revision }: RecordedEvent, cont
 
 /** Puts facts into a view, as the fold of their events did, but for the settings: of them it says where they are. */
 export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, facts: Facts): void {
-  for (const row of facts.contexts) addContext(view, contextOf(row, facts.texts));
+  let previous: string | null = null;
+  for (const row of facts.contexts) {
+    addContext(view, contextOf(row, facts.texts, previous));
+    previous = row[0];
+  }
   for (const fact of facts.others) {
     switch (fact[0]) {
       case "settings":
@@ -96,14 +103,15 @@ export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, f
   }
 }
 
-function rowOf(context: ServerContext, texts: string[]): ContextRow {
+function rowOf(context: ServerContext, { texts, contexts }: Facts): ContextRow {
   const numberOf = (text: string | null): number => {
     if (text === null) return -1;
     const known = texts.indexOf(text);
     return known < 0 ? texts.push(text) - 1 : known;
   };
   const { responseId, inferenceId, revision, at, scope, model, settingsDigest, turn, held } = context;
-  const { inputLength, length, parent, unusable } = context;
+  const { inputLength, length, unusable } = context;
+  const parent = context.parent !== null && context.parent === contexts.at(-1)?.[0] ? true : context.parent;
   return [
     ...([responseId, inferenceId, revision, at] as const),
     ...([numberOf(scope), numberOf(model), numberOf(settingsDigest)] as const),
@@ -111,7 +119,7 @@ function rowOf(context: ServerContext, texts: string[]): ContextRow {
   ];
 }
 
-function contextOf(row: ContextRow, texts: readonly string[]): ServerContext {
+function contextOf(row: ContextRow, texts: readonly string[], previous: string | null): ServerContext {
   return {
     responseId: row[0],
     inferenceId: row[1],
@@ -124,7 +132,7 @@ function contextOf(row: ContextRow, texts: readonly string[]): ServerContext {
     held: row[8] === "" ? row[7] : row[8],
     inputLength: row[9],
     length: row[10],
-    parent: row[11],
+    parent: row[11] === true ? previous : row[11],
     unusable: row[12],
   };
 }

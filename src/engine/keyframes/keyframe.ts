@@ -5,7 +5,7 @@ import type { KeyframeKey, KeyframeStore } from "../keyframe-store.ts";
 import { chunkName, KeyframeDamagedError, turnOfChunks } from "./chunks.ts";
 import { type Facts, restoreFacts, type SettingsPlaces } from "./facts.ts";
 
-const chunkRefSchema = z.strictObject({ name: z.string(), length: z.number().int(), digest: z.string() });
+const chunkRefSchema = z.tuple([z.string(), z.number().int(), z.string()]).readonly();
 
 /**
  * A saved fold without payloads, taken where no run is open (MODEL 12): the Turn as lists of blocks, what became true at
@@ -23,7 +23,8 @@ const keyframeSchema = z.strictObject({
       rest: z.array(chunkRefSchema),
     }),
   ),
-  facts: z.array(z.strictObject({ name: z.string(), count: z.number().int() })),
+  /** The newest list of facts, which names the one before it. */
+  facts: z.string().nullable(),
   title: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
 });
@@ -67,15 +68,13 @@ export async function readKeyframe(store: KeyframeStore, stream: string, atMost:
  * @throws {KeyframeDamagedError} when a list that it names is not what was written.
  */
 export async function restoreFold(store: KeyframeStore, stream: string, { data }: Keyframe): Promise<Restored> {
-  const lists = [...data.turn, ...data.newest.flatMap(({ rest }) => rest), ...data.facts];
   const textByName = new Map<string, string>();
-  for (const { name } of lists) if (!textByName.has(name)) textByName.set(name, await readList(store, stream, name));
+  for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
+    if (!textByName.has(name)) textByName.set(name, await readList(store, stream, name));
+  }
   const view = conversationView.initial(stream);
   const settingsPlaces: SettingsPlaces = new Map();
-  for (const { name } of data.facts) {
-    // The name is the digest of what this code wrote.
-    restoreFacts(view.server, settingsPlaces, JSON.parse(textByName.get(name) ?? "") as Facts);
-  }
+  for (const facts of await readFacts(store, stream, data.facts)) restoreFacts(view.server, settingsPlaces, facts);
   view.client.committed = turnOfChunks(Turn.empty, data.turn, textByName);
   for (const { scope, revision, shared, rest } of data.newest) {
     const context = view.server.all.findLast((each) => each.revision === revision);
@@ -85,6 +84,16 @@ export async function restoreFold(store: KeyframeStore, stream: string, { data }
   view.title = data.title;
   view.labels = data.labels;
   return { view, settingsPlaces };
+}
+
+/** All facts, oldest first. */
+async function readFacts(store: KeyframeStore, stream: string, newest: string | null): Promise<readonly Facts[]> {
+  const lists: Facts[] = [];
+  for (let name = newest; name !== null; name = lists.at(-1)?.before ?? null) {
+    // The name is the digest of what this code wrote.
+    lists.push(JSON.parse(await readList(store, stream, name)) as Facts);
+  }
+  return lists.reverse();
 }
 
 async function readList(store: KeyframeStore, stream: string, name: string): Promise<string> {

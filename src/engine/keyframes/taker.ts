@@ -2,13 +2,13 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { KeyframeStore } from "../keyframe-store.ts";
 import { notePlaces } from "./block-places.ts";
-import { type Chunk, type ChunkRef, chunkName, chunksOf, chunkText, cutTurn } from "./chunks.ts";
-import { countFacts, noFacts, noteFacts } from "./facts.ts";
+import { type Chunk, chunkName, chunksOf, chunkText, cutTurn, refOf } from "./chunks.ts";
+import { hasFacts, noFacts, noteFacts } from "./facts.ts";
 import { type Keyframe, type KeyframeData, keyframeKey, listKey, readKeyframe } from "./keyframe.ts";
 
 /** How much work a fold may be from the nearest keyframe (MODEL 7); a run that is open by then has its end waited for. */
-const dueEvents = 512;
-const dueEdits = 5_000;
+export type KeyframeWork = { readonly events: number; readonly edits: number };
+const dueWork: KeyframeWork = { events: 512, edits: 5_000 };
 
 /**
  * Takes keyframes of a fold as it goes, by work done since the last one. A keyframe is a courtesy: what cannot be saved is
@@ -17,19 +17,20 @@ const dueEdits = 5_000;
 export class KeyframeTaker {
   readonly #store: KeyframeStore;
   readonly #stream: string;
+  readonly #due: KeyframeWork;
   /** The keyframe to go on from, until the fold has come to it. */
   #awaited: Keyframe | null;
   /** Those of the last keyframe; taken apart only when another is taken. */
   #chunks: () => readonly Chunk[] = () => [];
-  #lists: KeyframeData["facts"] = [];
-  #facts = noFacts();
+  #facts = noFacts(null);
   #contexts = 0;
   #work = { events: 0, edits: 0 };
   #unsaved: Unsaved[] = [];
 
   /** @param newest - The newest keyframe that is there: the first one taken is after it, and shares its lists. */
-  constructor(store: KeyframeStore, stream: string, newest: Keyframe | null) {
+  constructor(store: KeyframeStore, stream: string, newest: Keyframe | null, due: KeyframeWork = dueWork) {
     this.#store = store;
+    this.#due = due;
     this.#stream = stream;
     this.#awaited = newest;
   }
@@ -47,7 +48,7 @@ export class KeyframeTaker {
     this.#contexts = all.length;
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
-    const isDue = this.#work.events >= dueEvents || this.#work.edits >= dueEdits;
+    const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
     if (isDue && view.client.run === null) this.#take(view, revision);
   }
 
@@ -58,7 +59,7 @@ export class KeyframeTaker {
     this.#awaited = null;
     const { committed } = view.client;
     this.#chunks = () => chunksOf(committed, turn);
-    this.#lists = facts;
+    this.#facts = noFacts(facts);
     this.#contexts = view.server.all.length;
   }
 
@@ -97,17 +98,15 @@ export class KeyframeTaker {
     const known = new Set(before.map(({ name }) => name));
     const unknown = [...chunks, ...rests].filter(({ name }) => !known.has(name));
     const textByName = new Map(unknown.map(({ name, blocks }) => [name, chunkText(blocks)]));
-    const count = countFacts(this.#facts);
-    if (count > 0) {
+    if (hasFacts(this.#facts)) {
       const text = JSON.stringify(this.#facts);
       textByName.set(chunkName(text), text);
-      this.#lists = [...this.#lists, { name: chunkName(text), count }];
+      this.#facts = noFacts(chunkName(text));
     }
     const { title, labels } = view;
-    const data = { turn: chunks.map(refOf), newest, facts: [...this.#lists], title, labels };
+    const data = { turn: chunks.map(refOf), newest, facts: this.#facts.before, title, labels };
     this.#unsaved.push({ revision, data, textByName });
     this.#chunks = () => chunks;
-    this.#facts = noFacts();
     this.#work = { events: 0, edits: 0 };
   }
 }
@@ -123,5 +122,3 @@ type Unsaved = {
   readonly data: KeyframeData;
   readonly textByName: ReadonlyMap<string, string>;
 };
-
-const refOf = ({ name, length, digest }: ChunkRef): ChunkRef => ({ name, length, digest });

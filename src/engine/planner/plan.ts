@@ -101,14 +101,10 @@ function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null 
   const { turn, contexts, scope } = request;
   const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
   for (const { length, digest } of turn.contexts()) {
-    const cut = length === 0 ? undefined : turn.at(length - 1)?.wire?.group?.id;
-    const candidates = contexts
+    const sharing = contexts
       .byTurn(digest)
-      .filter((context) => context.scope === scope && (only === undefined || context.responseId === only))
-      // Responses that are not in the log yet are equally new, and listed in their order.
-      .toReversed()
-      .toSorted((left, right) => preference(right, cut) - preference(left, cut));
-    for (const anchor of candidates) {
+      .filter((context) => context.scope === scope && (only === undefined || context.responseId === only));
+    for (const anchor of preferred(sharing, turn, length)) {
       const tried = tryAnchor(request, anchor);
       if ("repairs" in tried) return tried;
       rejections.push(tried);
@@ -117,9 +113,15 @@ function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null 
   return null;
 }
 
-/** Among responses with one context, the one that the block before the cut came from, else the newest. */
-const preference = (context: ServerContext, cut: string | undefined): number =>
-  context.inferenceId === cut ? Number.POSITIVE_INFINITY : context.revision;
+/** Among responses with one context, the one that the block before the cut came from comes first, then the newest. */
+function preferred(sharing: readonly ServerContext[], turn: Turn, length: number): readonly ServerContext[] {
+  if (sharing.length < 2) return sharing;
+  const cut = turn.at(length - 1)?.wire?.group?.id;
+  const rank = ({ inferenceId, revision }: ServerContext): number =>
+    inferenceId === cut ? Number.POSITIVE_INFINITY : revision;
+  // Responses that are not in the log yet are equally new, and listed in their order.
+  return sharing.toReversed().toSorted((left, right) => rank(right) - rank(left));
+}
 
 function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejected {
   const { turn, contexts, policy, capabilities } = request;

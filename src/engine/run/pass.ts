@@ -4,7 +4,6 @@ import { diffTurns, editsBytes, isSameVersion } from "../../domain/diff-turns.ts
 import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { removedFrom } from "../../domain/turn-difference.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
 import { broughtBy } from "../middleware.ts";
 
@@ -156,6 +155,5 @@ export function notePass(turns: RunTurns, pass: WrittenPass, target: TurnName, a
   for (const block of pass.turn.after(turns.get(pass.base).commonPrefixLength(pass.turn))) {
     if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
   }
-  for (const id of removedFrom(turns.get(pass.base), pass.turn)) turns.addRemoval(id, actor);
-  turns.set(target, pass.turn);
+  turns.handOn(target, pass.turn, { base: pass.base, actor });
 }

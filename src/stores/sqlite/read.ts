@@ -32,14 +32,16 @@ export function createPages(database: DatabaseSync): Pages {
   const head = database.prepare(`SELECT ${headColumns} FROM streams WHERE name = ?`);
   const heads = database.prepare(`SELECT name, ${headColumns} FROM streams WHERE name >= ? ORDER BY name LIMIT ?`);
 
+  const exact = createExactRows(database);
+
   // Rows are cast to the columns that their statement selects; the tables are STRICT.
   return {
-    forwards: (stream, from, limit) => forwards.all(stream, from, Math.min(limit, pageRowsMax)) as EventRow[],
-    backwards: (stream, from, limit) => backwards.all(stream, from, Math.min(limit, pageRowsMax)) as EventRow[],
+    forwards: (stream, from, limit) => exact(forwards.all(stream, from, Math.min(limit, pageRowsMax)) as EventRow[]),
+    backwards: (stream, from, limit) => exact(backwards.all(stream, from, Math.min(limit, pageRowsMax)) as EventRow[]),
     log(after, streamPrefix, limit) {
       // SQLite counts code points, as the iterator of a string does.
       const prefixLength = Array.from(streamPrefix).length;
-      return log.all(BigInt(after), prefixLength, streamPrefix, Math.min(limit, pageRowsMax)) as EventRow[];
+      return exact(log.all(BigInt(after), prefixLength, streamPrefix, Math.min(limit, pageRowsMax)) as EventRow[]);
     },
     head(stream) {
       const row = head.get(stream) as Head | undefined;
@@ -47,6 +49,26 @@ export function createPages(database: DatabaseSync): Pages {
     },
     heads: (fromName) => heads.all(fromName, pageRowsMax) as HeadRow[],
   };
+}
+
+/**
+ * Bytes that are no UTF-8 read as U+FFFD, so in a text that has one anyway a damaged byte would not show. There the bytes
+ * are looked at, and damaged ones read as some other text: the digests then tell.
+ */
+function createExactRows(database: DatabaseSync): (rows: readonly EventRow[]) => readonly EventRow[] {
+  const select = database.prepare(
+    "SELECT CAST(data AS BLOB) AS data, CAST(actor AS BLOB) AS actor FROM events WHERE position = ?",
+  );
+  const exactText = (text: string, bytes: unknown): string => {
+    const stored = Buffer.from(bytes instanceof Uint8Array ? bytes : []);
+    return stored.equals(Buffer.from(text)) ? text : stored.toString("latin1");
+  };
+  return (rows) =>
+    rows.map((row) => {
+      if (!row.data.includes("\ufffd") && !row.actor.includes("\ufffd")) return row;
+      const bytes = select.get(BigInt(row.position));
+      return { ...row, data: exactText(row.data, bytes?.["data"]), actor: exactText(row.actor, bytes?.["actor"]) };
+    });
 }
 
 // As REAL, a damaged number is a wrong one; as INTEGER, one beyond 2^53 would make the whole page unreadable.

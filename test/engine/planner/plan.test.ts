@@ -14,7 +14,7 @@ const third = second.append(replied(4));
 const fourth = third.append(said(5));
 
 const minute = 60_000;
-const after = (ms: number): string => new Date(Date.parse(now) + ms).toISOString();
+const later = (ms: number): string => new Date(Date.parse(now) + ms).toISOString();
 
 describe("a request is chained", () => {
   test("from the newest context when that is a prefix of the Turn", () => {
@@ -67,8 +67,8 @@ describe("a request is full", () => {
 
   test("because the response is older than the policy allows, by the recorded time", () => {
     const policy = { ...defaultChainPolicy, maxAgeMs: minute };
-    const at = (ms: number) => plan(asked(second, known, { policy, now: after(ms) }));
-    expect(at(minute)).toMatchObject({ strategy: "chained", now: after(minute) });
+    const at = (ms: number) => plan(asked(second, known, { policy, now: later(ms) }));
+    expect(at(minute)).toMatchObject({ strategy: "chained", now: later(minute) });
     expect(at(minute + 1)).toMatchObject({ strategy: "full", reason: "expired", rejected: { reason: "expired" } });
   });
 
@@ -133,7 +133,7 @@ describe("a context is passed over for an older one", () => {
     const stored = { ...background, store: true };
     const strategyOf = (settings: typeof background, ms: number) => {
       const contexts = [holding(first, 2, settingsOf(settings))];
-      return plan(asked(second, { contexts, settings: [settings] }, { settings, now: after(ms) })).strategy;
+      return plan(asked(second, { contexts, settings: [settings] }, { settings, now: later(ms) })).strategy;
     };
     expect(strategyOf(background, 10 * minute)).toBe("chained");
     expect(strategyOf(background, 10 * minute + 1)).toBe("full");

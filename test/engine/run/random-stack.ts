@@ -47,15 +47,17 @@ export class RandomStack {
       const results: Tracked[] = [];
       let calls = random.pick([0, 1, 1, 1, 1, 1, 2, 3]);
       for (; calls > 0; calls -= 1) {
-        const from = random.chance(0.7) ? given : (results.at(-1) ?? given);
-        const asked = this.#change(from.turn, from === given ? null : given.turn);
+        const begun = random.chance(0.7) ? given : (results.at(-1) ?? given);
+        const asked = this.#change(begun.turn, begun === given ? null : given.turn);
+        const from = sourceOf(asked, begun, [given, ...results]);
         if (from !== given) ctx.from(from.turn);
         const result = random.chance(0.8) ? await next(from, asked) : await next(from, asked).catch(() => null);
         if (result !== null) results.push(result);
       }
       if (random.chance(0.03)) throw new Error("thrown by chance");
-      const from = random.chance(0.85) ? (results.at(-1) ?? given) : random.pick([given, ...results]);
-      const turn = this.#change(from.turn, given.turn);
+      const begun = random.chance(0.85) ? (results.at(-1) ?? given) : random.pick([given, ...results]);
+      const turn = this.#change(begun.turn, given.turn);
+      const from = sourceOf(turn, begun, [given, ...results]);
       if (from !== given) ctx.from(from.turn);
       // Nothing else tells that a Turn was made of what the layer was given, where it holds an answer's blocks.
       const isAnswer = from === given && results.some((result) => holdsAny(turn, broughtBy(given.turn, result.turn)));
@@ -97,6 +99,10 @@ export class RandomStack {
     }
   }
 }
+
+/** A Turn that is the very object of another is that one, however it was made. */
+const sourceOf = (turn: Turn, begun: Tracked, known: readonly Tracked[]): Tracked =>
+  known.findLast((tracked) => tracked.turn === turn) ?? begun;
 
 const holdsAny = (turn: Turn, blocks: readonly { readonly id: string | null }[]): boolean => {
   const ids = new Set(blocks.map(({ id }) => id));

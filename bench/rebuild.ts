@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import type { Conversation } from "../src/engine/conversation.ts";
+import { foldWhole } from "../src/engine/keyframes/fold.ts";
+import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { fastest, ratioOf, takeTurns } from "./rounds.ts";
+import { type BenchRow, report } from "./row.ts";
+import { chat, copyStream, imported, inFolder } from "./sample.ts";
+
+/**
+ * Rebuild of a Turn from the embedded store (read, parse, validate, fold both sides; no verification), against JSON.parse
+ * alone over the same payloads: of a conversation that was brought in, one event a block, and of one that was run, with
+ * five events for two blocks.
+ */
+export async function benchRebuild(): Promise<readonly BenchRow[]> {
+  return [
+    await benchOf("1,000 messages of 2 KB brought in", (conversation) => imported(conversation, 1_000, 2_000)),
+    await benchOf("500 exchanges of 2 KB", (conversation) => chat(conversation, { exchanges: 500, bytes: 2_000 })),
+  ];
+}
+
+async function benchOf(what: string, fill: (conversation: Conversation) => Promise<unknown>): Promise<BenchRow> {
+  const memory = new TurnlogStore(createMemoryStore());
+  const conversation = memory.conversation();
+  await fill(conversation);
+  const stream = `conversation-${conversation.id}`;
+  return inFolder(async (folder) => {
+    await using store = new TurnlogStore(await openSqliteStore(join(folder, "rebuild.db")));
+    await copyStream(memory.events, store.events, stream);
+    const texts: string[] = [];
+    for await (const { data } of store.events.readStream(stream)) texts.push(data);
+    const times = await takeTurns(40, {
+      parse: () => texts.map((text): unknown => JSON.parse(text)),
+      rebuild: () => foldWhole(store.log, stream, texts.length - 1),
+    });
+    const us = (ms: readonly number[]): string => ((fastest(ms) / texts.length) * 1_000).toFixed(1);
+    return {
+      name: `rebuild of ${what}, against JSON.parse`,
+      ...ratioOf(times.parse, times.rebuild),
+      ...{ unit: "x", bound: 0.25, kind: "at least" },
+      note: `${us(times.rebuild)} µs against ${us(times.parse)} µs an event, ${texts.length} events`,
+    };
+  });
+}
+
+if (import.meta.main) process.exitCode = report(await benchRebuild()) ? 0 : 1;

@@ -1,0 +1,111 @@
+import { StoreUnavailableError } from "../../engine/event-store.ts";
+
+/** Where a store is, and how it is reached. */
+export type Address = {
+  /** What the client takes: `esdb://` or `esdb+discover://`, with credentials. Not for messages. */
+  readonly connectionString: string;
+  /** The address as people see it, without credentials. */
+  readonly shown: string;
+  /** Stands before every stream's name, so that several stores share a server; empty for none. */
+  readonly namespace: string;
+  /** How long an append or a silent read may take, `defaultDeadline` of the address. */
+  readonly timeoutMs: number;
+};
+
+/** What `openStore` hands to this store. */
+export const isEventStoreDbAddress = (url: string): boolean => schemePattern.test(url);
+
+/**
+ * Reads `esdb://user:password@host:port,host:port?key=value`. `kurrentdb://` and `kdb://` mean the same; the client knows
+ * `esdb` only. `turnlogNamespace` is ours, every other key is the client's.
+ *
+ * @throws {StoreUnavailableError} that names the part to change.
+ */
+export function parseAddress(url: string): Address {
+  const scheme = schemePattern.exec(url);
+  if (scheme === null) throw refusal("it begins with esdb://, esdb+discover://, kurrentdb:// or kdb://");
+  const [authority = "", ...queries] = url.slice(scheme[0].length).split("?");
+  const at = authority.lastIndexOf("@");
+  const hosts = authority.slice(at + 1).replace(/\/$/, "");
+  checkCredentials(authority.slice(0, Math.max(at, 0)), at >= 0);
+  if (!hosts.split(",").every((host) => hostPattern.test(host))) {
+    throw refusal(`hosts are written host:port,host:port and special characters of a password in percent-encoding`);
+  }
+  const settings = parseSettings(queries.join("?"));
+  const namespace = settings.get("turnlogNamespace") ?? "";
+  if (!namespacePattern.test(namespace)) throw refusal("turnlogNamespace is of letters, digits and _");
+  settings.delete("turnlogNamespace");
+  const query = Array.from(settings, ([key, value]) => `${key}=${value}`).join("&");
+  const server = `esdb${scheme[2] ?? ""}://`;
+  return {
+    connectionString: `${server}${authority.slice(0, at + 1)}${hosts}${query === "" ? "" : `?${query}`}`,
+    shown: `${server}${hosts}`,
+    namespace,
+    timeoutMs: Number(settings.get("defaultDeadline") ?? defaultTimeoutMs),
+  };
+}
+
+const schemePattern = /^(esdb|kurrentdb|kdb)(\+discover)?:\/\//;
+const hostPattern = /^[A-Za-z0-9_.-]+(:\d{1,5})?$/;
+const namespacePattern = /^[A-Za-z0-9_]{0,64}$/;
+
+// The client's own default.
+const defaultTimeoutMs = 10_000;
+
+const refusal = (rule: string): StoreUnavailableError =>
+  new StoreUnavailableError(`the address of the store cannot be used: ${rule}`);
+
+// The client cuts a password at a second colon without a word.
+function checkCredentials(credentials: string, isGiven: boolean): void {
+  if (!isGiven) return;
+  const parts = credentials.split(":");
+  if (parts.length !== 2 || parts.includes("") || credentials.includes("@")) {
+    throw refusal("credentials are written user:password@, with : / ? @ and % of a password in percent-encoding");
+  }
+  try {
+    decodeURIComponent(credentials);
+  } catch {
+    throw refusal("a % of the user name or password is written %25");
+  }
+}
+
+function parseSettings(query: string): Map<string, string> {
+  const settings = new Map<string, string>();
+  for (const part of query === "" ? [] : query.split("&")) {
+    const [name = "", ...rest] = part.split("=");
+    const value = rest.join("=");
+    const key = keys.find((known) => known.toLowerCase() === name.toLowerCase());
+    if (key === undefined) throw refusal(`it knows no setting ${name}; there are ${keys.join(", ")}`);
+    if (key === "tlsVerifyCert" && value !== "true") {
+      throw refusal("tlsVerifyCert=false is not supported; name the certificate authority's file: tlsCAFile=…");
+    }
+    if (numberKeys.includes(key) && !/^-?\d+$/.test(value)) throw refusal(`${key} is a whole number`);
+    if (key === "defaultDeadline" && Number(value) <= 0) throw refusal(`${key} is greater than 0`);
+    if (value === "") throw refusal(`${key} has no value`);
+    settings.set(key, value);
+  }
+  return settings;
+}
+
+const numberKeys = [
+  "defaultDeadline",
+  "discoveryInterval",
+  "gossipTimeout",
+  "keepAliveInterval",
+  "keepAliveTimeout",
+  "maxDiscoverAttempts",
+];
+
+const keys = [
+  ...numberKeys,
+  "connectionName",
+  "dnsDiscover",
+  "nodePreference",
+  "throwOnAppendFailure",
+  "tls",
+  "tlsCAFile",
+  "tlsVerifyCert",
+  "turnlogNamespace",
+  "userCertFile",
+  "userKeyFile",
+];

@@ -1,0 +1,122 @@
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Actor } from "../../domain/actor.ts";
+import {
+  type Envelope,
+  StoreCorruptedError,
+  type StoredEnvelope,
+  StoreTooNewError,
+  StoreUnavailableError,
+} from "../../engine/event-store.ts";
+import type { RecordedEvent } from "./driver.ts";
+import { positionText } from "./position.ts";
+
+/** An event as the server takes it: its data is the envelope's, byte for byte. */
+export type ServerEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
+
+/** What the metadata of every event says under `turnlog`; a greater number is from a newer turnlog. */
+export const formatVersion = 1;
+
+const encoder = new TextEncoder();
+
+/** Id, type, stream, revision and position are the server's own members; the rest of an envelope is metadata. */
+export function serverEventOf(envelope: Envelope): ServerEvent {
+  const { id, type, data } = envelope;
+  if (!uuidPattern.test(id)) throw new RangeError(`${id} is no UUID in small letters: EventStoreDB takes no other id`);
+  return { id, type, data: encoder.encode(data), metadata: encoder.encode(metadataText(envelope)) };
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function metadataText(envelope: Envelope): string {
+  const metadata: Record<string, JsonValue> = {
+    turnlog: formatVersion,
+    version: envelope.version,
+    at: envelope.at,
+    actor: envelope.actor,
+    encoding: envelope.encoding,
+    dataDigest: envelope.dataDigest,
+    digest: envelope.digest,
+  };
+  for (const name of optionalNames) {
+    const value = envelope[name];
+    if (value !== undefined) metadata[name] = value;
+  }
+  return canonicalJson(metadata);
+}
+
+const optionalNames = ["runId", "frame", "causationId", "tenant", "keyId", "nonce"] as const;
+
+/**
+ * The envelope of an event that was read; null for one that another program wrote. Its content is not checked: that is
+ * what the digests are for.
+ *
+ * @throws {StoreTooNewError} when a newer turnlog wrote it.
+ * @throws {StoreCorruptedError} when it says that it is ours, and lacks a member.
+ */
+export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope | null {
+  const metadata = readMetadata(event);
+  if (metadata === null) return null;
+  const revision = Number(event.getStreamRevision());
+  const { turnlog, version, at, actor, encoding, dataDigest, digest } = metadata;
+  if (typeof turnlog === "number" && turnlog > formatVersion) {
+    throw new StoreTooNewError(`event ${revision} of ${stream} was written by a newer turnlog: update turnlog`);
+  }
+  const isWhole = typeof version === "number" && typeof at === "string" && encoding === "json" && isJsonObject(actor);
+  if (!isWhole || typeof dataDigest !== "string" || typeof digest !== "string") {
+    throw new StoreCorruptedError(`event ${revision} of ${stream} has metadata that cannot be read`);
+  }
+  const envelope: { -readonly [Member in keyof StoredEnvelope]: StoredEnvelope[Member] } = {
+    id: event.getId()?.getString() ?? "",
+    stream,
+    revision,
+    position: positionText(positionOf(event)),
+    type: event.getMetadataMap().get("type") ?? "",
+    version,
+    at,
+    // Metadata is written from an actor only; that it was not changed since is what the digest shows.
+    actor: actor as Actor,
+    encoding,
+    data: textOf(event.getData_asU8()),
+    dataDigest,
+    digest,
+  };
+  for (const name of optionalNames) {
+    const value = metadata[name];
+    if (typeof value === "string") envelope[name] = value;
+  }
+  return envelope;
+}
+
+/** The place of an event in the server's log. */
+export function positionOf(event: RecordedEvent): { readonly commit: string; readonly prepare: string } {
+  const [commit, prepare] = [event.getCommitPosition(), event.getPreparePosition()];
+  // Servers before 22.6 do not know it where a stream is read.
+  if (commit === noPosition || prepare === noPosition) {
+    throw new StoreUnavailableError("the server does not give positions: use EventStoreDB 22.6 or newer");
+  }
+  return { commit, prepare };
+}
+
+// 2^64 - 1.
+const noPosition = "18446744073709551615";
+
+/** Metadata with our mark; null for what another program wrote. */
+function readMetadata(event: RecordedEvent): JsonObject | null {
+  const bytes = event.getCustomMetadata_asU8();
+  if (bytes.length === 0) return null;
+  try {
+    const metadata: unknown = JSON.parse(textOf(bytes));
+    return isJsonObject(metadata) && typeof metadata["turnlog"] === "number" ? metadata : null;
+  } catch {
+    return null;
+  }
+}
+
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");

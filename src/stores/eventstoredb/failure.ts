@@ -1,0 +1,128 @@
+import { AccessDeniedError, type AccessRequest } from "../../engine/authorized-store.ts";
+import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../engine/event-store.ts";
+
+export type FailureKind =
+  /** Passes: no connection, a leader that changes, a time limit. What was asked may have been done. */
+  | "passing"
+  /** Does not pass until somebody changes a setting. */
+  | "setting"
+  | "denied"
+  | "too-large"
+  | "deleted"
+  | "invalid";
+
+/** Why the server or the way to it did not do what was asked, before it is told in the port's words. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** What a call ended with: a status of gRPC with trailers, or an error of the client. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (!(error instanceof Error)) return new Failure("passing", String(error), { cause: error });
+  const { code, details, exception } = statusOf(error);
+  const advice = adviceFor(details);
+  if (advice !== null) return new Failure("setting", advice, { cause: error });
+  return new Failure(kindByException.get(exception) ?? kindByCode.get(code) ?? "passing", details, { cause: error });
+}
+
+/** The port's error for a failure, with the setting to change. */
+export function portError(failure: Failure, shown: string, request: AccessRequest): Error {
+  const { kind, message } = failure;
+  // What the client said; the failure itself is only our name for it.
+  const options = { cause: failure.cause ?? failure };
+  switch (kind) {
+    case "passing":
+      return new StoreUnavailableError(`${shown} is not available (${message}): ${passingAdvice}`, options);
+    case "setting":
+      return new StoreUnavailableError(`${shown} cannot be used: ${message}`, options);
+    case "denied":
+      return Object.assign(new AccessDeniedError(request), {
+        message: `the user in the address is not allowed to ${request.action} ${request.stream} at ${shown}: give it that right (the stream's $acl, or a role), or name another user`,
+        ...options,
+      });
+    case "too-large":
+      return new EventTooLargeError(
+        `${shown} takes less than turnlog sends (${message}): raise its MaxAppendSize to 1048576 or more`,
+        options,
+      );
+    case "deleted":
+      return new StoreCorruptedError(`${request.stream} was deleted at ${shown}: restore it from a copy`, options);
+    case "invalid":
+      return new StoreCorruptedError(`${shown} refused to ${request.action} ${request.stream}: ${message}`, options);
+  }
+}
+
+const passingAdvice = "check host and port, that the server is up and has a leader, and that tls=true or false is right";
+
+type CallStatus = { readonly code: number; readonly details: string; readonly exception: string };
+
+function statusOf(error: Error): CallStatus {
+  const code = "code" in error && typeof error.code === "number" ? error.code : -1;
+  const details = "details" in error && typeof error.details === "string" ? error.details : error.message;
+  const trailers = "metadata" in error ? error.metadata : null;
+  return { code, details, exception: exceptionOf(trailers) };
+}
+
+function exceptionOf(trailers: unknown): string {
+  if (typeof trailers !== "object" || trailers === null || !("get" in trailers)) return "";
+  const { get } = trailers;
+  if (typeof get !== "function") return "";
+  const values: unknown = get.call(trailers, "exception");
+  return Array.isArray(values) ? String(values[0] ?? "") : "";
+}
+
+// https://github.com/kurrent-io/KurrentDB, RpcExceptions.cs
+const kindByException = new Map<string, FailureKind>([
+  ["access-denied", "denied"],
+  ["maximum-append-size-exceeded", "too-large"],
+  ["stream-deleted", "deleted"],
+  ["not-leader", "passing"],
+]);
+
+// https://grpc.github.io/grpc/core/md_doc_statuscodes.html
+const kindByCode = new Map<number, FailureKind>([
+  [3, "invalid"],
+  [7, "denied"],
+  [12, "setting"],
+  [16, "setting"],
+]);
+
+/** Failures that a server's restart does not cure, by the texts of Node, OpenSSL and grpc-js. */
+function adviceFor(details: string): string | null {
+  for (const [pattern, advice] of advices) if (pattern.test(details)) return `${advice} (${details})`;
+  return null;
+}
+
+const advices: readonly (readonly [RegExp, string])[] = [
+  [
+    /self[- ]signed certificate|unable to (verify|get)|certificate (has expired|is not yet valid)|CERT_|unable to get local issuer/i,
+    "its certificate is not trusted; name the certificate authority's file in the address (tlsCAFile=ca.crt), or in NODE_EXTRA_CA_CERTS",
+  ],
+  [/Hostname\/IP does not match/i, "its certificate is for another host; use the name that stands in it"],
+  [/wrong version number|packet length too long|EPROTO/i, "it does not speak TLS; add tls=false to the address"],
+  [/Name resolution failed|ENOTFOUND|EAI_AGAIN/i, "its host is not known; correct the host in the address"],
+  [
+    /HTTP status code: 401|UNAUTHENTICATED/i,
+    "it refused the user name or password; correct user:password in the address (percent-encoded)",
+  ],
+];
+
+/** What an append's own answer says, by the type of its detail: the second part of a packed message's URL. */
+export function failureOfAppend(type: string, message: string): Failure {
+  return new Failure(kindByDetail.get(type) ?? "passing", message === "" ? type : message);
+}
+
+const kindByDetail = new Map<string, FailureKind>([
+  ["event_store.client.AccessDenied", "denied"],
+  ["event_store.client.MaximumAppendSizeExceeded", "too-large"],
+  ["event_store.client.MaximumAppendEventSizeExceeded", "too-large"],
+  ["event_store.client.StreamDeleted", "deleted"],
+  ["event_store.client.BadRequest", "invalid"],
+]);

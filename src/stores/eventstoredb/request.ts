@@ -1,0 +1,78 @@
+import type { BatchAppendReq, Driver, ReadReq } from "./driver.ts";
+import type { ServerEvent } from "./envelope.ts";
+import { parsePosition } from "./position.ts";
+
+export type StreamRange = {
+  readonly name: string;
+  /** The first revision, given itself in both directions; `end` is the last one. */
+  readonly from: number | "end";
+  readonly direction: "forwards" | "backwards";
+  readonly count: number;
+};
+
+export type LogRange = {
+  /** Reads give the event at this position first; subscriptions begin after it. */
+  readonly from: string | null;
+  /** Only streams whose names begin so; null for all but the server's own. */
+  readonly prefix: string | null;
+};
+
+/** Makes the messages that ask the server. */
+export type Requests = ReturnType<typeof createRequests>;
+
+export function createRequests({ streams, shared }: Driver) {
+  const { ReadReq, BatchAppendReq } = streams;
+  const { Options } = ReadReq;
+  const empty = new shared.Empty();
+  const identifier = (name: string) => new shared.StreamIdentifier().setStreamName(encoder.encode(name));
+  const options = () => new Options().setUuidOption(new Options.UUIDOption().setString(empty));
+
+  function logOptions({ from, prefix }: LogRange): InstanceType<typeof Options> {
+    const all = new Options.AllOptions();
+    if (from === null) all.setStart(empty);
+    else {
+      const { commit, prepare } = parsePosition(from);
+      all.setPosition(new Options.Position().setCommitPosition(commit).setPreparePosition(prepare));
+    }
+    const expression = new Options.FilterOptions.Expression();
+    if (prefix === null) expression.setRegex("^[^$]");
+    else expression.setPrefixList([prefix]);
+    const filter = new Options.FilterOptions().setStreamIdentifier(expression).setCount(empty);
+    return options().setAll(all).setFilter(filter.setCheckpointintervalmultiplier(checkpointInterval));
+  }
+
+  return {
+    readStream({ name, from, direction, count }: StreamRange): ReadReq {
+      const stream = new Options.StreamOptions().setStreamIdentifier(identifier(name));
+      if (from === "end") stream.setEnd(empty);
+      else stream.setRevision(String(from));
+      const asked = options().setStream(stream).setNoFilter(empty).setCount(countText(count));
+      return new ReadReq().setOptions(asked.setReadDirection(direction === "forwards" ? 0 : 1));
+    },
+    readLog: (range: LogRange): ReadReq =>
+      new ReadReq().setOptions(logOptions(range).setReadDirection(0).setCount(countText(Number.MAX_SAFE_INTEGER))),
+    subscribe: (range: LogRange): ReadReq =>
+      new ReadReq().setOptions(logOptions(range).setSubscription(new Options.SubscriptionOptions())),
+
+    /** All or nothing, and only at an explicit revision: anything else may be written twice. */
+    append(name: string, expected: number | null, events: readonly ServerEvent[]): BatchAppendReq {
+      // Without a deadline the server's own limit for a write holds; a deadline would be compared with its clock.
+      const place = new BatchAppendReq.Options().setStreamIdentifier(identifier(name));
+      if (expected === null) place.setNoStream(empty);
+      else place.setStreamPosition(String(expected));
+      const messages = events.map(({ id, type, data, metadata }) => {
+        const message = new BatchAppendReq.ProposedMessage().setId(new shared.UUID().setString(id));
+        message.getMetadataMap().set("type", type).set("content-type", "application/json");
+        return message.setData(data).setCustomMetadata(metadata);
+      });
+      return new BatchAppendReq().setOptions(place).setProposedMessagesList(messages).setIsFinal(true);
+    },
+  };
+}
+
+const encoder = new TextEncoder();
+
+const countText = (count: number): string => String(Math.min(count, Number.MAX_SAFE_INTEGER));
+
+/** A filtered subscription tells where it is every 32 times so many events. */
+const checkpointInterval = 32;

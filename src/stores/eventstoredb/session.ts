@@ -1,0 +1,97 @@
+import type { AccessRequest } from "../../engine/authorized-store.ts";
+import { StoreClosedError, StoreCorruptedError } from "../../engine/event-store.ts";
+import type { Address } from "./address.ts";
+import type { Connection } from "./connection.ts";
+import type { ReadResp, RecordedEvent } from "./driver.ts";
+import { Failure, portError } from "./failure.ts";
+import { createNames, type Names } from "./names.ts";
+import { createPatience } from "./patience.ts";
+import { readMessages } from "./read-call.ts";
+import { createRequests, type Requests, type StreamRange } from "./request.ts";
+
+/** What the parts of an open store share. */
+export type Session = {
+  readonly address: Address;
+  readonly names: Names;
+  readonly requests: Requests;
+  readonly connection: Connection;
+  /** Aborts when the store is closed. */
+  readonly closing: AbortSignal;
+  readonly refuseIfClosed: () => void;
+  /** The port's error for a failure; every other error as it is. */
+  readonly translate: (error: unknown, request: AccessRequest) => unknown;
+  /** Is told what an operator should know. */
+  readonly warn: (message: string) => void;
+};
+
+export function createSession(options: Pick<Session, "address" | "connection" | "closing" | "warn">): Session {
+  const { address, connection, closing } = options;
+  return {
+    ...options,
+    names: createNames(address.namespace),
+    requests: createRequests(connection.driver),
+    refuseIfClosed() {
+      if (closing.aborted) throw new StoreClosedError(`the store at ${address.shown} was closed`);
+    },
+    translate: (error, request) => (error instanceof Failure ? portError(error, address.shown, request) : error),
+  };
+}
+
+/**
+ * The events of a stream of the server, none where there is no such stream. Goes on where it was when the connection
+ * is lost.
+ *
+ * @throws {Failure} when it stays lost, or the server refuses.
+ * @throws {StoreCorruptedError} when revisions are missing that were there.
+ */
+export async function* readServerStream(
+  session: Pick<Session, "address" | "connection" | "requests">,
+  range: StreamRange,
+  signal: AbortSignal,
+): AsyncGenerator<RecordedEvent, void> {
+  const { address, connection, requests } = session;
+  const patience = createPatience({ forMs: address.timeoutMs, signal });
+  const step = range.direction === "forwards" ? 1 : -1;
+  let { from, count } = range;
+  while (count > 0) {
+    const call = { signal, silenceMs: address.timeoutMs };
+    try {
+      for await (const message of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
+        const event = eventOf(message);
+        if (event === null) continue;
+        const revision = Number(event.getStreamRevision());
+        checkNext(range, from, revision);
+        from = revision + step;
+        count -= 1;
+        patience.restore();
+        yield event;
+        // Below revision 0 there is nothing to ask for.
+        if (from < 0) return;
+      }
+      if (count > 0 && step < 0 && from !== "end" && from !== range.from) throw truncated(range.name, from);
+      return;
+    } catch (error) {
+      await patience.wait(error);
+      if (signal.aborted) throw error;
+    }
+  }
+}
+
+/** The event of a message, as it lies in its stream: links are given as they are. */
+export function eventOf(message: ReadResp): RecordedEvent | null {
+  return message.getEvent()?.getEvent() ?? null;
+}
+
+// Revisions have no gaps, so one that does not follow shows that the stream lost its beginning.
+function checkNext({ name, direction, from: first }: StreamRange, due: number | "end", revision: number): void {
+  const isFirstBackwards = direction === "backwards" && due === first;
+  if (due === "end" || revision === due || (isFirstBackwards && revision < due)) return;
+  throw truncated(name, due);
+}
+
+/** The error for a stream whose beginning another program had removed. */
+export function truncated(name: string, revision: number): StoreCorruptedError {
+  return new StoreCorruptedError(
+    `revision ${revision} of ${name} is missing: the stream has $maxCount, $maxAge or $tb in its metadata, or was deleted; remove those settings, and restore the events from a copy`,
+  );
+}

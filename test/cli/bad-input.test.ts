@@ -1,0 +1,195 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { type Outcome, startTurnlog, turnlog } from "./command.ts";
+
+/** One line that begins with the program's name, on stderr alone. */
+function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
+  expect({ code, stdout, stderr }).toMatchObject({ code: expected, stdout: "" });
+  expect(stderr).toMatch(message);
+  expect(stderr).toMatch(/^turnlog: [^\n]+\n$/);
+}
+
+async function folderWithStore() {
+  const folder = temporaryFolder();
+  expect(await turnlog(["demo", "-q"], { cwd: folder.path })).toMatchObject({ code: 0 });
+  return folder;
+}
+
+test.each([
+  ["an unknown flag", ["ls", "--limt", "3"], /unknown option '--limt' \(Did you mean --limit\?\)/],
+  ["an unknown global flag", ["--jsn", "ls"], /unknown option '--jsn' \(Did you mean --json\?\)/],
+  ["an unknown command", ["lgo"], /unknown command 'lgo' \(Did you mean log\?\)/],
+  ["a missing argument", ["log"], /missing required argument/],
+  ["too many arguments", ["ls", "more"], /too many arguments/],
+  ["an option without its value", ["ls", "--limit"], /argument missing/],
+  ["a limit that is no number", ["ls", "--limit", "many"], /--limit takes a whole number of at least 0, not 'many'/],
+  ["a port that is none", ["reference-server", "--port", "70000"], /--port takes a whole number from 0 to 65535/],
+  ["a kind of store that is not known", ["ls", "--store", "redis:x"], /no store is kept at redis:x/],
+  ["a server that is no address", ["demo", "--server", "here"], /--server takes an address/],
+])("refuses %s with what to type instead, and exits 2", async (_, typed, message) => {
+  const folder = temporaryFolder();
+  expectRefusal(await turnlog(typed, { cwd: folder.path }), 2, message);
+  expect(existsSync(folder.file("turnlog.db"))).toBe(false);
+});
+
+test.each([
+  ["ls"],
+  ["log @last"],
+  ["show cnv_1234"],
+  ["diff cnv_1234@1..2"],
+  ["request cnv_1234"],
+  ["why cnv_1234"],
+  ["blame cnv_1234"],
+  ["verify"],
+])("%s creates no store where there is none, says how to get one, and exits 3", async (typed) => {
+  const folder = temporaryFolder();
+  expectRefusal(
+    await turnlog(typed.split(" "), { cwd: folder.path }),
+    3,
+    /there is no turnlog store at \.\/turnlog\.db.*demo/,
+  );
+  expect(existsSync(folder.file("turnlog.db"))).toBe(false);
+});
+
+test("names what is not in the store, and exits 3", async () => {
+  const { path: cwd } = await folderWithStore();
+  const run = (typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
+  expectRefusal(await run("log cnv_nobody"), 3, /there is no conversation 'cnv_nobody'/);
+  expectRefusal(await run("show @last@1000"), 3, /there is no revision 1000 of cnv_\w+: it has the revisions 0 to 65/);
+  expectRefusal(await run("show @last@resp_0"), 3, /no response of cnv_\w+ has the id 'resp_0'/);
+  expectRefusal(await run("request @last@3"), 3, /nothing was asked in cnv_\w+ up to revision 3/);
+  expectRefusal(await run("blame @last 99"), 3, /there is no block 99/);
+  expectRefusal(await run("verify --heads nowhere.json"), 3, /nowhere\.json.*check the path/);
+});
+
+test("refuses what names no place, and exits 2", async () => {
+  const { path: cwd } = await folderWithStore();
+  const run = (typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
+  expectRefusal(await run("show @last@1..2"), 2, /is a range: name one revision/);
+  expectRefusal(await run("diff @last"), 2, /name two revisions/);
+  expectRefusal(await run("show @last@+5"), 2, /'\+5' in '@last@\+5' is no revision/);
+  writeFileSync(`${cwd}/heads.json`, "{}");
+  expectRefusal(await run("verify --heads heads.json"), 2, /heads\.json holds no heads/);
+});
+
+test("leaves a store of a newer turnlog alone, says to update, and exits 6", async () => {
+  const { path: cwd, file } = await folderWithStore();
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE meta SET value = '99' WHERE name = 'schemaVersion'");
+  database.close();
+  const before = readFileSync(file("turnlog.db"));
+  for (const typed of ["ls", "demo -q"]) {
+    expectRefusal(await turnlog(typed.split(" "), { cwd }), 6, /was written by a newer turnlog .*: update turnlog/);
+  }
+  expect(readFileSync(file("turnlog.db")).equals(before)).toBe(true);
+});
+
+test.each(["ls", "demo -q", "verify"])(
+  "%s says that a file is no database, leaves it alone, and exits 4",
+  async (typed) => {
+    const folder = temporaryFolder();
+    writeFileSync(folder.file("turnlog.db"), "these are notes, and no database at all. ".repeat(500));
+    const before = readFileSync(folder.file("turnlog.db"));
+    expectRefusal(await turnlog(typed.split(" "), { cwd: folder.path }), 4, /is not an SQLite database/);
+    expect(readFileSync(folder.file("turnlog.db")).equals(before)).toBe(true);
+  },
+);
+
+test("says that a database file is damaged, and exits 4", async () => {
+  const { path: cwd, file } = await folderWithStore();
+  const bytes = readFileSync(file("turnlog.db"));
+  // Beyond the schema's first page: the pages of the tables.
+  bytes.fill(0x7f, 8_192 * 2, bytes.length);
+  writeFileSync(file("turnlog.db"), bytes);
+  for (const typed of ["ls", "verify"]) {
+    const { code, stderr } = await turnlog([typed], { cwd });
+    expect({ code, stderr }).toMatchObject({ code: 4 });
+    expect(stderr).toMatch(/^turnlog: .*turnlog\.db is damaged: restore it from a copy.*\n$/);
+  }
+});
+
+test("says which folder cannot be written, and exits 6", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(folder.file("file"), "");
+  expectRefusal(
+    await turnlog(["demo", "--store", "sqlite:file/turnlog.db"], { cwd: folder.path }),
+    6,
+    /file\/turnlog\.db cannot be created: file is not a folder/,
+  );
+  expectRefusal(
+    await turnlog(["demo", "--store", "sqlite:nowhere/turnlog.db"], { cwd: folder.path }),
+    6,
+    /cannot be created: make the folder nowhere first/,
+  );
+});
+
+const isRoot = process.getuid?.() === 0;
+test.skipIf(isRoot)(
+  "says who may write a folder, and exits 6 (skipped as root, who may write everything)",
+  async () => {
+    const folder = temporaryFolder();
+    mkdirSync(folder.file("closed"));
+    chmodSync(folder.file("closed"), 0o500);
+    const outcome = await turnlog(["demo", "--store", "sqlite:closed/turnlog.db"], { cwd: folder.path });
+    expectRefusal(outcome, 6, /cannot be opened: give this user write permission on closed/);
+  },
+);
+
+test("says that a port is in use, and exits 6", async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void other.close());
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? String(address.port) : "";
+  const outcome = await turnlog(["reference-server", "--port", port], { cwd: temporaryFolder().path });
+  expectRefusal(outcome, 6, /EADDRINUSE.*choose another --port, or stop what listens there/);
+});
+
+test("says that the provider is down, exits 6, and loses nothing", async () => {
+  const { path: cwd } = temporaryFolder();
+  const unused = createServer();
+  await new Promise<void>((resolve) => void unused.listen(0, "127.0.0.1", resolve));
+  const address = unused.address();
+  await new Promise((resolve) => unused.close(resolve));
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  expectRefusal(
+    await turnlog(["demo", "-q", "--server", url], { cwd }),
+    6,
+    /cannot reach the provider: .*check that the server runs/,
+  );
+  expect(await turnlog(["verify"], { cwd })).toMatchObject({ code: 0 });
+  const { stdout } = await turnlog(["log", "@last"], { cwd });
+  expect(stdout).toContain("I am ada@example.org");
+  expect(stdout).toContain("run failed (connection)");
+});
+
+test("ends a demo that is interrupted with 130, its run closed in the log", async () => {
+  const { path: cwd } = temporaryFolder();
+  const arrived = Promise.withResolvers<void>();
+  const silent = createServer(() => {
+    arrived.resolve();
+  });
+  await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  const address = silent.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const { child, ended } = startTurnlog(["demo", "-q", "--server", url], { cwd });
+  await arrived.promise;
+  child.kill("SIGINT");
+  expect(await ended).toEqual({ code: 130, stdout: "", stderr: "turnlog: interrupted\n" });
+  expect((await turnlog(["log", "@last"], { cwd })).stdout).toContain("run cancelled");
+});
+
+test("shows the stack of an error only with --debug", async () => {
+  const { path: cwd } = temporaryFolder();
+  expect((await turnlog(["ls"], { cwd })).stderr).not.toContain("    at ");
+  expect((await turnlog(["ls", "--debug"], { cwd })).stderr).toMatch(
+    /^turnlog: [^\n]+\nStoreNotFoundError: .*\n {4}at /,
+  );
+});

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** What a call of the command came to. */
+export type Outcome = {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+export type CommandOptions = {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** For Node itself, before the file. */
+  readonly nodeArguments?: readonly string[];
+};
+
+const main = join(import.meta.dirname, "../../src/cli/main.ts");
+
+/** Runs `turnlog` as a process, to its end. */
+export async function turnlog(args: readonly string[], options: CommandOptions): Promise<Outcome> {
+  return startTurnlog(args, options).ended;
+}
+
+export type Started = {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Outcome>;
+  /** Resolves with stdout so far once it has a whole line. */
+  readonly firstLine: Promise<string>;
+};
+
+/** The same, while it runs; it is killed when the test has finished. */
+export function startTurnlog(args: readonly string[], { cwd, env = {}, nodeArguments = [] }: CommandOptions): Started {
+  const child = spawn(process.execPath, [...nodeArguments, main, ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
+  const firstLine = new Promise<string>((resolve) => {
+    child.stdout.on("data", () => {
+      if (stdout.text().includes("\n")) resolve(stdout.text());
+    });
+  });
+  const ended = once(child, "close").then(() => ({
+    code: child.exitCode,
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+  }));
+  return { child, ended, firstLine };
+}
+
+function textOf(stream: NodeJS.ReadableStream): { readonly text: () => string } {
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  return { text: () => Buffer.concat(chunks).toString() };
+}
+
+/** The one document of a call with `--json`. */
+export function documentOf({ stdout }: Outcome): unknown {
+  const document: unknown = JSON.parse(stdout);
+  return document;
+}

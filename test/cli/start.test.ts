@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { turnlog } from "./command.ts";
+
+const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
+
+/** Makes Node tell on stderr which of the heavy packages it loads. */
+const tellHeavyPackages = `
+  import { registerHooks } from "node:module";
+  registerHooks({ resolve(specifier, context, next) {
+    const resolved = next(specifier, context);
+    const found = /node_modules.(zod|openai|rxjs).package.json|node_modules.(zod|openai|rxjs)./.exec(resolved.url);
+    if (found) process.stderr.write("loaded " + (found[1] ?? found[2]) + "\\n");
+    return resolved;
+  } });`;
+const importing = (code: string): readonly string[] => ["--import", `data:text/javascript,${encodeURIComponent(code)}`];
+
+test("prints its version", async () => {
+  const { code, stdout, stderr } = await turnlog(["--version"], { cwd: temporaryFolder().path });
+  expect({ code, stdout: stdout.trim(), stderr }).toMatchObject({ code: 0, stderr: "" });
+  expect(manifest).toMatchObject({ version: stdout.trim() });
+});
+
+test.each([["--version"], ["--help"], ["rehearse --help"]])(
+  "%s loads neither zod nor openai nor rxjs",
+  async (typed) => {
+    const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
+    const { code, stderr } = await turnlog(typed.split(" "), options);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  },
+);
+
+test("a command that needs them loads them, so the test above can fail", async () => {
+  const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
+  const { stderr } = await turnlog(["ls"], options);
+  expect(stderr).toContain("loaded zod");
+  expect(stderr).toContain("loaded rxjs");
+});
+
+test("under a too old Node it says so in one line, and exits 6", async () => {
+  const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.20.2" } })`;
+  const { code, stdout, stderr } = await turnlog(["demo"], {
+    cwd: temporaryFolder().path,
+    nodeArguments: importing(old),
+  });
+  expect({ code, stdout }).toEqual({ code: 6, stdout: "" });
+  expect(stderr).toMatch(/^turnlog: needs Node 22\.13 or newer, and this is 20\.20\.2: .*\n$/);
+});
+
+test("help names every command, and goes to stdout", async () => {
+  const { code, stdout, stderr } = await turnlog(["--help"], { cwd: temporaryFolder().path });
+  const commands = "demo rehearse import ls log show diff request why blame verify reference-server".split(" ");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
+  for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(100);
+});
+
+test("help of a command shows its own options and the global ones", async () => {
+  const { code, stdout } = await turnlog(["help", "verify"], { cwd: temporaryFolder().path });
+  expect(code).toBe(0);
+  for (const option of ["--save-heads", "--heads", "--store", "--json", "--debug"]) expect(stdout).toContain(option);
+});
+
+test("without a command it shows the help on stderr, and exits 2", async () => {
+  const { code, stdout, stderr } = await turnlog([], { cwd: temporaryFolder().path });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain("Usage: turnlog");
+});

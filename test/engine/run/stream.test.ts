@@ -1,0 +1,200 @@
+import { firstValueFrom, Subject, take, toArray } from "rxjs";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { RunPart } from "../../../src/engine/stream-part.ts";
+import { tool } from "../../../src/engine/tool.ts";
+import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
+import { gated } from "../../support/gates.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+
+async function partsOf(stream: AsyncIterable<RunPart>): Promise<readonly RunPart[]> {
+  const parts: RunPart[] = [];
+  for await (const part of stream) parts.push(part);
+  return parts;
+}
+
+/** The parts' types, with neighbours of one type told once. */
+const outline = (parts: readonly RunPart[]): readonly string[] =>
+  parts.map(({ type }) => type).filter((type, index, types) => type !== types[index - 1]);
+
+const textOf = (parts: readonly RunPart[], type: "text-delta" | "reasoning-delta" | "tool-call-delta"): string =>
+  parts.map((part) => (part.type === type ? part.text : "")).join("");
+
+const echo = tool({
+  name: "echo",
+  description: "",
+  inputSchema: z.object({ say: z.string() }),
+  execute: ({ say }) => say,
+});
+
+test("a stream gives deltas as they come, then the blocks, and ends with the result", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted([{ reasoning: "let me think", text: "the whole answer" }]);
+  await conversation.append("hello");
+  const parts = await partsOf(conversation.stream(engine));
+  expect(outline(parts)).toEqual([
+    ...["run-start", "request-start", "reasoning-delta", "text-delta", "block", "run-end"],
+  ]);
+  expect(textOf(parts, "text-delta")).toBe("the whole answer");
+  expect(textOf(parts, "reasoning-delta")).toBe("let me think");
+  expect(parts.filter(({ type }) => type === "text-delta").length).toBeGreaterThan(1);
+  const last = parts.at(-1);
+  expect(last?.type === "run-end" && last.result.text).toBe("the whole answer");
+});
+
+test("tool calls are told when they begin and when they end", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const calls = [{ name: "echo", arguments: { say: "hi" } }];
+  const { engine } = workshop.scripted([{ calls }, "done"], { tools: [echo] });
+  await conversation.append("hello");
+  const parts = await partsOf(conversation.stream(engine));
+  expect(textOf(parts, "tool-call-delta")).toBe('{"say":"hi"}');
+  const [start, end] = [
+    parts.find(({ type }) => type === "tool-call-start"),
+    parts.find(({ type }) => type === "tool-call-end"),
+  ];
+  expect(start).toMatchObject({ call: { kind: "tool_call" } });
+  expect(end).toMatchObject({ result: { text: "hi" }, outcome: "ok" });
+});
+
+test("what a request is told before it is sent says how it is sent, and how big it is", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted(["one", "two"]);
+  await conversation.append("hello");
+  await conversation.run(engine);
+  await conversation.append("again");
+  const parts = await partsOf(conversation.stream(engine));
+  const [request] = dataOf(await eventsOf(conversation), "InferenceRequested").slice(-1);
+  expect(parts.find(({ type }) => type === "request-start")).toMatchObject({
+    attempt: 0,
+    decision: { strategy: "chained" },
+    requestBytes: request?.requestBytes,
+  });
+});
+
+test("the deltas of an attempt that failed are taken back", async () => {
+  await using server = await startReferenceServer({
+    answer: () => ({ output: [reasoning({ summary: "hm" }), message("an answer")] }),
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key" });
+  const engine = workshop.engine({ provider });
+  await conversation.append("one");
+  await conversation.run(engine);
+  server.forget(server.responseIds().at(-1) ?? "");
+  await conversation.append("two");
+  const parts = await partsOf(conversation.stream(engine));
+  expect(outline(parts).slice(0, 4)).toEqual(["run-start", "request-start", "attempt-discarded", "request-start"]);
+  expect(parts.find(({ type }) => type === "attempt-discarded")).toMatchObject({ attempt: 0, reason: "lost-state" });
+});
+
+test("a stream that breaks off after deltas says that they do not count, and throws", async () => {
+  await using server = await startReferenceServer({
+    answer: () => ({ output: [message("a rather long answer")] }),
+    deltaLength: 3,
+  });
+  server.inject({ kind: "cut", afterBytes: 2_500 });
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.append("one");
+  const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key" });
+  const parts: RunPart[] = [];
+  const reading = (async () => {
+    for await (const part of conversation.stream(workshop.engine({ provider }))) parts.push(part);
+  })();
+  expect(await rejectionOf(reading)).toMatchObject({ code: "run-failed", kind: "stream-cut" });
+  expect(outline(parts)).toEqual(["run-start", "request-start", "text-delta", "attempt-discarded"]);
+});
+
+test("leaving a stream early aborts its run, and waits until it has ended", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted(["a long answer that nobody reads", "another answer"]);
+  await conversation.append("hello");
+  for await (const { type } of conversation.stream(engine)) if (type === "text-delta") break;
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["InferenceFailed", "RunCancelled"]);
+  expect((await conversation.run(engine)).text).toBe("another answer");
+});
+
+test("a reader that throws aborts the run as well", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted(["a long answer that nobody reads"]);
+  await conversation.append("hello");
+  const reading = (async () => {
+    for await (const { type } of conversation.stream(engine))
+      if (type === "text-delta") throw new Error("the reader's");
+  })();
+  expect(await rejectionOf(reading)).toMatchObject({ message: "the reader's" });
+  expect(typesOf(await eventsOf(conversation)).at(-1)).toBe("RunCancelled");
+});
+
+test("a stream that nobody reads runs nothing", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(["an answer"]);
+  await conversation.append("hello");
+  void conversation.stream(engine);
+  await new Promise(setImmediate);
+  expect(provider.requests).toEqual([]);
+});
+
+test("sinks that throw, now or later, do no harm", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const seen: string[] = [];
+  const sinks = [
+    {
+      next: () => {
+        throw new Error("the sink's own trouble");
+      },
+    },
+    { next: async () => Promise.reject(new Error("the sink's own trouble, later")) },
+    { next: ({ type }: RunPart) => seen.push(type) },
+  ];
+  const { engine } = workshop.scripted(["an answer"], { sinks });
+  await conversation.append("hello");
+  expect((await conversation.run(engine)).text).toBe("an answer");
+  await new Promise(setImmediate);
+  expect(seen.at(-1)).toBe("run-end");
+});
+
+test("a subject of RxJS is a sink", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const parts = new Subject<RunPart>();
+  const first = firstValueFrom(parts.pipe(take(2), toArray()));
+  const { engine } = workshop.scripted(["an answer"], { sinks: [parts] });
+  await conversation.append("hello");
+  await conversation.run(engine);
+  expect((await first).map(({ type }) => type)).toEqual(["run-start", "request-start"]);
+});
+
+test("changes are told once they are durable, in order, whoever makes them", async () => {
+  const { conversation, store, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted(["an answer"]);
+  await conversation.append("before anybody looked");
+  const told = firstValueFrom(conversation.changes$.pipe(take(6), toArray()));
+  await conversation.append("hello");
+  await store.conversation(conversation.id).run(engine);
+  const events = await told;
+  expect(typesOf(events)).toEqual([
+    ...["BlockAppended", "SettingsDeclared", "RunStarted", "InferenceRequested", "ResponseReceived", "RunCompleted"],
+  ]);
+  expect(events.map(({ revision }) => revision)).toEqual([2, 3, 4, 5, 6, 7]);
+});
+
+test("what comes out of a transport without deltas is told as blocks", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = scripted(["an answer"], { transport: "json" });
+  await conversation.append("hello");
+  const parts = await partsOf(conversation.stream(workshop.engine({ provider })));
+  expect(parts.find(({ type }) => type === "block")).toMatchObject({ block: { text: "an answer" } });
+});
+
+test("a stream takes a signal of its own", async () => {
+  const abort = new AbortController();
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = gated(["an answer"], async () => {
+    abort.abort(new Error("enough"));
+  });
+  await conversation.append("hello");
+  const reading = partsOf(conversation.stream(workshop.engine({ provider }), { signal: abort.signal }));
+  expect(await rejectionOf(reading)).toMatchObject({ code: "run-cancelled", cause: { message: "enough" } });
+});

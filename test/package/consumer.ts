@@ -1,0 +1,66 @@
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod";
+import { outcomeOf } from "./outcome.ts";
+
+export const root = join(import.meta.dirname, "..", "..");
+
+/** What a stranger's compiler needs besides the package: Node's types. */
+const typesOfNode = ["node_modules/@types/node", "node_modules/undici-types"];
+
+const lockFileSchema = z.object({
+  lockfileVersion: z.number(),
+  packages: z.record(z.string(), z.looseObject({ version: z.string().optional(), dev: z.boolean().optional() })),
+});
+const manifestSchema = z.looseObject({ name: z.string(), version: z.string() });
+
+/**
+ * Packs this checkout, builds it for that, and installs the tarball in a new folder, which is the answer.
+ *
+ * The lock file is derived from the repository's own, so that npm takes every package from the cache that `npm ci` of the
+ * checkout has filled, and asks the registry for nothing but what is missing there.
+ */
+export async function installTarball(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "turnlog-consumer-"));
+  await npm(["pack", "--silent", "--pack-destination", folder], root);
+  const manifest = manifestSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
+  const tarball = `file:${manifest.name}-${manifest.version}.tgz`;
+  const lock = lockFileSchema.parse(JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")));
+  const own = {
+    name: "consumer",
+    version: "1.0.0",
+    dependencies: { [manifest.name]: tarball },
+    devDependencies: { "@types/node": lock.packages["node_modules/@types/node"]?.version },
+  };
+  const { version, dependencies, peerDependencies, peerDependenciesMeta, bin, engines } = manifest;
+  const packages = {
+    "": own,
+    [`node_modules/${manifest.name}`]: {
+      version,
+      resolved: tarball,
+      dependencies,
+      peerDependencies,
+      peerDependenciesMeta,
+      bin,
+      engines,
+    },
+    ...Object.fromEntries(
+      Object.entries(lock.packages).filter(
+        ([path, { dev }]) => path !== "" && (dev !== true || typesOfNode.includes(path)),
+      ),
+    ),
+  };
+  await writeJson(join(folder, "package.json"), { ...own, private: true, type: "module" });
+  await writeJson(join(folder, "package-lock.json"), { ...own, lockfileVersion: lock.lockfileVersion, packages });
+  await npm(["ci", "--prefer-offline", "--no-audit", "--no-fund"], folder);
+  return folder;
+}
+
+export const writeJson = (file: string, value: unknown): Promise<void> =>
+  writeFile(file, JSON.stringify(value, null, 2));
+
+async function npm(words: readonly string[], cwd: string): Promise<void> {
+  const { code, stdout, stderr } = await outcomeOf("npm", words, { cwd });
+  if (code !== 0) throw new Error(`npm ${words.join(" ")} ended with ${code}:\n${stdout}${stderr}`);
+}

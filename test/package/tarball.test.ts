@@ -1,0 +1,122 @@
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { installTarball, root, writeJson } from "./consumer.ts";
+import { findOldNode } from "./old-node.ts";
+import { type Outcome, outcomeOf, outputOf } from "./outcome.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await installTarball();
+}, 300_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const oldNode = await findOldNode();
+
+test("the tarball holds what was built, the licence and the README, and nothing else", async () => {
+  const files = await packedFiles();
+  expect(files.filter((file) => !file.startsWith("dist/")).toSorted()).toEqual([
+    "LICENSE",
+    "README.md",
+    "package.json",
+  ]);
+  expect(files.filter((file) => file.startsWith("dist/") && !/\.(js|d\.ts)$/.test(file))).toEqual([]);
+  expect(files.filter((file) => /\b(test|bench|examples|scratch)\b/.test(file))).toEqual([]);
+  expect(files).toContain("dist/cli/main.js");
+});
+
+test("no packed file tells where it was built", async () => {
+  const telling: string[] = [];
+  for (const file of await packedFiles()) {
+    const text = await readFile(join(folder, "node_modules/turnlog", file), "utf8");
+    if (text.includes(root) || /sourceMappingURL|from "[^"]*\.ts"/.test(text)) telling.push(file);
+  }
+  expect(telling).toEqual([]);
+});
+
+test("the installed command says its version", async () => {
+  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { readonly version: string };
+  expect(await turnlog("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+});
+
+test("the installed demo runs without a key, and leaves a conversation to look at", async () => {
+  const demo = await turnlog("demo");
+  expect(demo).toMatchObject({ code: 0, stderr: "" });
+  expect(demo.stdout).toMatch(/chained/);
+  const list = await turnlog("ls");
+  expect(list).toMatchObject({ code: 0, stderr: "" });
+  expect(list.stdout).toMatch(/cnv_\w+/);
+});
+
+test.each([
+  ["nodenext", { module: "nodenext", moduleResolution: "nodenext" }],
+  ["bundler", { module: "esnext", moduleResolution: "bundler" }],
+])("a typed import of every entry compiles under %s, declarations checked too, and runs", async (name, options) => {
+  const project = join(folder, name);
+  await mkdir(project);
+  await writeFile(join(project, "use.ts"), strangersCode);
+  const compilerOptions = { ...options, target: "es2024", strict: true, skipLibCheck: false, types: ["node"] };
+  await writeJson(join(project, "tsconfig.json"), { compilerOptions });
+  expect(await outputOf([join(root, "node_modules/typescript/bin/tsc"), "-p", project], { cwd: folder })).toBe("");
+  expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe("scripted: chained\nopenai: Hello.\n");
+});
+
+test.runIf(oldNode !== null)(
+  "under a too old Node the installed command says what to do, and ends with 6",
+  async () => {
+    const outcome = await outcomeOf(oldNode ?? "", [command(), "--version"], { cwd: folder });
+    expect(outcome).toMatchObject({ code: 6, stdout: "" });
+    expect(outcome.stderr).toMatch(
+      /^turnlog: needs Node 22\.13 or newer, and this is [\d.]+: install .*nodejs\.org\n$/,
+    );
+  },
+);
+if (oldNode === null) test.skip("a too old Node: there is none on PATH, so its refusal is not tried", () => undefined);
+
+const command = (): string => join(folder, "node_modules/.bin/turnlog");
+
+const turnlog = (...words: readonly string[]): Promise<Outcome> =>
+  outcomeOf(process.execPath, [command(), ...words], { cwd: folder, env: { TURNLOG_STORE: undefined, NO_COLOR: "1" } });
+
+async function packedFiles(): Promise<readonly string[]> {
+  const installed = join(folder, "node_modules/turnlog");
+  const entries = await readdir(installed, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(installed.length + 1)
+        .replaceAll("\\", "/"),
+    );
+}
+
+/** What somebody might write on the first day, with a value and a type of every entry. */
+const strangersCode = `
+import { type Conversation, createEngine, openStore, type RunResult, scripted, tool } from "turnlog";
+import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
+import { message, type ReferenceServer, startReferenceServer } from "turnlog/reference-server";
+import { openSqliteStore, type SqliteStore } from "turnlog/sqlite";
+import { z } from "zod";
+
+const weather = tool({
+  name: "weather",
+  description: "Today's weather",
+  inputSchema: z.object({ city: z.string() }),
+  execute: ({ city }) => "sunny in " + city.toUpperCase(),
+});
+const provider = scripted([{ calls: [{ name: "weather", arguments: { city: "Paris" } }] }, "It is sunny."]);
+await using store = await openStore("sqlite:./typed.db");
+const conversation: Conversation = store.conversation();
+await conversation.append("What is the weather in Paris?");
+const result: RunResult = await conversation.run(createEngine({ provider, tools: [weather] }));
+console.log("scripted:", result.steps.at(-1)?.decision.strategy);
+
+await using server: ReferenceServer = await startReferenceServer({ answer: () => ({ output: [message("Hello.")] }) });
+const model: OpenaiResponses = openaiResponses({ model: "any", apiKey: "none", baseURL: server.baseUrl });
+const other = store.conversation();
+await other.append("Hello?");
+console.log("openai:", (await other.run(createEngine({ provider: model }))).text);
+
+await using events: SqliteStore = await openSqliteStore("./typed.db", { mustExist: true });
+events satisfies AsyncDisposable;
+`;

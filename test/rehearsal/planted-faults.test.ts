@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { Provider } from "../../src/engine/provider.ts";
+import { type Body, bodyOf, type Item, playGenerated, sending } from "./playing.ts";
+
+type Spoil = (provider: Provider) => Provider;
+
+/** A provider that changes the items of one input in every seven, and lets the others be. */
+const items =
+  (change: (input: readonly Item[]) => readonly Item[]): Spoil =>
+  (provider) =>
+    sending(provider, (body, n) => (n % 7 === 3 ? { ...body, input: change(body.input) } : body));
+
+/** Faults of a client, each of which must be told: else a rehearsal that says "coherent" says nothing. */
+const faults: readonly (readonly [what: string, spoil: Spoil])[] = [
+  ["drops the last item of an input", items((input) => input.slice(0, -1))],
+  ["drops the first item of an input", items((input) => input.slice(1))],
+  ["sends an item twice", items((input) => [...input, ...input.slice(-1)])],
+  ["turns an input round", items((input) => input.toReversed())],
+  ["swaps a role", items((input) => input.map((item) => ("role" in item ? { ...item, role: "developer" } : item)))],
+  [
+    "gives a result of its own",
+    items((input) => input.map((item) => ("output" in item ? { ...item, output: "x" } : item))),
+  ],
+  ["changes one letter", (provider) => sending(provider, (body) => bodyOf(JSON.stringify(body).replace("e", "E")))],
+  ["adds instructions that nobody gave", (provider) => sending(provider, (body) => ({ ...body, instructions: "lie" }))],
+  ["sends the suffix without its anchor", (provider) => sending(provider, withoutAnchor)],
+  ["sends the suffix of an older context on the newest one", onNewestAnchor],
+  ["asks twice", askingTwice],
+  ["answers by itself and asks nobody", (provider) => ({ ...provider, infer: async () => ({ response: ownAnswer }) })],
+];
+
+test.each(faults)("finds a client that %s", async (_what, spoil) => {
+  const { figures, incoherent } = await playGenerated({ editRate: 0.5, parallel: true, count: 3 }, spoil);
+  expect(figures.incoherent).toBeGreaterThan(0);
+  expect(incoherent).toHaveLength(figures.incoherent);
+});
+
+test("counts what is left of a conversation as missing once a request of it failed", async () => {
+  const refuse: Spoil = (provider) => sending(provider, (body, n) => (n === 2 ? { ...body, model: 7 } : body));
+  const { figures: whole } = await playGenerated({ count: 1 });
+  const { figures, incoherent } = await playGenerated({ count: 1 }, refuse);
+  expect([figures.requests, figures.coherent, figures.incoherent]).toEqual([3, 2, whole.requests - 2]);
+  expect(incoherent.map(({ request }) => request)).toEqual(Array.from({ length: whole.requests - 2 }, (_, n) => n + 2));
+});
+
+function askingTwice(provider: Provider): Provider {
+  return {
+    ...provider,
+    async infer(request) {
+      await provider.infer(request);
+      return provider.infer(request);
+    },
+  };
+}
+
+function withoutAnchor({ previous_response_id: _, ...body }: Body): Body {
+  return { ...body, input: body.input };
+}
+
+/** What clients do that remember one response id, and trust that the conversation only grows. */
+function onNewestAnchor(provider: Provider): Provider {
+  let newest: string | null = null;
+  const spoilt = sending(provider, (body) =>
+    body.previous_response_id === undefined || newest === null ? body : { ...body, previous_response_id: newest },
+  );
+  return {
+    ...spoilt,
+    async infer(request) {
+      const { response } = await spoilt.infer(request);
+      newest = typeof response["id"] === "string" ? response["id"] : null;
+      // The echo would give it away to the engine, which is not what is tried here.
+      const echo = bodyOf(request.bodyText).previous_response_id ?? null;
+      return { response: { ...response, previous_response_id: echo } };
+    },
+  };
+}
+
+const ownAnswer = { id: "resp_own", object: "response", status: "completed", previous_response_id: null, output: [] };

@@ -1,0 +1,93 @@
+import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
+import type { Provider } from "../../src/engine/provider.ts";
+import { generateDocuments } from "../../src/rehearsal/generate.ts";
+import type { Incoherence } from "../../src/rehearsal/play.ts";
+import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
+import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../src/rehearsal/rehearse.ts";
+
+export const quiet: RehearsalOptions = {
+  seed: "1",
+  editRate: 0,
+  edits: "all",
+  reasoning: false,
+  parallel: false,
+  chain: "auto",
+};
+
+/** What a rehearsal came to, and what it said on the way. */
+export type Played = {
+  readonly figures: RehearsalFigures;
+  readonly incoherent: readonly Incoherence[];
+  /** Every body that arrived, conversation by conversation. */
+  readonly bodies: readonly string[];
+};
+
+/** Rehearses a few generated conversations; `spoil` makes another provider of the one that is played with. */
+export async function playGenerated(
+  options: Partial<RehearsalOptions> & { readonly count?: number; readonly documents?: string },
+  spoil: (provider: Provider) => Provider = (provider) => provider,
+): Promise<Played> {
+  const { count = 8, documents = "shapes", ...rest } = options;
+  const incoherent: Incoherence[] = [];
+  const bodies: string[] = [];
+  const parts = watched(rehearsalParts(null), bodies);
+  const figures = await rehearse(
+    generateDocuments(documents, count),
+    { ...parts, provider: (server) => spoil(parts.provider(server)) },
+    { ...quiet, ...rest, onIncoherence: (incoherence) => incoherent.push(incoherence) },
+  );
+  return { figures, incoherent, bodies };
+}
+
+/** The same parts, whose server keeps what it got when it is cleared. */
+function watched(parts: RehearsalParts, bodies: string[]): RehearsalParts {
+  return {
+    ...parts,
+    async startServer(answer) {
+      const server = await parts.startServer(answer);
+      const kept: RehearsalServer = {
+        baseUrl: server.baseUrl,
+        requests: server.requests,
+        difference: (request, expected) => server.difference(request, expected),
+        clear() {
+          bodies.push(...server.requests.map(({ bodyText }) => bodyText));
+          server.clear();
+        },
+        [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+      };
+      return kept;
+    },
+  };
+}
+
+export type Item = {
+  readonly type?: string;
+  readonly role?: string;
+  readonly call_id?: string;
+  readonly output?: unknown;
+  readonly encrypted_content?: string;
+};
+export type Body = {
+  readonly [setting: string]: unknown;
+  readonly input: readonly Item[];
+  readonly previous_response_id?: string;
+};
+
+/** A body that the engine made. */
+export function bodyOf(text: string): Body {
+  // The engine's encoder writes these members, and whoever changed the text kept them.
+  return JSON.parse(text) as Body;
+}
+
+/** A provider that sends another body than it was given; bodies count from 0. */
+export function sending(provider: Provider, change: (body: Body, n: number) => Body): Provider {
+  let sent = 0;
+  return {
+    ...provider,
+    infer(request) {
+      const changed = change(bodyOf(request.bodyText), sent);
+      sent += 1;
+      return provider.infer({ ...request, bodyText: JSON.stringify(changed) });
+    },
+  };
+}

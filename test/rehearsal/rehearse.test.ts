@@ -1,0 +1,186 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
+import { type ChatDocument, readChatFile } from "../../src/rehearsal/chat-format.ts";
+import { generateDocuments } from "../../src/rehearsal/generate.ts";
+import type { Incoherence } from "../../src/rehearsal/play.ts";
+import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../src/rehearsal/rehearse.ts";
+import { bodyOf, type Item, playGenerated, quiet } from "./playing.ts";
+
+const file = join(import.meta.dirname, "../../../shared/recorded/tau-airline.jsonl");
+const isAbsent = !existsSync(file);
+const long = process.env["TURNLOG_LONG"] === "1";
+
+const mixes: readonly Partial<RehearsalOptions>[] = [
+  { seed: "1", editRate: 0.2 },
+  { seed: "2", editRate: 0.2, reasoning: true, parallel: true },
+  { seed: "3", editRate: 0.5 },
+  { seed: "4", editRate: 0.5, reasoning: true, parallel: true },
+  { seed: "5", editRate: 1, edits: "persistent", reasoning: true, parallel: true },
+  { seed: "6", editRate: 1, edits: "once", parallel: true },
+];
+
+test.each(mixes)("reads exactly what was meant under the edits of %o", async (options) => {
+  const { figures, incoherent } = await playGenerated(options);
+  expect(incoherent).toEqual([]);
+  expect(figures.coherent).toBe(figures.requests);
+  expect(figures.requests).toBeGreaterThan(60);
+  expect(figures.full + figures.rebased).toBeGreaterThan(figures.conversations);
+});
+
+test("meets what shaping is for: calls without results, broken answers, ids that come again", async () => {
+  const { bodies } = await playGenerated({ editRate: 1, edits: "persistent", parallel: true, reasoning: true });
+  const count = (is: (item: Item) => boolean): number => bodies.filter((body) => bodyOf(body).input.some(is)).length;
+  expect(count(({ type, output }) => type === "function_call_output" && output === "aborted")).toBeGreaterThan(10);
+  expect(count(({ type, call_id: id }) => type === "function_call" && id?.endsWith("_2") === true)).toBeGreaterThan(0);
+  expect(count(({ type, encrypted_content: blob }) => type === "reasoning" && blob !== undefined)).toBeGreaterThan(10);
+});
+
+test("chains every request after the first of a conversation where nothing is edited", async () => {
+  const { figures } = await playGenerated({ reasoning: true, parallel: true });
+  const { conversations, requests, chained, rebased, full, bytesSent, bytesLastOnly } = figures;
+  expect([full, rebased, chained]).toEqual([conversations, 0, requests - conversations]);
+  expect(bytesSent).toBe(bytesLastOnly);
+});
+
+test("sends what is planned full where chaining is off", async () => {
+  const { figures } = await playGenerated({ editRate: 0.3, chain: "never" });
+  expect(figures.full).toBe(figures.requests);
+  expect(figures.bytesSent).toBe(figures.bytesFull);
+  expect(figures.bytesLastOnly).toBeLessThan(figures.bytesFull);
+});
+
+test("gives the same figures for the same seed, and others for another", async () => {
+  const options = { editRate: 0.4, reasoning: true, parallel: true, count: 5 };
+  const [first, again, other] = [
+    await playGenerated(options),
+    await playGenerated(options),
+    await playGenerated({ ...options, seed: "2" }),
+  ];
+  expect(withoutTime(again.figures)).toEqual(withoutTime(first.figures));
+  expect(again.bodies).toEqual(first.bodies);
+  expect(withoutTime(other.figures)).not.toEqual(withoutTime(first.figures));
+});
+
+test("generates conversations of the shape of recorded ones, the same ones for the same seed", () => {
+  const documents = [...generateDocuments("a", 120)];
+  const lengths = documents.map(({ messages }) => messages.length);
+  expect(documents).toEqual([...generateDocuments("a", 120)]);
+  expect(documents[0]).not.toEqual([...generateDocuments("b", 1)][0]);
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(64);
+  expect(Math.abs(lengths.reduce((sum, length) => sum + length, 0) / 120 - 27)).toBeLessThan(4);
+});
+
+test.each(["auto", "never"] as const)("plays messages of every form (chain %s)", async (chain) => {
+  const options = { ...quiet, chain, seed: "9", reasoning: true };
+  const incoherent: Incoherence[] = [];
+  const onIncoherence = (each: Incoherence): void => void incoherent.push(each);
+  const figures = await rehearse([everyForm], rehearsalParts(null), { ...options, onIncoherence });
+  expect(incoherent).toEqual([]);
+  expect(figures).toMatchObject({ requests: 5, coherent: 5 });
+  const edited = await rehearse(
+    Array.from({ length: 20 }, (_, n) => ({ ...everyForm, id: `every form ${n}` })),
+    rehearsalParts(null),
+    { ...options, onIncoherence, editRate: 0.7 },
+  );
+  expect(incoherent).toEqual([]);
+  expect(edited).toMatchObject({ requests: 100, coherent: 100 });
+});
+
+if (isAbsent) {
+  test.skip("rehearses recorded conversations (skipped: ../shared/recorded/tau-airline.jsonl is not there)");
+} else {
+  test("reads exactly what was meant in recorded conversations", async () => {
+    const limit = long ? 120 : 8;
+    const all = [...mixes, ...mixes.map((mix) => ({ ...mix, seed: "7" }))];
+    for (const options of long ? all : mixes.slice(0, 4)) {
+      expect(await rehearseRecorded(limit, options)).toMatchObject({ incoherent: 0 });
+    }
+    const still = await rehearseRecorded(limit, { editRate: 0 });
+    expect([still.incoherent, still.chained]).toEqual([0, still.requests - still.conversations]);
+  });
+
+  // The bounds are for all 120: a few conversations scatter more.
+  test("sends less than a client that remembers one response only", async () => {
+    const limit = long ? 120 : 30;
+    const persistent = await rehearseRecorded(limit, { editRate: 0.2, edits: "persistent" });
+    const once = await rehearseRecorded(limit, { editRate: 0.2, edits: "once" });
+    console.log(
+      `recorded: ${share(persistent).toFixed(3)} (persistent), ${share(once).toFixed(3)} (once) of last-only`,
+    );
+    expect([persistent.incoherent, once.incoherent]).toEqual([0, 0]);
+    expect(share(persistent)).toBeLessThanOrEqual(0.85);
+    expect(share(once)).toBeLessThanOrEqual(0.65);
+  });
+}
+
+const rehearseRecorded = (limit: number, options: Partial<RehearsalOptions>): Promise<RehearsalFigures> =>
+  rehearse(recorded(limit), rehearsalParts(null), { ...quiet, ...options });
+
+const share = ({ bytesSent, bytesLastOnly }: RehearsalFigures): number => bytesSent / bytesLastOnly;
+
+async function* recorded(limit: number): AsyncIterable<ChatDocument> {
+  let read = 0;
+  for await (const line of await readChatFile(file)) {
+    if (line.status === "malformed") throw new Error(`line ${line.line}: ${line.message}`);
+    yield line.document;
+    read += 1;
+    if (read === limit) return;
+  }
+}
+
+const withoutTime = ({ seconds: _, ...figures }: RehearsalFigures) => figures;
+
+const called = (id: string, name: string) => ({
+  id,
+  type: "function" as const,
+  function: { name, arguments: `{"of": "${id}"}` },
+});
+
+/** Parts of every kind, a refusal, calls that share one id, an empty answer, and results as lists. */
+const everyForm: ChatDocument = {
+  id: "every form",
+  messages: [
+    {
+      role: "developer",
+      content: [
+        { type: "text", text: "Be kind." },
+        { type: "text", text: "Be brief." },
+      ],
+    },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What is this?" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
+        { type: "image_url", image_url: { url: "data:image/png;base64,BBBB" } },
+        { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,CCCC" } },
+        { type: "file", file: { file_id: "file-1" } },
+      ],
+    },
+    { role: "assistant", content: "Let me look.", tool_calls: [called("c", "look"), called("c", "see")] },
+    { role: "tool", tool_call_id: "c", content: "a cat" },
+    {
+      role: "tool",
+      tool_call_id: "c",
+      content: [
+        { type: "text", text: "a dog" },
+        { type: "text", text: "a cow" },
+      ],
+    },
+    { role: "assistant", content: "" },
+    { role: "user", content: "Well?" },
+    { role: "assistant", content: null, refusal: "I will not say." },
+    { role: "user", content: "Please." },
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "A cat," },
+        { type: "text", text: " a dog, a cow." },
+      ],
+    },
+    { role: "assistant", content: "Anything else?" },
+    { role: "user", content: "No." },
+  ],
+};
