@@ -11,7 +11,7 @@ import { settingsDigest } from "../src/engine/run/settings.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
-import { fastest, ratioOf, takeTurns } from "./rounds.ts";
+import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
 import { chat } from "./sample.ts";
 
@@ -22,14 +22,14 @@ import { chat } from "./sample.ts";
 export async function benchPlanning(): Promise<readonly BenchRow[]> {
   const [short, long] = [await sample(100), await sample(10_000)];
   const other = long.turn.blocks.map((block) => reread(blockToJson(block)));
-  const times = await takeTurns(30, {
+  const times = await takeTurns(12, {
     short: () => decide(short),
     long: () => decide(long),
     equality: () => {
       if (!isDeepStrictEqual(long.turn.blocks, other)) throw new Error("the two lists are to be equal");
     },
   });
-  const us = (ms: readonly number[], count: number): string => `${((fastest(ms) / count) * 1_000).toFixed(1)} µs`;
+  const us = (ms: readonly number[], count: number): string => `${((mean(ms) / count) * 1_000).toFixed(1)} µs`;
   const perDecision = times.long.map((ms) => ms / decisions);
   return [
     {
@@ -47,7 +47,7 @@ export async function benchPlanning(): Promise<readonly BenchRow[]> {
   ];
 }
 
-const decisions = 100;
+const decisions = 2_000;
 
 type Sample = { readonly turn: Turn; readonly view: ConversationView; readonly engine: Engine };
 
@@ -58,7 +58,7 @@ async function sample(blocks: number): Promise<Sample> {
   return { turn, view, engine };
 }
 
-/** A hundred decisions, each about two blocks that nobody has seen yet. */
+/** Many decisions, each about two blocks that nobody has seen yet. */
 function decide({ turn, view, engine }: Sample): void {
   const { provider, chain } = engine.options;
   const fixed = {

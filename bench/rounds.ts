@@ -1,7 +1,10 @@
-/** Milliseconds of each round, by the name of what was timed. */
+/** Milliseconds of processor time of each round, by the name of what was timed. */
 export type Rounds<Name extends string> = Readonly<Record<Name, readonly number[]>>;
 
-/** Times several works that take turns, so that what else the machine does meets them alike. The first rounds warm up. */
+/**
+ * Times several works that take turns, after three rounds to warm up. Processor time, all threads of the process, so that
+ * what else the machine does counts little; systems count it in ticks of up to 10 ms, so a round of a work takes several.
+ */
 export async function takeTurns<Name extends string>(
   rounds: number,
   works: Readonly<Record<Name, () => unknown>>,
@@ -11,34 +14,26 @@ export async function takeTurns<Name extends string>(
   const times = new Map<string, number[]>(names.map((name) => [name, []]));
   for (let round = -warmUp; round < rounds; round += 1) {
     for (const name of names) {
-      const ms = await timeOf(works[name]);
-      if (round >= 0) times.get(name)?.push(ms);
+      const before = process.cpuUsage();
+      await works[name]();
+      const { user, system } = process.cpuUsage(before);
+      if (round >= 0) times.get(name)?.push((user + system) / 1_000);
     }
   }
   // Every name was given a list above.
   return Object.fromEntries(times) as Record<Name, number[]>;
 }
 
-/** The least of the rounds: what the work takes when nothing else runs. */
-export const fastest = (rounds: readonly number[]): number => Math.min(...rounds);
+export const mean = (rounds: readonly number[]): number =>
+  rounds.reduce((sum, round) => sum + round, 0) / rounds.length;
 
-/**
- * How two works compare: the ratio of their fastest rounds, and how far apart the quarter points of the ratios of the
- * single rounds are.
- */
+/** How two works compare over all rounds, and how far apart the quarter points of the single rounds' ratios are. */
 export function ratioOf(
   above: readonly number[],
   below: readonly number[],
 ): { readonly value: number; readonly noise: number } {
-  const value = fastest(above) / fastest(below);
+  const value = mean(above) / mean(below);
   const ratios = above.map((ms, round) => ms / (below[round] ?? Number.NaN)).toSorted((left, right) => left - right);
   const at = (part: number): number => ratios[Math.round((ratios.length - 1) * part)] ?? Number.NaN;
   return { value, noise: (at(0.75) - at(0.25)) / value };
-}
-
-/** Milliseconds that some work takes. */
-export async function timeOf(work: () => unknown): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
 }

@@ -31,6 +31,7 @@ export function summary(rounds: readonly number[]): { readonly value: number; re
   return { value: at(0.5), noise: (at(0.75) - at(0.25)) / at(0.5) };
 }
 
-const isKept = ({ value, bound, kind }: BenchRow): boolean => (kind === "at least" ? value >= bound : value <= bound);
+export const isKept = ({ value, bound, kind }: BenchRow): boolean =>
+  kind === "at least" ? value >= bound : value <= bound;
 
 const figure = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));

@@ -5,7 +5,7 @@ import { foldWhole } from "../src/engine/keyframes/fold.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
-import { fastest, ratioOf, takeTurns } from "./rounds.ts";
+import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
 import { chat, copyStream, inFolder } from "./sample.ts";
 
@@ -33,7 +33,7 @@ export function benchTimeTravel(): Promise<readonly BenchRow[]> {
       whole: () => foldWhole(store.log, stream, head),
     });
     await store.close();
-    const ms = (rounds: readonly number[], count = 1): string => `${(fastest(rounds) / count).toFixed(1)} ms`;
+    const ms = (rounds: readonly number[], count = 1): string => `${(mean(rounds) / count).toFixed(1)} ms`;
     const each = times.at.map((all) => all / revisions.length);
     const whole = `the whole takes ${ms(times.whole)}`;
     const travel: BenchRow = {

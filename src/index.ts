@@ -11,9 +11,18 @@ export { Turn } from "./domain/turn.ts";
 export { AccessDeniedError, type AccessRequest, type Authorize } from "./engine/authorized-store.ts";
 export { secretReference as secret } from "./engine/codec/references.ts";
 export type { Conversation } from "./engine/conversation.ts";
-export { createEngine, type Engine, type EngineConfig } from "./engine/create-engine.ts";
+export { StreamContendedError } from "./engine/conversation-stream.ts";
+export { createEngine, type Engine, type EngineConfig, type Sink } from "./engine/create-engine.ts";
+export {
+  EventTooLargeError,
+  StoreClosedError,
+  StoreCorruptedError,
+  StoreNotFoundError,
+  StoreTooNewError,
+  StoreUnavailableError,
+} from "./engine/event-store.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
-export type { LoadedPast, PastConversation } from "./engine/past.ts";
+export { type LoadedPast, type PastConversation, RevisionNotFoundError } from "./engine/past.ts";
 export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
 export { type Provider, ProviderError } from "./engine/provider.ts";
 export {
@@ -24,6 +33,7 @@ export {
   RunTakenOverError,
 } from "./engine/run/errors.ts";
 export type { RunResult, RunStep, Usage } from "./engine/run/result.ts";
+export { EmptyConversationError } from "./engine/run/run.ts";
 export type { RunPart } from "./engine/stream-part.ts";
 export { type Tool, type ToolContext, tool } from "./engine/tool.ts";
 export { toolLoop } from "./engine/tool-loop.ts";
@@ -31,6 +41,7 @@ export type { TurnlogStore } from "./engine/turnlog-store.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
-export { type OpenStoreOptions, openStore } from "./open-store.ts";
+export { type OpenStoreOptions, openStore, UnknownStoreError } from "./open-store.ts";
+export { ConversationDamagedError } from "./projections/damage.ts";
 export { openaiResponses } from "./providers/openai-responses.ts";
 export { scripted } from "./providers/scripted.ts";

@@ -32,9 +32,10 @@ export type Failure = { readonly exitCode: ExitCode; readonly message: string };
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof Error)) return { exitCode: exitCodes.failure, message: oneLine(String(error)) };
   const code = codeOf(error);
-  const cause = error.cause instanceof Error ? codeOf(error.cause) : null;
-  if (code === "run-failed" && cause === "provider-failed") return { ...failureOf(error.cause), message: said(error) };
-  if (code === "provider-failed") return providerFailure(error);
+  if (isUnreachable(code === "run-failed" ? error.cause : error)) {
+    const advice = "check that the server runs and the address is right";
+    return { exitCode: exitCodes.environment, message: said(error, advice) };
+  }
   const known = code === null ? undefined : failures.get(code);
   if (known !== undefined) return { exitCode: known.exitCode, message: said(error, known.advice) };
   if (code !== null) return { exitCode: exitCodes.failure, message: said(error) };
@@ -54,6 +55,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["conversation-damaged", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
   ["unreadable-event", { exitCode: exitCodes.integrity, advice: "a newer turnlog may have written it: update" }],
   ["edit-does-not-apply", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
+  ["unknown-codec", { exitCode: exitCodes.integrity }],
   ["unknown-block-version", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
   ["replay-diverged", { exitCode: exitCodes.replay }],
   ["store-unavailable", { exitCode: exitCodes.environment }],
@@ -67,13 +69,9 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["ENOSPC", { exitCode: exitCodes.environment, advice: "free some space" }],
 ]);
 
-/** Refused or unreachable: the second is of the environment. */
-function providerFailure(error: Error): Failure {
-  const isUnreachable = "kind" in error && error.kind === "connection";
-  return isUnreachable
-    ? { exitCode: exitCodes.environment, message: said(error, "check that the server runs and the address is right") }
-    : { exitCode: exitCodes.failure, message: said(error) };
-}
+/** Whether no provider answered: it is the environment that has to change. */
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof Error && codeOf(error) === "provider-failed" && "kind" in error && error.kind === "connection";
 
 function codeOf(error: Error): string | null {
   return "code" in error && typeof error.code === "string" ? error.code : null;

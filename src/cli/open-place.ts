@@ -9,8 +9,6 @@ import { lastRevision, parsePlace } from "./revision.ts";
 export type FoundPlace = {
   readonly conversation: Conversation;
   readonly past: LoadedPast;
-  /** Whether a revision was named, or the newest is meant. */
-  readonly isNamed: boolean;
 };
 
 /**
@@ -24,7 +22,7 @@ export async function openPlace(store: TurnlogStore, text: string): Promise<Foun
   if (at.type === "range") throw new UsageError(`'${text}' is a range: name one revision`);
   const conversation = await findConversation(store, name);
   const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
-  return { conversation, past: await (await conversation.at(revision)).load(), isNamed: at.type === "one" };
+  return { conversation, past: await (await conversation.at(revision)).load() };
 }
 
 /** `cnv_8f3k…@120`, as commands take it again. */

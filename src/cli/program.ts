@@ -84,8 +84,7 @@ function stackOf(error: Error): string {
 }
 
 /** Help and version are answers; everything else that commander ends with was typed wrong. */
-const codeOf = ({ code, exitCode }: CommanderError): ExitCode =>
-  exitCode === 0 && code !== "commander.help" ? exitCodes.ok : exitCodes.usage;
+const codeOf = ({ exitCode }: CommanderError): ExitCode => (exitCode === 0 ? exitCodes.ok : exitCodes.usage);
 
 const inOneLine = (text: string): string =>
   text

@@ -223,7 +223,17 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       break;
     case "ToolFinished":
       // A late result answers no call: whoever ends the run still does.
-      if (event.data.late !== true) state.run?.tools.set(event.data.blockId, "finished");
+      if (event.data.late === true) state.lateTools.add(event.data.blockId);
+      else state.run?.tools.set(event.data.blockId, "finished");
+      break;
+    case "AnchorInvalidated":
+      state.invalid.set(anchorName(event.data), true);
+      break;
+    case "CapabilityLearned":
+      state.learned.set(capabilityName(event.data), event.data.value);
+      break;
+    case "ReasoningQuarantined":
+      for (const id of event.data.blockIds) state.quarantined.add(id);
       break;
     case "RunCompleted":
     case "RunFailed":

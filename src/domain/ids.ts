@@ -8,15 +8,6 @@ export const conversationIdSchema = z
   .brand<"ConversationId">();
 export type ConversationId = z.infer<typeof conversationIdSchema>;
 
-export const runIdSchema = z
-  .string()
-  .regex(/^run_\w{16,32}$/)
-  .brand<"RunId">();
-export type RunId = z.infer<typeof runIdSchema>;
-
-/** A frame's path in the tree of calls: the root call is `0`, the n-th `next` of frame f is `f.n`. */
-export const frameSchema = z.string().regex(/^\d+(\.\d+)*$/);
-
 /** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`. */
 export const blockIdSchema = z
   .string()
@@ -28,7 +19,6 @@ export const inferenceIdSchema = z
   .string()
   .regex(/^inf_\w{16,32}$/)
   .brand<"InferenceId">();
-export type InferenceId = z.infer<typeof inferenceIdSchema>;
 
 export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/, "a sha256 is 64 lower-case hexadecimal digits");
 

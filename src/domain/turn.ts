@@ -11,7 +11,8 @@ import { type BlockId, blockIdSchema } from "./ids.ts";
  * The helpers never change a Turn; each returns a new one, or the same one where nothing changed.
  */
 export class Turn {
-  static readonly empty: Turn = new Turn(null, []);
+  // `this`, because tsc puts an alias that is not yet set in the place of the name (microsoft/TypeScript#56292).
+  static readonly empty: Turn = new this(null, []);
 
   /** The number of blocks. */
   readonly length: number;

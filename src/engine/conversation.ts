@@ -109,7 +109,8 @@ export class Conversation {
 
   #blockId(key: string | undefined, index: number): BlockId {
     if (key === undefined) return blockIdSchema.parse(randomId("blk"));
-    const name = index === 0 ? key : `${key} ${index}`;
-    return blockIdSchema.parse(`blk_${sha256Hex(`${this.id} ${name}`).slice(0, 21)}`);
+    // The number stands first, where no key does: the second block of `a` is not the first one of `a 1`.
+    const name = index === 0 ? `${this.id} ${key}` : `${index} ${this.id} ${key}`;
+    return blockIdSchema.parse(`blk_${sha256Hex(name).slice(0, 21)}`);
   }
 }

@@ -25,7 +25,7 @@ export type RebuiltRequest = {
 };
 
 /** The codec that encoded a request is not one of those at hand: a newer turnlog or another provider wrote it. */
-export class UnknownCodecError extends Error {
+class UnknownCodecError extends Error {
   override readonly name = "UnknownCodecError";
   readonly code = "unknown-codec";
 }
@@ -91,6 +91,7 @@ export function planRequest(view: ConversationView, recorded: RecordedEvent, cod
     provenance: {
       authorOf: (block) => run?.turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
       removerOf: (id) => run?.turns.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+      moverOf: (id) => run?.turns.moverOf(id) ?? null,
     },
     scope: request.scope,
     codec: codecOf(request, codecs),

@@ -49,6 +49,3 @@ function openCalls(brought: readonly Block[]): readonly Block[] {
 }
 
 const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";
-
-export const nameOfCall = (call: Block): string => call.name ?? call.itemType;
-export const callKey = (call: Block): string => call.callId ?? idOf(call);

@@ -50,7 +50,7 @@ export function tool<Schema extends z.ZodType>(definition: {
 }
 
 /** The model called a tool with arguments that are not of its schema. It is told so, and the run goes on. */
-export class ToolInputError extends Error {
+class ToolInputError extends Error {
   override readonly name = "ToolInputError";
   readonly code = "tool-input";
 }

@@ -8,7 +8,7 @@ import { isOfTheStore, readEnvelope } from "./read-each.ts";
 import { areSettingsIntact, type Codecs, requestProblem } from "./requests.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
-export type StreamProblem = {
+type StreamProblem = {
   /** The revision at which the stream stops being what was written: of a missing event, its own. */
   readonly revision: number;
   readonly kind: /** An event is missing, or it, its place or what is before it was changed. */

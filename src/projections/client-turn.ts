@@ -52,11 +52,6 @@ export function blameOf(view: ClientTurnView, blockId: string): Blame | null {
   return view.blame.get(blockId) ?? null;
 }
 
-/** The outgoing Turn of an inference that is open: what leaves the innermost layer. */
-export function outgoingOf(run: OpenRun, frame: string): Turn {
-  return run.turns.given(frame);
-}
-
 function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
   const { event, actor } = recorded;
   switch (event.type) {

@@ -2,7 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import { removedFrom } from "../domain/turn-difference.ts";
+import { movedIn, removedFrom } from "../domain/turn-difference.ts";
 import { ConversationDamagedError } from "./damage.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
@@ -40,6 +40,7 @@ export class RunTurns {
   readonly #startedTools = new Set<BlockId>();
   readonly #authors = new Map<string, Actor>();
   readonly #removers = new Map<BlockId, Actor>();
+  readonly #movers = new Map<BlockId, Actor>();
   /** What every Turn that a layer handed on was made of. */
   readonly #origins = new Map<TurnName, Origin>();
 
@@ -50,6 +51,7 @@ export class RunTurns {
   /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. */
   handOn(name: TurnName, turn: Turn, { base, actor }: Origin): void {
     for (const id of removedFrom(this.get(base), turn)) this.#removers.set(id, actor);
+    for (const id of movedIn(this.get(base), turn)) this.#movers.set(id, actor);
     this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#see(frame);
@@ -152,6 +154,11 @@ export class RunTurns {
   /** Who last left a block out, in this run. */
   removerOf(id: BlockId): Actor | null {
     return this.#removers.get(id) ?? null;
+  }
+
+  /** Who last moved a block, in this run. */
+  moverOf(id: BlockId): Actor | null {
+    return this.#movers.get(id) ?? null;
   }
 
   /** A request leaves a frame of the core, with the Turn that the frame was given. */

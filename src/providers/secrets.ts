@@ -15,7 +15,7 @@ export function fillSecrets(bodyText: string, secrets: Secrets): string {
 }
 
 /** The names again, where a server echoes a value. */
-export function maskSecrets(value: JsonValue, secrets: Secrets): JsonValue {
+function maskSecrets(value: JsonValue, secrets: Secrets): JsonValue {
   if (typeof value === "string") {
     const secret = Object.entries(secrets).find(([, text]) => text === value);
     return secret === undefined ? value : secretReference(secret[0]);

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { type Outcome, startTurnlog, turnlog } from "./command.ts";
+import { useDemoStore } from "./demo-store.ts";
 
 /** One line that begins with the program's name, on stderr alone. */
 function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
@@ -12,11 +13,7 @@ function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, mess
   expect(stderr).toMatch(/^turnlog: [^\n]+\n$/);
 }
 
-async function folderWithStore() {
-  const folder = temporaryFolder();
-  expect(await turnlog(["demo", "-q"], { cwd: folder.path })).toMatchObject({ code: 0 });
-  return folder;
-}
+const demoStore = useDemoStore();
 
 test.each([
   ["an unknown flag", ["ls", "--limt", "3"], /unknown option '--limt' \(Did you mean --limit\?\)/],
@@ -55,18 +52,18 @@ test.each([
 });
 
 test("names what is not in the store, and exits 3", async () => {
-  const { path: cwd } = await folderWithStore();
+  const { path: cwd } = demoStore();
   const run = (typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
   expectRefusal(await run("log cnv_nobody"), 3, /there is no conversation 'cnv_nobody'/);
   expectRefusal(await run("show @last@1000"), 3, /there is no revision 1000 of cnv_\w+: it has the revisions 0 to 65/);
-  expectRefusal(await run("show @last@resp_0"), 3, /no response of cnv_\w+ has the id 'resp_0'/);
+  expectRefusal(await run("show @last@resp_none"), 3, /no response of cnv_\w+ has the id 'resp_none'/);
   expectRefusal(await run("request @last@3"), 3, /nothing was asked in cnv_\w+ up to revision 3/);
   expectRefusal(await run("blame @last 99"), 3, /there is no block 99/);
   expectRefusal(await run("verify --heads nowhere.json"), 3, /nowhere\.json.*check the path/);
 });
 
 test("refuses what names no place, and exits 2", async () => {
-  const { path: cwd } = await folderWithStore();
+  const { path: cwd } = demoStore();
   const run = (typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
   expectRefusal(await run("show @last@1..2"), 2, /is a range: name one revision/);
   expectRefusal(await run("diff @last"), 2, /name two revisions/);
@@ -76,7 +73,7 @@ test("refuses what names no place, and exits 2", async () => {
 });
 
 test("leaves a store of a newer turnlog alone, says to update, and exits 6", async () => {
-  const { path: cwd, file } = await folderWithStore();
+  const { path: cwd, file } = demoStore();
   const database = new DatabaseSync(file("turnlog.db"));
   database.exec("UPDATE meta SET value = '99' WHERE name = 'schemaVersion'");
   database.close();
@@ -99,7 +96,7 @@ test.each(["ls", "demo -q", "verify"])(
 );
 
 test("says that a database file is damaged, and exits 4", async () => {
-  const { path: cwd, file } = await folderWithStore();
+  const { path: cwd, file } = demoStore();
   const bytes = readFileSync(file("turnlog.db"));
   // Beyond the schema's first page: the pages of the tables.
   bytes.fill(0x7f, 8_192 * 2, bytes.length);
@@ -158,7 +155,7 @@ test("says that the provider is down, exits 6, and loses nothing", async () => {
   expectRefusal(
     await turnlog(["demo", "-q", "--server", url], { cwd }),
     6,
-    /cannot reach the provider: .*check that the server runs/,
+    /cannot reach the provider: .*: check that the server runs/,
   );
   expect(await turnlog(["verify"], { cwd })).toMatchObject({ code: 0 });
   const { stdout } = await turnlog(["log", "@last"], { cwd });

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
 
 /** What a call of the command came to. */
 export type Outcome = {
@@ -17,6 +16,13 @@ export type CommandOptions = {
   readonly nodeArguments?: readonly string[];
 };
 
+const children = new Set<ChildProcess>();
+
+// A test that failed may have left its process waiting.
+process.once("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** Runs `turnlog` as a process, to its end. */
@@ -31,14 +37,15 @@ export type Started = {
   readonly firstLine: Promise<string>;
 };
 
-/** The same, while it runs; it is killed when the test has finished. */
+/** The same, while it runs; it does not outlive the tests. */
 export function startTurnlog(args: readonly string[], { cwd, env = {}, nodeArguments = [] }: CommandOptions): Started {
   const child = spawn(process.execPath, [...nodeArguments, main, ...args], {
     cwd,
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  children.add(child);
+  child.once("close", () => children.delete(child));
   const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
   const firstLine = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {

@@ -57,7 +57,7 @@ function readable(said: readonly Said[]): readonly Expected[] {
       if (members.at(-1)?.group === null) members = [];
       continue;
     }
-    const continues = follows(members.at(-1), one) || isOneStretch(members, runFrom(said, index));
+    const continues = isOneStretch(members, one);
     members = continues ? [...members, one] : [one];
     if (!continues) stretch += 1;
     abort(open.filter((call) => call.stretch !== stretch));
@@ -73,14 +73,14 @@ function readable(said: readonly Said[]): readonly Expected[] {
 
 /**
  * Items of one response, or neighbours that no response holds together and only a model says. A second copy of an item
- * begins anew.
+ * begins anew, unless it follows the item that comes before it in the response.
  */
-function isOneStretch(stretch: readonly Said[], run: readonly Said[]): boolean {
-  const [before, after] = [stretch.at(-1), run[0]];
-  if (before === undefined || after === undefined) return false;
+function isOneStretch(stretch: readonly Said[], after: Said): boolean {
+  const before = stretch.at(-1);
+  if (before === undefined) return false;
   if (before.group === null && after.group === null) return isModels(before) && isModels(after);
-  const isCopy = run.some((one) => stretch.some(({ group }) => group?.index === one.group?.index));
-  return before.group?.response === after.group?.response && !isCopy;
+  const isCopy = stretch.some(({ group }) => group?.index === after.group?.index);
+  return before.group?.response === after.group?.response && (follows(before, after) || !isCopy);
 }
 
 /** Whether two neighbours follow each other in one response as they do here: nothing comes between them. */
@@ -88,13 +88,6 @@ const follows = (before: Said | undefined, after: Said | undefined): boolean =>
   before?.group != null &&
   before.group.response === after?.group?.response &&
   before.group.index + 1 === after.group.index;
-
-/** The neighbours from a place on that follow each other in one response. */
-function runFrom(said: readonly Said[], start: number): readonly Said[] {
-  let end = start + 1;
-  while (follows(said[end - 1], said[end])) end += 1;
-  return said.slice(start, end);
-}
 
 const isModels = ({ kind }: Said): boolean =>
   kind === "assistant" || kind === "call" || kind === "hosted" || kind === "reasoning";

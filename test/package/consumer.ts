@@ -13,7 +13,8 @@ const lockFileSchema = z.object({
   lockfileVersion: z.number(),
   packages: z.record(z.string(), z.looseObject({ version: z.string().optional(), dev: z.boolean().optional() })),
 });
-const manifestSchema = z.looseObject({ name: z.string(), version: z.string() });
+/** What stands in package.json of the rest is copied as it is. */
+export const manifestSchema = z.looseObject({ name: z.string(), version: z.string() });
 
 /**
  * Packs this checkout, builds it for that, and installs the tarball in a new folder, which is the answer.

@@ -89,7 +89,8 @@ test.each(["auto", "never"] as const)("plays messages of every form (chain %s)",
 });
 
 if (isAbsent) {
-  test.skip("rehearses recorded conversations (skipped: ../shared/recorded/tau-airline.jsonl is not there)");
+  test.skip("rehearses recorded conversations (skipped: ../shared/recorded/tau-airline.jsonl is not there)", () =>
+    undefined);
 } else {
   test("reads exactly what was meant in recorded conversations", async () => {
     const limit = long ? 120 : 8;
@@ -157,6 +158,7 @@ const everyForm: ChatDocument = {
         { type: "image_url", image_url: { url: "data:image/png;base64,BBBB" } },
         { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,CCCC" } },
         { type: "file", file: { file_id: "file-1" } },
+        { type: "input_audio", input_audio: { data: "DDDD", format: "wav" } },
       ],
     },
     { role: "assistant", content: "Let me look.", tool_calls: [called("c", "look"), called("c", "see")] },

@@ -72,10 +72,11 @@ export function describeSubscriptions(store: () => EventStore): void {
     await append(store(), { count: 3 });
     expect(await all(store().subscribe({ signal: AbortSignal.abort() }))).toEqual([]);
     const waiting = new AbortController();
-    const delivered = all(store().subscribe({ signal: waiting.signal }));
+    const collected = collect(store().subscribe({ signal: waiting.signal }), 3);
+    await collected.enough;
     await new Promise(setImmediate);
     waiting.abort();
-    expect(await delivered).toHaveLength(3);
+    expect(await collected.whole).toHaveLength(3);
     const between = new AbortController();
     const seen: number[] = [];
     for await (const event of store().subscribe({ signal: between.signal })) {
@@ -99,14 +100,32 @@ export function describeSubscriptions(store: () => EventStore): void {
 
   test("ends open subscriptions when the store is closed", async () => {
     await append(store(), {});
-    const delivered = all(store().subscribe());
+    const collected = collect(store().subscribe(), 1);
+    await collected.enough;
     await new Promise(setImmediate);
     await store().close();
-    expect(await delivered).toHaveLength(1);
+    expect(await collected.whole).toHaveLength(1);
   });
 }
 
 async function firstOf(events: AsyncIterable<StoredEnvelope>): Promise<StoredEnvelope | undefined> {
   for await (const event of events) return event;
   return undefined;
+}
+
+/** Everything that is delivered, and when there is enough of it: a store at the end of a wire takes its time. */
+function collect(
+  events: AsyncIterable<StoredEnvelope>,
+  count: number,
+): { readonly whole: Promise<readonly StoredEnvelope[]>; readonly enough: Promise<undefined> } {
+  const enough = Promise.withResolvers<undefined>();
+  const read = async (): Promise<readonly StoredEnvelope[]> => {
+    const seen: StoredEnvelope[] = [];
+    for await (const event of events) {
+      seen.push(event);
+      if (seen.length === count) enough.resolve(undefined);
+    }
+    return seen;
+  };
+  return { whole: read(), enough: enough.promise };
 }

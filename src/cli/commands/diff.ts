@@ -32,7 +32,7 @@ async function openBoth(store: TurnlogStore, names: readonly string[]): Promise<
   const conversation = await findConversation(store, name);
   const open = async (revision: typeof at.from): Promise<FoundPlace> => {
     const past = await (await conversation.at(await findRevision(store, conversation, revision))).load();
-    return { conversation, past, isNamed: true };
+    return { conversation, past };
   };
   return [await open(at.from), await open(at.to)];
 }

@@ -7,7 +7,7 @@ import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../
 import type { Entry } from "../../engine/conversation-stream.ts";
 import { EventTooLargeError } from "../../engine/event-store.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
-import { counted } from "../../projections/wording.ts";
+import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
 import type { CommandHandler } from "../context.ts";
@@ -55,7 +55,7 @@ function summary(imported: readonly Imported[]): string {
   const isNew = imported.filter(({ blocks }) => blocks > 0);
   const blocks = isNew.reduce((sum, each) => sum + each.blocks, 0);
   const known = imported.length - isNew.length;
-  const others = known === 0 ? "" : `; ${counted(known, "conversation")} were there already`;
+  const others = known === 0 ? "" : `; ${grouped(known)} there already`;
   return `${counted(isNew.length, "conversation")} imported, ${counted(blocks, "block")}${others}`;
 }
 

@@ -4,7 +4,7 @@ import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../rehearsal/rehearse.ts";
 import type { CliContext, CommandHandler, CommandInput, CommandOptions } from "../context.ts";
-import { exitCodes, UsageError } from "../exit-codes.ts";
+import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { choiceOption, flag, numberOption, textOption } from "../options.ts";
 import { rehearsalParts } from "../rehearsal-parts.ts";
 import { tableLines } from "../table.ts";
@@ -45,9 +45,17 @@ export const run: CommandHandler = async (context, input) => {
   noteIncoherent(context, incoherent);
   if (context.isJson) context.printJson(figures);
   else print(context, figures);
-  if (figures.incoherent > 0) return exitCodes.replay;
-  return malformed.length > 0 || figures.conversations === 0 ? exitCodes.failure : exitCodes.ok;
+  return exitCodeOf(figures, malformed.length);
 };
+
+/** One incoherent request outweighs everything else that went wrong. */
+export function exitCodeOf(
+  { incoherent, conversations }: Pick<RehearsalFigures, "incoherent" | "conversations">,
+  malformedLines: number,
+): ExitCode {
+  if (incoherent > 0) return exitCodes.replay;
+  return malformedLines > 0 || conversations === 0 ? exitCodes.failure : exitCodes.ok;
+}
 
 type Source =
   | { readonly type: "file"; readonly name: string; readonly limit: number }
@@ -123,9 +131,9 @@ function print(context: CliContext, figures: RehearsalFigures): void {
   for (const line of tableLines(rows, context)) context.print(line);
   const verdict =
     incoherent === 0
-      ? good("every request read exactly what it had to read")
+      ? good("every request read what it had to read")
       : bad(`${counted(incoherent, "request")} incoherent`);
-  context.print(bold(verdict));
+  if (requests > 0 || incoherent > 0) context.print(bold(verdict));
 }
 
 const ratio = (part: number, whole: number): string =>

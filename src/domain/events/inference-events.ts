@@ -5,7 +5,7 @@ import { inferenceIdSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema, jsonValueSchema, passSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server takes it (MODEL 5). It never touches the Turn. */
-export const repairSchema = z.discriminatedUnion("action", [
+const repairSchema = z.discriminatedUnion("action", [
   z.strictObject({ action: z.literal("omit"), index: z.number().int(), rule: z.string() }),
   z.strictObject({ action: z.literal("omit-id"), index: z.number().int(), rule: z.string() }),
   z.strictObject({ action: z.literal("rename-call"), index: z.number().int(), callId: z.string() }),
@@ -28,7 +28,7 @@ export const divergenceSchema = z.strictObject({
 });
 export type Divergence = z.infer<typeof divergenceSchema>;
 
-export const capabilitiesSchema = z.strictObject({
+const capabilitiesSchema = z.strictObject({
   chain: z.boolean(),
   echo: z.enum(["previous-response-id", "none"]),
   storeDefault: z.boolean(),
@@ -37,7 +37,7 @@ export const capabilitiesSchema = z.strictObject({
   itemIds: z.boolean(),
 });
 
-export const fullReasons = [
+const fullReasons = [
   "first-request",
   "no-anchor",
   "provider-cannot-chain",

@@ -4,7 +4,7 @@ import { blockIdSchema, sha256Schema } from "../ids.ts";
 import { passSchema } from "./shared.ts";
 
 /** Which process owns a run: whether it is still alive can be asked of the operating system on the same boot. */
-export const ownerSchema = z.strictObject({
+const ownerSchema = z.strictObject({
   processId: z.string(),
   bootId: z.string(),
   host: z.string(),
@@ -13,7 +13,7 @@ export const ownerSchema = z.strictObject({
 });
 export type Owner = z.infer<typeof ownerSchema>;
 
-export const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
+const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
 export type LayerDescription = z.infer<typeof layerSchema>;
 
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */

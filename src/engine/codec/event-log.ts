@@ -21,14 +21,14 @@ import { answerMismatch, firstRevision } from "./repeat.ts";
 export type ParsedEvent = Omit<Envelope, "data"> & { readonly data: JsonObject };
 
 /** A parsed event with its place in the whole log. */
-export type StoredEvent = ParsedEvent & { readonly position: string };
+type StoredEvent = ParsedEvent & { readonly position: string };
 
 /** A conflict names the head that the stream has instead. Earlier parts of a split append may have been written. */
-export type LogAppendResult =
+type LogAppendResult =
   | { readonly status: "appended"; readonly head: Head; readonly events: readonly ParsedEvent[] }
   | { readonly status: "conflict"; readonly actual: Head | null };
 
-export type ReadEventsOptions = ReadStreamOptions & {
+type ReadEventsOptions = ReadStreamOptions & {
   /** The last revision to give, in the direction of reading. */
   readonly to?: number;
   /** `keep` leaves `BlobReference`s in the data (the default); `resolve` puts the texts back. */

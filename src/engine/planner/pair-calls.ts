@@ -25,7 +25,7 @@ export type Pairing = {
 /** Neighbouring blocks whose calls may be open together. */
 type Stretch = {
   readonly group: string | null;
-  /** The places in their response that its blocks have. */
+  /** The places in their response that its blocks have, in their order here. */
   readonly places: readonly number[];
   readonly isModelSide: boolean;
   readonly start: number;
@@ -51,8 +51,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
   const repairs: Repair[] = [];
   const unpaired = new Map<Candidate, string>();
   const newKeys = new Set<string>();
-  let { open } = pairing;
-  let stretch = pairing.stretch !== null && holdsCopies(kept, pairing.stretch) ? null : pairing.stretch;
+  let { open, stretch } = pairing;
   let hasRenamedCall = false;
   for (const candidate of kept) {
     const { block, index } = candidate;
@@ -134,21 +133,19 @@ function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Re
 
 function extended(stretch: Stretch | null, { block, group, index }: Candidate): Stretch {
   const isModelSide = block.kind !== "user" && block.kind !== "system" && block.itemType !== "compaction_trigger";
+  const place = block.wire?.group?.index ?? null;
   const isNeighbour =
     stretch !== null &&
     stretch.group === group &&
     // What no response groups stands together where only a model says it.
-    (group !== null || (stretch.isModelSide && isModelSide));
-  const places = isNeighbour ? [...stretch.places, ...placesOf([{ block }])] : placesOf([{ block }]);
+    (group === null || place === null ? stretch.isModelSide && isModelSide : continues(stretch, place));
+  const places = [...(isNeighbour ? stretch.places : []), ...(place === null ? [] : [place])];
   return { group, isModelSide, places, start: isNeighbour ? stretch.start : index };
 }
 
-const placesOf = (candidates: readonly Pick<Candidate, "block">[]): readonly number[] =>
-  candidates.flatMap(({ block }) => block.wire?.group?.index ?? []);
-
-/** Copies of items stand outside: what is sent must not depend on whether a server holds the first ones. */
-const holdsCopies = (kept: readonly Candidate[], { group, places }: Stretch): boolean =>
-  kept.some((candidate) => candidate.group === group) && placesOf(kept).some((place) => places.includes(place));
+/** A copy of an item stands outside: what is sent must not depend on whether a server holds the first one. */
+const continues = ({ places }: Stretch, place: number): boolean =>
+  places.at(-1) === place - 1 || !places.includes(place);
 
 /** What has to name its provider id is the item that was issued, or nothing. */
 const canBeRenamed = (block: Block, codec: ItemCodec): boolean => codec.refusal(block, { withId: false }) === null;

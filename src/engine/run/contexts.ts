@@ -69,6 +69,7 @@ export function provenanceOf(session: RunSession): Provenance {
   return {
     authorOf: (block) => turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
     removerOf: (id) => turns.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+    moverOf: (id) => turns.moverOf(id),
   };
 }
 

@@ -21,7 +21,7 @@ export type Stack = {
 export type CallScope = { readonly signal: AbortSignal; readonly instructions: AddedInstructions[] };
 
 /** A text that a layer added to the instructions of the requests within its call. */
-export type AddedInstructions = { readonly text: string; readonly actor: Actor };
+type AddedInstructions = { readonly text: string; readonly actor: Actor };
 
 /** The call that a layer is given its context for. */
 export type Around = {

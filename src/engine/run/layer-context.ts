@@ -14,7 +14,9 @@ export function contextOf(session: RunSession, { name, version }: Layer, around:
   return {
     runId: session.runId,
     frame,
-    settings: requestSettings(session.engine, session.engine.provider.capabilities, scope.instructions),
+    get settings() {
+      return requestSettings(session.engine, session.engine.provider.capabilities, scope.instructions);
+    },
     signal: scope.signal,
     now: () => session.clock,
     id: () => newBlockId(session, frame),

@@ -77,8 +77,10 @@ function withoutReasoning(
   { error, request, shaped }: Failed,
   which: "named" | "all",
 ): Retry | null {
-  const reasoning = shaped.map(({ block }) => block).filter(({ kind, id }) => kind === "reasoning" && id !== null);
-  const named = reasoning.filter(
+  const blocks = shaped.map(({ block }) => block).filter(({ id }) => id !== null);
+  const reasoning = blocks.filter(({ kind }) => kind === "reasoning");
+  // A compaction is encrypted too, and is left out where it is the one that is named.
+  const named = blocks.filter(
     ({ wire }) => which === "named" && wire?.itemId !== undefined && error.message.includes(wire.itemId),
   );
   const blockIds = (named.length > 0 ? named : reasoning).map(idOf);

@@ -59,9 +59,10 @@ export class AppendChannel {
   }
 
   async #ask(id: string, request: BatchAppendReq, isLate: () => boolean): Promise<BatchAppendResp> {
-    const lane = this.#lane ?? (await (this.#opening ??= this.#open()));
+    this.#opening ??= this.#lane === null ? this.#open() : null;
+    const lane = this.#lane ?? (await this.#opening);
     if (isLate()) throw new Failure("passing", "the time was up before it was sent");
-    if (lane.isOver) throw new Failure("passing", "the connection was lost before it was sent");
+    if (lane === null || lane.isOver) throw new Failure("passing", "the connection was lost before it was sent");
     return new Promise((resolve, reject) => {
       lane.waitingById.set(id, { resolve, reject });
       lane.call.write(request);

@@ -40,7 +40,7 @@ export async function connect(address: Address): Promise<Connection> {
   const shared = sharedByAddress.get(key) ?? { connection: createConnection(address), uses: 0 };
   sharedByAddress.set(key, shared);
   shared.uses += 1;
-  const release = (close: () => void): void => {
+  const giveUp = (close: () => void): void => {
     shared.uses -= 1;
     if (shared.uses > 0) return;
     sharedByAddress.delete(key);
@@ -51,11 +51,13 @@ export async function connect(address: Address): Promise<Connection> {
     return {
       ...connection,
       release() {
-        release(connection.release);
+        giveUp(() => {
+          connection.release();
+        });
       },
     };
   } catch (error) {
-    release(() => undefined);
+    giveUp(() => undefined);
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import {
   StoreUnavailableError,
 } from "../../engine/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
-import { positionText } from "./position.ts";
+import { type Position, positionText } from "./position.ts";
 
 /** An event as the server takes it: its data is the envelope's, byte for byte. */
 export type ServerEvent = {
@@ -94,7 +94,7 @@ export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope
 }
 
 /** The place of an event in the server's log. */
-export function positionOf(event: RecordedEvent): { readonly commit: string; readonly prepare: string } {
+export function positionOf(event: RecordedEvent): Position {
   const [commit, prepare] = [event.getCommitPosition(), event.getPreparePosition()];
   // Servers before 22.6 do not know it where a stream is read.
   if (commit === noPosition || prepare === noPosition) {

@@ -42,11 +42,14 @@ export function portError(failure: Failure, shown: string, request: AccessReques
       return new StoreUnavailableError(`${shown} is not available (${message}): ${passingAdvice}`, options);
     case "setting":
       return new StoreUnavailableError(`${shown} cannot be used: ${message}`, options);
-    case "denied":
+    case "denied": {
+      // Beginnings of names are looked for in $all, which only administrators may read by default.
+      const place = request.stream.endsWith("*") ? "$all" : request.stream;
       return Object.assign(new AccessDeniedError(request), {
-        message: `the user in the address is not allowed to ${request.action} ${request.stream} at ${shown}: give it that right (the stream's $acl, or a role), or name another user`,
+        message: `the user in the address is not allowed to ${request.action} ${place} at ${shown}: give it that right (the $acl of ${place}, or a role), or name another user`,
         ...options,
       });
+    }
     case "too-large":
       return new EventTooLargeError(
         `${shown} takes less than turnlog sends (${message}): raise its MaxAppendSize to 1048576 or more`,
@@ -59,7 +62,8 @@ export function portError(failure: Failure, shown: string, request: AccessReques
   }
 }
 
-const passingAdvice = "check host and port, that the server is up and has a leader, and that tls=true or false is right";
+const passingAdvice =
+  "check host and port, that the server is up and has a leader, and that tls=true or false is right";
 
 type CallStatus = { readonly code: number; readonly details: string; readonly exception: string };
 

@@ -1,3 +1,4 @@
+import { createWake } from "../wake.ts";
 import type { ReadCall, Transport } from "./connection.ts";
 import type { ReadReq, ReadResp } from "./driver.ts";
 import { Failure, failureOf } from "./failure.ts";
@@ -12,8 +13,8 @@ export type ReadCallOptions = {
 };
 
 /**
- * The server's messages to one read, as they are asked for: what nobody has taken yet stays at the server but for a few.
- * However the reading ends, the call does too.
+ * The server's messages to one read, as many at a time as have come, and only as they are asked for: what nobody has
+ * taken yet stays at the server but for a few. However the reading ends, the call does too.
  *
  * @throws {Failure} when the call fails, is aborted, or the server says nothing for too long.
  */
@@ -21,14 +22,13 @@ export async function* readMessages(
   transport: Transport,
   request: ReadReq,
   { signal, silenceMs, maySleep = false }: ReadCallOptions,
-): AsyncGenerator<ReadResp, void> {
+): AsyncGenerator<readonly ReadResp[], void> {
+  const end: { call: ReadCall | null; reason: Failure | null } = { call: null, reason: null };
   const givenUp = Promise.withResolvers<never>();
-  let call: ReadCall | null = null;
-  let reason: Failure | null = null;
   const giveUp = (failure: Failure): void => {
-    reason ??= failure;
-    givenUp.reject(reason);
-    call?.cancel();
+    end.reason ??= failure;
+    givenUp.reject(end.reason);
+    end.call?.cancel();
   };
   const onAbort = (): void => {
     giveUp(new Failure("passing", "the reading was aborted"));
@@ -40,21 +40,17 @@ export async function* readMessages(
   });
   try {
     const started = transport.startCall((grpc, ...args) => {
-      if (reason !== null) throw reason;
-      return grpc.read(request, ...args);
+      if (end.reason !== null) throw end.reason;
+      end.call = grpc.read(request, ...args);
+      return end.call;
     });
-    call = await Promise.race([started, givenUp.promise]);
-    // The messages of this call are of this type; the stream's own type does not say so.
-    const messages = call[Symbol.asyncIterator]() as AsyncIterator<ReadResp, undefined>;
-    for (;;) {
-      const { value, done } = await messages.next();
+    for await (const messages of messagesOf(await Promise.race([started, givenUp.promise]))) {
       silence.stop();
-      if (done === true) return;
-      yield value;
+      yield messages;
       if (!maySleep) silence.start();
     }
   } catch (error) {
-    throw reason ?? failureOf(error);
+    throw end.reason ?? failureOf(error);
   } finally {
     givenUp.promise.catch(() => undefined);
     giveUp(new Failure("passing", "the reader had enough"));
@@ -63,8 +59,37 @@ export async function* readMessages(
   }
 }
 
+/** What has come of a call each time, until it ends; what came before an error is given before the error. */
+async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], void> {
+  const wake = createWake();
+  const end: { isReached: boolean; error: Error | null } = { isReached: false, error: null };
+  call.on("readable", wake.ring);
+  call.on("end", () => {
+    end.isReached = true;
+    wake.ring();
+  });
+  call.on("error", (error: Error) => {
+    end.error ??= error;
+    wake.ring();
+  });
+  for (;;) {
+    const messages: ReadResp[] = [];
+    for (let message = take(call); message !== null; message = take(call)) messages.push(message);
+    if (messages.length > 0) yield messages;
+    else if (end.error !== null) throw end.error;
+    else if (end.isReached) return;
+    else await wake.sleep();
+  }
+}
+
+// The messages of this call are of this type; the stream's own type does not say so.
+const take = (call: ReadCall): ReadResp | null => call.read() as ReadResp | null;
+
 /** Calls back when somebody has waited for too long. */
-function watchSilence(silenceMs: number, onSilence: () => void): { start: () => void; stop: () => void; end: () => void } {
+function watchSilence(
+  silenceMs: number,
+  onSilence: () => void,
+): { start: () => void; stop: () => void; end: () => void } {
   let isWaiting = true;
   // One timer that is set back: making one for each message would cost more than the message.
   const timer = setTimeout(() => {

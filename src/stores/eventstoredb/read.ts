@@ -1,39 +1,41 @@
 import {
-  comparePositions,
   type Head,
   type ReadLogOptions,
   type ReadStreamOptions,
   StoreCorruptedError,
   type StoredEnvelope,
 } from "../../engine/event-store.ts";
-import { envelopeOf, positionOf } from "./envelope.ts";
-import { createPatience } from "./patience.ts";
-import { positionText } from "./position.ts";
-import { readMessages } from "./read-call.ts";
-import { eventOf, readServerStream, type Session } from "./session.ts";
+import type { RecordedEvent } from "./driver.ts";
+import { envelopeOf } from "./envelope.ts";
+import { followOwnLog, readOwnLog } from "./log.ts";
+import type { StreamRange } from "./request.ts";
+import { endOf, readServerStream, type Session } from "./session.ts";
 
 export type Reads = {
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;
   readLog(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
+  subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
   head(stream: string): Promise<Head | null>;
   heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
 };
 
-export function createReads(session: Session, give: GiveOwn): Reads {
-  const { names, closing, refuseIfClosed, translate } = session;
+export function createReads(session: Session): Reads {
+  const { names, refuseIfClosed, translate } = session;
 
   async function* readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
     const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
     refuseIfClosed();
     signal?.throwIfAborted();
-    const from = options.from ?? (direction === "forwards" ? 0 : "end");
-    const over = anyOf(closing, signal);
+    const first = direction === "forwards" ? 0 : "end";
+    const end = endOf(session, signal);
     try {
-      const range = { name: names.toServer(stream), from, direction, count: limit };
-      for await (const event of readServerStream(session, range, over)) {
-        yield ownEnvelope(envelopeOf(event, stream), stream);
-        refuseIfClosed();
-        signal?.throwIfAborted();
+      const range: StreamRange = { name: names.toServer(stream), from: options.from ?? first, direction, count: limit };
+      for await (const events of readServerStream(session, range, end)) {
+        for (const event of events) {
+          yield ownEnvelope(event, stream);
+          refuseIfClosed();
+          signal?.throwIfAborted();
+        }
       }
     } catch (error) {
       refuseIfClosed();
@@ -46,16 +48,18 @@ export function createReads(session: Session, give: GiveOwn): Reads {
     const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
     refuseIfClosed();
     signal?.throwIfAborted();
-    const over = anyOf(closing, signal);
+    const end = endOf(session, signal);
     let left = limit;
     try {
       if (left <= 0) return;
-      for await (const envelope of readOwnLog(session, { after: options.after, streamPrefix, signal: over, give })) {
-        yield envelope;
-        refuseIfClosed();
-        signal?.throwIfAborted();
-        left -= 1;
-        if (left <= 0) return;
+      for await (const envelopes of readOwnLog(session, { after: options.after, streamPrefix, signal: end })) {
+        for (const envelope of envelopes) {
+          yield envelope;
+          refuseIfClosed();
+          signal?.throwIfAborted();
+          left -= 1;
+          if (left <= 0) return;
+        }
       }
     } catch (error) {
       refuseIfClosed();
@@ -64,9 +68,29 @@ export function createReads(session: Session, give: GiveOwn): Reads {
     }
   }
 
+  async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
+    refuseIfClosed();
+    const end = endOf(session, signal);
+    let left = limit;
+    try {
+      if (left <= 0) return;
+      for await (const envelopes of followOwnLog(session, { after: options.after, streamPrefix, signal: end })) {
+        for (const envelope of envelopes) {
+          yield envelope;
+          left -= 1;
+          if (left <= 0 || end.aborted) return;
+        }
+      }
+    } catch (error) {
+      throw translate(error, { action: "subscribe", stream: `${streamPrefix}*` });
+    }
+  }
+
   return {
     readStream,
     readLog,
+    subscribe,
     async head(stream) {
       for await (const { revision, digest } of readStream(stream, { direction: "backwards", limit: 1 }))
         return { revision, digest };
@@ -77,11 +101,22 @@ export function createReads(session: Session, give: GiveOwn): Reads {
       const headByStream = new Map<string, Head>();
       for await (const { stream, revision, digest } of readLog({ streamPrefix }))
         headByStream.set(stream, { revision, digest });
-      const inOrder = [...headByStream].sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)));
+      const inOrder = [...headByStream].sort(([left], [right]) =>
+        Buffer.compare(Buffer.from(left), Buffer.from(right)),
+      );
       for (const [stream, head] of inOrder) {
         refuseIfClosed();
         yield { stream, head };
       }
     },
   };
+}
+
+/** An envelope of a stream; streams that others write to cannot be folded. */
+export function ownEnvelope(event: RecordedEvent, stream: string): StoredEnvelope {
+  const envelope = envelopeOf(event, stream);
+  if (envelope !== null) return envelope;
+  throw new StoreCorruptedError(
+    `event ${event.getStreamRevision()} of ${stream} was written by another program: keep other programs off turnlog's streams, or give turnlog names of its own (turnlogNamespace=… in the address)`,
+  );
 }

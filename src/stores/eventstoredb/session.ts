@@ -22,10 +22,13 @@ export type Session = {
   readonly translate: (error: unknown, request: AccessRequest) => unknown;
   /** Is told what an operator should know. */
   readonly warn: (message: string) => void;
+  /** Says once that another program writes to streams that turnlog reads. */
+  readonly warnOfForeign: (name: string) => void;
 };
 
 export function createSession(options: Pick<Session, "address" | "connection" | "closing" | "warn">): Session {
-  const { address, connection, closing } = options;
+  const { address, connection, closing, warn } = options;
+  let hasWarned = false;
   return {
     ...options,
     names: createNames(address.namespace),
@@ -33,13 +36,25 @@ export function createSession(options: Pick<Session, "address" | "connection" | 
     refuseIfClosed() {
       if (closing.aborted) throw new StoreClosedError(`the store at ${address.shown} was closed`);
     },
+    warnOfForeign(name) {
+      if (!hasWarned) {
+        warn(
+          `${name} at ${address.shown} holds events of another program, which are left out of the log: give turnlog names of its own (turnlogNamespace=… in the address)`,
+        );
+      }
+      hasWarned = true;
+    },
     translate: (error, request) => (error instanceof Failure ? portError(error, address.shown, request) : error),
   };
 }
 
+/** Aborts when the store is closed or the caller has enough. */
+export const endOf = ({ closing }: Session, signal: AbortSignal | undefined): AbortSignal =>
+  signal === undefined ? closing : AbortSignal.any([closing, signal]);
+
 /**
- * The events of a stream of the server, none where there is no such stream. Goes on where it was when the connection
- * is lost.
+ * The events of a stream of the server, as many at a time as have come; none where there is no such stream. Goes on
+ * where it was when the connection is lost.
  *
  * @throws {Failure} when it stays lost, or the server refuses.
  * @throws {StoreCorruptedError} when revisions are missing that were there.
@@ -48,27 +63,32 @@ export async function* readServerStream(
   session: Pick<Session, "address" | "connection" | "requests">,
   range: StreamRange,
   signal: AbortSignal,
-): AsyncGenerator<RecordedEvent, void> {
+): AsyncGenerator<readonly RecordedEvent[], void> {
   const { address, connection, requests } = session;
   const patience = createPatience({ forMs: address.timeoutMs, signal });
   const step = range.direction === "forwards" ? 1 : -1;
   let { from, count } = range;
-  while (count > 0) {
+  // Below revision 0 there is nothing to ask for.
+  while (count > 0 && from !== -1) {
     const call = { signal, silenceMs: address.timeoutMs };
     try {
-      for await (const message of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
-        const event = eventOf(message);
-        if (event === null) continue;
-        const revision = Number(event.getStreamRevision());
-        checkNext(range, from, revision);
-        from = revision + step;
-        count -= 1;
+      for await (const messages of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
+        const events: RecordedEvent[] = [];
+        for (const message of messages) {
+          const event = eventOf(message);
+          if (event === null) continue;
+          const revision = Number(event.getStreamRevision());
+          checkNext(range, from, revision);
+          from = revision + step;
+          events.push(event);
+        }
+        count -= events.length;
         patience.restore();
-        yield event;
-        // Below revision 0 there is nothing to ask for.
-        if (from < 0) return;
+        yield events;
       }
-      if (count > 0 && step < 0 && from !== "end" && from !== range.from) throw truncated(range.name, from);
+      // The server has no more, though there must be.
+      if (count > 0 && step < 0 && typeof from === "number" && from >= 0 && from !== range.from)
+        throw truncated(range.name, from);
       return;
     } catch (error) {
       await patience.wait(error);

@@ -106,7 +106,8 @@ test("a server that lost everything, keys and all, is told everything without wh
   const [first, second] = [await startServer({ seed: "first" }), await startServer({ seed: "second" })];
   let now = first;
   // One address, behind which another server stands from some day on.
-  const route: typeof fetch = (url, init) => fetch(String(url).replace(first.url, now.url), init);
+  const route: typeof fetch = (url, init) =>
+    fetch(url instanceof Request ? url : url.toString().replace(first.url, now.url), init);
   const talk = talkTo(first, {}, { fetch: route });
   for (const text of ["one", "two", "three"]) await talk.say(text);
   now = second;

@@ -54,7 +54,7 @@ test("an image of 20 MB goes through append, run and reopening, and the server r
 function contentSent(body: unknown): unknown {
   const input =
     typeof body === "object" && body !== null && "input" in body && Array.isArray(body.input) ? body.input : [];
-  const [first]: readonly unknown[] = input;
+  const first: unknown = input.at(0);
   return typeof first === "object" && first !== null && "content" in first ? first.content : undefined;
 }
 

@@ -6,7 +6,7 @@ import { tool } from "../../../src/engine/tool.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { gated } from "../../support/gates.ts";
+import { endless, gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
 async function partsOf(stream: AsyncIterable<RunPart>): Promise<readonly RunPart[]> {
@@ -109,20 +109,19 @@ test("a stream that breaks off after deltas says that they do not count, and thr
 
 test("leaving a stream early aborts its run, and waits until it has ended", async () => {
   const { conversation, ...workshop } = createWorkshop();
-  const { engine } = workshop.scripted(["a long answer that nobody reads", "another answer"]);
   await conversation.append("hello");
-  for await (const { type } of conversation.stream(engine)) if (type === "text-delta") break;
+  const stream = conversation.stream(workshop.engine({ provider: endless() }));
+  for await (const { type } of stream) if (type === "text-delta") break;
   expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["InferenceFailed", "RunCancelled"]);
-  expect((await conversation.run(engine)).text).toBe("another answer");
+  expect((await conversation.run(workshop.scripted(["another answer"]).engine)).text).toBe("another answer");
 });
 
 test("a reader that throws aborts the run as well", async () => {
   const { conversation, ...workshop } = createWorkshop();
-  const { engine } = workshop.scripted(["a long answer that nobody reads"]);
   await conversation.append("hello");
   const reading = (async () => {
-    for await (const { type } of conversation.stream(engine))
-      if (type === "text-delta") throw new Error("the reader's");
+    const stream = conversation.stream(workshop.engine({ provider: endless() }));
+    for await (const { type } of stream) if (type === "text-delta") throw new Error("the reader's");
   })();
   expect(await rejectionOf(reading)).toMatchObject({ message: "the reader's" });
   expect(typesOf(await eventsOf(conversation)).at(-1)).toBe("RunCancelled");

@@ -1,4 +1,4 @@
-import type { ServerDuplexStream } from "@grpc/grpc-js";
+import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { CallHandle } from "./calls.ts";
 import type { AppendOutcome, ExpectedRevision, ProposedEvent } from "./event-log.ts";
 import { asCallError, batchStatus, CallError, type Failure } from "./failures.ts";
@@ -150,9 +150,9 @@ class BatchCall {
   }
 
   #refuse(correlation: string, stream: string, error: unknown): void {
-    const status = error instanceof CallError ? batchStatus(error.failure) : null;
-    if (status === null) this.#fail(error);
-    else this.#answer(correlation, stream, (response) => response.setError(status));
+    const refusal = error instanceof CallError ? batchStatus(error.failure) : null;
+    if (refusal === null) this.#fail(error);
+    else this.#answer(correlation, stream, (response) => response.setError(refusal));
   }
 
   #fail(error: unknown): void {
@@ -164,7 +164,7 @@ class BatchCall {
 
 const nullReference: Failure = {
   kind: "status",
-  code: 2,
+  code: status.UNKNOWN,
   details:
     "Exception was thrown by handler. NullReferenceException: Object reference not set to an instance of an object.",
 };
@@ -187,10 +187,12 @@ function fillOutcome(response: Response, { stream, expected }: PendingAppend, ou
     response.setError(batchStatus(failure) ?? undefined);
     return;
   }
-  const success = new streams.BatchAppendResp.Success();
+  const success = outcome.revision < 0n ? ofNoStream() : new streams.BatchAppendResp.Success();
+  if (outcome.revision >= 0n) success.setCurrentRevision(outcome.revision.toString());
   const position = new shared.AllStreamPosition();
   success.setPosition(position.setCommitPosition(`${outcome.position}`).setPreparePosition(`${outcome.position}`));
-  if (outcome.revision < 0n) success.setNoStream(new shared.Empty());
-  else success.setCurrentRevision(outcome.revision.toString());
   response.setSuccess(success);
 }
+
+/** An append of nothing to nothing: field 2, `no_stream`, is set and empty. */
+const ofNoStream = () => streams.BatchAppendResp.Success.deserializeBinary(Buffer.from([0x12, 0]));

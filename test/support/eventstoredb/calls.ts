@@ -72,9 +72,9 @@ export class Calls {
    * @throws {Error} that lists the open calls, when they do not within `timeoutMs`.
    */
   async until(holds: (calls: readonly OpenCall[]) => boolean, timeoutMs: number): Promise<void> {
-    const reached = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<undefined>();
     const look = (): void => {
-      if (holds(this.list())) reached.resolve();
+      if (holds(this.list())) reached.resolve(undefined);
     };
     const timer = setTimeout(() => {
       const calls = this.list().map((call) => `${call.operation} ${call.stream} (${call.eventsSent} sent)`);

@@ -98,9 +98,8 @@ export function serveDelete(
   callback: sendUnaryData<DeleteResponse>,
 ): void {
   const options = call.request.getOptions();
-  if (options === undefined) return callback(new CallError({ kind: "bad-request", message: "Options are missing." }));
-  const stream = streamName(options.getStreamIdentifier());
-  const expected = expectedOf(options, options.getRevision());
+  const stream = streamName(options?.getStreamIdentifier());
+  const expected = options === undefined ? "any" : expectedOf(options, options.getRevision());
   remove(node, { call, stream, expected }, () => node.log.softDelete(stream, expected)).then(
     (place) => {
       const position = new streams.DeleteResp.Position().setCommitPosition(place).setPreparePosition(place);
@@ -117,9 +116,8 @@ export function serveTombstone(
   callback: sendUnaryData<TombstoneResponse>,
 ): void {
   const options = call.request.getOptions();
-  if (options === undefined) return callback(new CallError({ kind: "bad-request", message: "Options are missing." }));
-  const stream = streamName(options.getStreamIdentifier());
-  const expected = expectedOf(options, options.getRevision());
+  const stream = streamName(options?.getStreamIdentifier());
+  const expected = options === undefined ? "any" : expectedOf(options, options.getRevision());
   remove(node, { call, stream, expected }, () => node.log.tombstone(stream, expected)).then(
     (place) => {
       const position = new streams.TombstoneResp.Position().setCommitPosition(place).setPreparePosition(place);

@@ -46,8 +46,8 @@ export function serveGossip(node: NodeContext, call: Call, callback: sendUnaryDa
   });
 }
 
-/** Numbers of VNodeState: a follower, a leader, and a node that knows of no leader. */
-const states = { follower: 6, leader: 8, leaderless: 2 } as const;
+const { FOLLOWER, LEADER, UNKNOWN } = gossip.MemberInfo.VNodeState;
+const states = { follower: FOLLOWER, leader: LEADER, leaderless: UNKNOWN };
 
 function memberInfo({ endpoint, isAlive, role }: Member, nowMs: number): InstanceType<typeof gossip.MemberInfo> {
   const info = new gossip.MemberInfo();

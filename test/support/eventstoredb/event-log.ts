@@ -108,9 +108,7 @@ export class EventLog {
     const revived = [stream, stream.replace(/^\$\$/, "")].find((name) => this.metadata(name).isSoftDeleted);
     const hidden = revived === undefined ? 0n : this.lastRevision(revived) + 1n;
     for (const [offset, event] of events.entries()) this.#store(stream, last + 1n + BigInt(offset), event);
-    // Numbering goes on after a soft deletion; what was before stays hidden.
-    if (undeleted !== null)
-      this.#hideBefore(undeleted, undeleted === stream ? last + 1n : this.lastRevision(stream.slice(2)) + 1n);
+    if (revived !== undefined) this.#hideBefore(revived, hidden);
     this.#announce();
     const revision = last + BigInt(events.length);
     const written = events.length === 0 ? undefined : this.stream(stream).at(-1);

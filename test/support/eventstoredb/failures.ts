@@ -122,8 +122,6 @@ interface Packed {
   readonly bytes: Uint8Array;
 }
 
-const empty = (): InstanceType<typeof shared.Empty> => new shared.Empty();
-
 /**
  * The same failure as the answer to one append of a batch: a `google.rpc.Status` with a packed detail. Null for what
  * ends the whole batch stream instead.
@@ -168,27 +166,29 @@ export function batchStatus(failure: Failure): InstanceType<typeof rpcStatus.Sta
 
 const packed = (type: string): Packed => ({ type, bytes: new Uint8Array() });
 
-function wrongVersion(failure: Failure & { readonly kind: "wrong-version" }): Uint8Array {
-  const detail = new shared.WrongExpectedVersion();
-  if (failure.actual < 0n) detail.setCurrentNoStream(empty());
-  else detail.setCurrentStreamRevision(failure.actual.toString());
-  if (failure.expected === "any") detail.setExpectedAny(empty());
-  else if (failure.expected === "no_stream") detail.setExpectedNoStream(empty());
-  else if (failure.expected === "stream_exists") detail.setExpectedStreamExists(empty());
-  else detail.setExpectedStreamPosition(failure.expected.toString());
-  return detail.serializeBinary();
+/** `WrongExpectedVersion` { current: 1 revision or 2 none, expected: 3 revision, 4 any, 5 stream exists or 6 no stream }. */
+function wrongVersion({ actual, expected }: Failure & { readonly kind: "wrong-version" }): Uint8Array {
+  const nothing = new Uint8Array();
+  const current = actual < 0n ? field(2, nothing) : uint64(1, actual);
+  if (typeof expected === "bigint") return Buffer.concat([current, uint64(3, expected)]);
+  return Buffer.concat([current, field({ any: 4, stream_exists: 5, no_stream: 6 }[expected], nothing)]);
 }
 
-/** `google.rpc.Status` { 1: code, 2: message, 3: Any { 1: type url, 2: value } }, written byte by byte: Any is no export of the client. */
+/** `google.rpc.Status` { 1: code, 2: message, 3: Any { 1: type url, 2: value } }, written byte by byte: the client does not export Any. */
 function statusOf(code: number, message: string, detail: Packed): InstanceType<typeof rpcStatus.Status> {
   const any = Buffer.concat([field(1, Buffer.from(`type.googleapis.com/${detail.type}`)), field(2, detail.bytes)]);
   const bytes = Buffer.concat([Buffer.from([8, code]), field(2, Buffer.from(message)), field(3, any)]);
   return rpcStatus.Status.deserializeBinary(bytes);
 }
 
-function field(number: number, bytes: Uint8Array): Buffer {
-  const length: number[] = [];
-  let rest = bytes.length;
-  for (; rest > 127; rest >>>= 7) length.push((rest & 127) | 128);
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...length, rest]), bytes]);
+const uint64 = (number: number, value: bigint): Buffer => Buffer.concat([Buffer.from([number << 3]), varint(value)]);
+
+const field = (number: number, bytes: Uint8Array): Buffer =>
+  Buffer.concat([Buffer.from([(number << 3) | 2]), varint(BigInt(bytes.length)), bytes]);
+
+function varint(value: bigint): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
+  return Buffer.from([...bytes, Number(rest)]);
 }

@@ -1,4 +1,4 @@
-import type { status } from "@grpc/grpc-js";
+import { status } from "@grpc/grpc-js";
 import type { ProposedEvent } from "./event-log.ts";
 import type { Failure } from "./failures.ts";
 
@@ -53,7 +53,7 @@ export interface InjectedFault {
   /** How many calls it has hit. */
   readonly hits: number;
   /** Settles at the first hit. */
-  readonly struck: Promise<void>;
+  readonly struck: Promise<undefined>;
   /** Lets held calls go on, now and later. */
   release(): void;
 }
@@ -62,7 +62,7 @@ export interface InjectedFault {
 export interface ArmedFault {
   readonly fault: Fault;
   strike(): void;
-  readonly released: Promise<void>;
+  readonly released: Promise<undefined>;
 }
 
 interface Entry {
@@ -76,11 +76,11 @@ export class Faults {
   #entries: Entry[] = [];
 
   inject(fault: Fault): InjectedFault {
-    const struck = Promise.withResolvers<void>();
-    const released = Promise.withResolvers<void>();
+    const struck = Promise.withResolvers<undefined>();
+    const released = Promise.withResolvers<undefined>();
     const strike = (): void => {
       entry.hits += 1;
-      struck.resolve();
+      struck.resolve(undefined);
     };
     const entry: Entry = { seen: 0, hits: 0, armed: { fault, strike, released: released.promise } };
     this.#entries.push(entry);
@@ -90,7 +90,7 @@ export class Faults {
         return entry.hits;
       },
       struck: struck.promise,
-      release: () => released.resolve(),
+      release: () => released.resolve(undefined),
     };
   }
 
@@ -116,9 +116,9 @@ export function failureOf(outcome: FaultOutcome, maxBytes: number): Failure | nu
   if (typeof outcome === "object") return { kind: "status", ...outcome };
   switch (outcome) {
     case "reset":
-      return { kind: "status", code: 14, details: "Connection dropped" };
+      return { kind: "status", code: status.UNAVAILABLE, details: "Connection dropped" };
     case "cancel":
-      return { kind: "status", code: 1, details: "Call cancelled" };
+      return { kind: "status", code: status.CANCELLED, details: "Call cancelled" };
     case "too-large":
       return { kind: "too-large", maxBytes };
     case "not-leader":

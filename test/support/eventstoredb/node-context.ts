@@ -70,11 +70,12 @@ const notLeader = (node: NodeContext): CallError => {
  *
  * @throws {CallError} the refusal that the fault stands for.
  */
-export async function act(node: NodeContext, { fault, strike, released }: ArmedFault): Promise<boolean> {
-  strike();
+export async function act(node: NodeContext, armed: ArmedFault): Promise<boolean> {
+  const { fault } = armed;
+  armed.strike();
   if (fault.foreign !== undefined) node.log.append(fault.foreign.stream, "any", fault.foreign.events);
   if (fault.then === "hold") {
-    await released;
+    await armed.released;
     return true;
   }
   if (fault.then === "not-leader") throw notLeader(node);

@@ -15,7 +15,7 @@ import type { IStreamsServer } from "@eventstore/db-client/generated/streams_grp
 import streamServices from "@eventstore/db-client/generated/streams_grpc_pb.js";
 import streams from "@eventstore/db-client/generated/streams_pb.js";
 
-export const { StreamsService } = streamServices;
+export const { StreamsClient, StreamsService } = streamServices;
 export const { ServerFeaturesService } = featureServices;
 export const { GossipService } = gossipServices;
 /** What a service has to implement, with the types of its messages. */

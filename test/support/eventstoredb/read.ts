@@ -4,6 +4,7 @@ import type { StoredEvent } from "./event-log.ts";
 import { CallError } from "./failures.ts";
 import { admit, type NodeContext } from "./node-context.ts";
 import { streamName } from "./proposed.ts";
+import { streams } from "./protocol.ts";
 import { type Position, type ReadRequest, type ReadResponse, ReadSender } from "./read-sender.ts";
 import { subscribeToAll, subscribeToStream } from "./subscribe.ts";
 import { firstWhere, PAGE_SIZE, visibleStream } from "./visible-events.ts";
@@ -22,7 +23,7 @@ export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequ
     admit(node, call.metadata, { operation, stream });
     await sender.begin();
     const count = BigInt(options?.getCount() ?? "0");
-    const isBackwards = options?.getReadDirection() === 1;
+    const isBackwards = options?.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
     if (ofStream !== undefined) {
       const from = ofStream.hasRevision() ? BigInt(ofStream.getRevision()) : ofStream.hasEnd() ? "end" : "start";
       if (operation === "subscribe") return subscribeToStream({ node, sender, stream, from });

@@ -128,7 +128,7 @@ export async function startEventStoreDbCluster(
         log,
         certificate,
         members,
-        users: options.tls === true ? userMap(options.users ?? {}) : null,
+        users: options.tls === true ? userMap(options.users) : null,
         maxAppendBytes: options.maxAppendBytes ?? 1024 * 1024,
         writeTimeoutMs: options.writeTimeoutMs ?? 2000,
         features: options.features ?? "batch",
@@ -167,18 +167,12 @@ function roleOf(nodes: readonly Node[], elected: number, index: number): Member[
   return index === elected ? "leader" : "follower";
 }
 
-function userMap(users: EventStoreDbServerOptions["users"] & object): ReadonlyMap<string, User> {
-  const all = Object.entries({ admin: { password: "changeit", isAdmin: true }, ...users });
-  return new Map(
-    all.map(([name, user]) => {
-      const {
-        password,
-        isAdmin = false,
-        mayWrite = true,
-      }: { password: string; isAdmin?: boolean; mayWrite?: boolean } = user;
-      return [name, { name, password, isAdmin, mayWrite }];
-    }),
+function userMap(users: EventStoreDbServerOptions["users"]): ReadonlyMap<string, User> {
+  const admin: User = { name: "admin", password: "changeit", isAdmin: true, mayWrite: true };
+  const others = Object.entries(users ?? {}).map(
+    ([name, { password, isAdmin = false, mayWrite = true }]): User => ({ name, password, isAdmin, mayWrite }),
   );
+  return new Map([admin, ...others].map((user) => [user.name, user]));
 }
 
 function connectionString(endpoints: readonly Endpoint[], certificateFile: string | null, credentials: string): string {

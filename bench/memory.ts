@@ -1,0 +1,65 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import * as z from "zod";
+import type { Conversation } from "../src/engine/conversation.ts";
+import { defineMiddleware } from "../src/engine/middleware.ts";
+import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { type BenchRow, report } from "./row.ts";
+import { chat, copyStream, imported, inFolder } from "./sample.ts";
+
+const grownSchema = z.strictObject({ payloadBytes: z.number(), heldBytes: z.number(), peakBytes: z.number() });
+
+/**
+ * How much a process grows by rebuilding a Turn of 1,000 blocks of 2 KB: what it holds afterwards against the payload, and
+ * the most it took meanwhile, garbage included; from a log of just these blocks, and from one of 20,000 events in which
+ * they are what a layer left of 8,000.
+ */
+export async function benchMemory(): Promise<readonly BenchRow[]> {
+  const short = await grownBy((conversation) => imported(conversation, 1_000, 2_000));
+  const long = await grownBy(async (conversation) => {
+    await imported(conversation, 1_000, 2_000);
+    await chat(conversation, { exchanges: 4_000, bytes: 2_000, middleware: [keepNewest] });
+  });
+  const megabytes = (bytes: number): number => bytes / 2 ** 20;
+  const held = (bytes: number): string => `${megabytes(bytes).toFixed(1)} MB held`;
+  return [
+    {
+      name: "memory that a rebuilt Turn holds, against the payload of its blocks",
+      ...{ value: short.heldBytes / short.payloadBytes, unit: "x", bound: 3, kind: "at most" },
+      note: `${held(short.heldBytes)}, 1,001 events`,
+    },
+    {
+      name: "memory at its most while a Turn of 1,000 blocks is rebuilt from 1,001 events",
+      ...{ value: megabytes(short.peakBytes), unit: "MB", bound: 100, kind: "at most", note: held(short.heldBytes) },
+    },
+    {
+      name: "memory at its most while a Turn of 1,000 blocks is rebuilt from 21,000 events",
+      ...{ value: megabytes(long.peakBytes), unit: "MB", bound: 100, kind: "at most", note: held(long.heldBytes) },
+    },
+  ];
+}
+
+const keepNewest = defineMiddleware(
+  { name: "keep-newest", version: "1.0.0" },
+  (next) => (turn) => next(turn.length <= 999 ? turn : turn.remove(...turn.blocks.slice(0, turn.length - 999))),
+);
+
+/** Rebuilds in a process of its own, which has done nothing else. */
+function grownBy(fill: (conversation: Conversation) => Promise<unknown>): Promise<z.infer<typeof grownSchema>> {
+  return inFolder(async (folder) => {
+    const path = join(folder, "memory.db");
+    const memory = new TurnlogStore(createMemoryStore());
+    const conversation = memory.conversation();
+    await fill(conversation);
+    const store = await openSqliteStore(path);
+    await copyStream(memory.events, store, `conversation-${conversation.id}`);
+    await store.close();
+    const child = join(import.meta.dirname, "memory-process.ts");
+    const answer = execFileSync(process.execPath, ["--expose-gc", child, path, conversation.id], { encoding: "utf8" });
+    return grownSchema.parse(JSON.parse(answer));
+  });
+}
+
+if (import.meta.main) process.exitCode = report(await benchMemory()) ? 0 : 1;

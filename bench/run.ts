@@ -1,0 +1,34 @@
+import { benchAppend } from "./append.ts";
+import { benchMemory } from "./memory.ts";
+import { benchPlanning } from "./planning.ts";
+import { benchRebuild } from "./rebuild.ts";
+import { benchRecording } from "./recording.ts";
+import { type BenchRow, isKept, report } from "./row.ts";
+import { benchTimeTravel } from "./time-travel.ts";
+
+/**
+ * `npm run bench [-- --json] [part…]`: every figure with its bound. A miss is told and is no failure of the command: what
+ * a figure is depends on the machine and on what else it does.
+ */
+const parts = {
+  append: benchAppend,
+  rebuild: benchRebuild,
+  memory: benchMemory,
+  planning: benchPlanning,
+  "time-travel": benchTimeTravel,
+  recording: benchRecording,
+} as const;
+
+const wanted = process.argv.slice(2);
+const isJson = wanted.includes("--json");
+const all: BenchRow[] = [];
+for (const [name, bench] of Object.entries(parts)) {
+  if (wanted.some((each) => each in parts) && !wanted.includes(name)) continue;
+  const rows = await bench();
+  all.push(...rows);
+  if (!isJson) report(rows);
+}
+const kept = all.filter(isKept).length;
+if (isJson)
+  console.log(JSON.stringify({ version: 1, data: { rows: all.map((row) => ({ ...row, isKept: isKept(row) })) } }));
+else console.log(`${kept} of ${all.length} bounds kept`);

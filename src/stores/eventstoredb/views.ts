@@ -1,0 +1,76 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../engine/event-store.ts";
+import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import { storeError } from "../sqlite/errors.ts";
+import { createSqliteKeyframes } from "../sqlite/keyframes.ts";
+import { openDatabase } from "../sqlite/open.ts";
+
+/** What is derived from a store's events and kept on this machine: a file that may be deleted at any time. */
+export type Views = { readonly keyframes: KeyframeStore; readonly close: () => void };
+
+/** The file is made when something is first kept or looked for. */
+export function createViews(path: string, refuseIfClosed: () => void): Views {
+  let opened: { readonly database: DatabaseSync; readonly keyframes: KeyframeStore } | null = null;
+
+  function guarded<T>(work: () => T): T {
+    refuseIfClosed();
+    try {
+      return work();
+    } catch (error) {
+      throw storeError(error, path);
+    }
+  }
+  function open(): KeyframeStore {
+    refuseIfClosed();
+    if (opened === null) {
+      const database = openFile(path);
+      opened = { database, keyframes: createSqliteKeyframes(database, guarded) };
+    }
+    return opened.keyframes;
+  }
+
+  return {
+    keyframes: {
+      get: async (key, atMost) => open().get(key, atMost),
+      put: async (key, keyframe) => open().put(key, keyframe),
+      deleteAll: async () => open().deleteAll(),
+    },
+    close() {
+      opened?.database.close();
+      opened = null;
+    },
+  };
+}
+
+/** The place of a store's views unless the caller names another: in the user's own cache, where nobody else writes. */
+export function defaultViewsPath(storeId: string): string {
+  return join(cacheFolder(), "turnlog", `views-${storeId}.db`);
+}
+
+function cacheFolder(): string {
+  const { env, platform } = process;
+  if (platform === "win32") return env["LOCALAPPDATA"] ?? join(homedir(), "AppData", "Local");
+  if (platform === "darwin") return join(homedir(), "Library", "Caches");
+  return env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+}
+
+function openFile(path: string): DatabaseSync {
+  try {
+    if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new StoreUnavailableError(`${dirname(path)} cannot be made: name another file for views (viewsPath)`, {
+      cause,
+    });
+  }
+  try {
+    return openDatabase(path, {}).database;
+  } catch (error) {
+    if (!(error instanceof StoreCorruptedError || error instanceof StoreTooNewError)) throw error;
+    // All of it can be made again from the events.
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
+    return openDatabase(path, {}).database;
+  }
+}

@@ -1,0 +1,297 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { actorSchema } from "../../src/domain/actor.ts";
+import { blockJsonSchema } from "../../src/domain/block-json.ts";
+import { decisionSchema, divergenceSchema } from "../../src/domain/events/inference-events.ts";
+import { sha256Schema } from "../../src/domain/ids.ts";
+import { documentOf, turnlog } from "./command.ts";
+import { useDemoStore } from "./demo-store.ts";
+
+/*
+ * What `--json` prints is a contract: members may be added in a new version only.
+ */
+
+const document = <Data extends z.ZodType>(data: Data) => z.strictObject({ version: z.literal(1), data });
+const conversation = z.string().regex(/^cnv_/);
+const at = z.iso.datetime();
+const change = z.strictObject({ actor: actorSchema, revision: z.int(), at });
+const block = z.strictObject({ ...blockJsonSchema.shape, index: z.int(), digest: sha256Schema });
+
+const timelineRow = z.strictObject({
+  revision: z.int(),
+  at,
+  type: z.string(),
+  actor: actorSchema,
+  runId: z.string().nullable(),
+  frame: z.string().nullable(),
+  words: z.string(),
+  problem: z.string().nullable(),
+});
+
+const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
+  [
+    "ls",
+    z.strictObject({
+      conversations: z.array(
+        z.strictObject({
+          id: conversation,
+          title: z.string().nullable(),
+          begins: z.string().nullable(),
+          events: z.int(),
+          requests: z.int(),
+          lastAt: at,
+          isRunOpen: z.boolean(),
+          isDamaged: z.boolean(),
+        }),
+      ),
+      total: z.int(),
+    }),
+  ],
+  ["log @last", z.strictObject({ conversation, events: z.array(timelineRow).length(66) })],
+  ["log @last@10..12", z.strictObject({ conversation, events: z.array(timelineRow).length(3) })],
+  [
+    "log @last --transcript",
+    z.strictObject({
+      conversation,
+      utterances: z
+        .array(
+          z.strictObject({
+            revision: z.int(),
+            at,
+            actor: actorSchema,
+            blockId: z.string().nullable(),
+            kind: z.string(),
+            name: z.string().nullable(),
+            text: z.string(),
+          }),
+        )
+        .min(1),
+    }),
+  ],
+  [
+    "show @last@24",
+    showData(
+      z.strictObject({
+        id: z.string().regex(/^run_/),
+        startedRevision: z.int(),
+        working: z.array(block).min(1),
+        ifEndedHere: z.array(block).min(1),
+        pending: z.array(block),
+      }),
+    ),
+  ],
+  ["show @last", showData(z.null())],
+  [
+    "diff @last@20..36",
+    z.strictObject({
+      from: z.strictObject({ conversation, revision: z.literal(20), digest: sha256Schema }),
+      to: z.strictObject({ conversation, revision: z.literal(36), digest: sha256Schema }),
+      added: z.array(block).length(4),
+      removed: z.array(block).length(0),
+      modified: z.array(z.strictObject({ before: block, after: block })).length(1),
+      moved: z.array(block).length(0),
+    }),
+  ],
+  [
+    "request @last@24",
+    z.strictObject({
+      conversation,
+      revision: z.literal(24),
+      inferenceId: z.string().regex(/^inf_/),
+      transport: z.literal("sse"),
+      encoder: z.literal("openai-responses/1"),
+      sha256: sha256Schema,
+      bytes: z.int(),
+      bodyText: z.string(),
+    }),
+  ],
+  [
+    "why @last@24",
+    z.strictObject({
+      conversation,
+      revision: z.literal(24),
+      at,
+      runId: z.string(),
+      frame: z.string(),
+      inferenceId: z.string(),
+      attempt: z.literal(0),
+      decision: decisionSchema,
+      blocks: z.int(),
+      bytes: z.int(),
+      fullBytes: z.int(),
+      candidates: z
+        .array(
+          z.strictObject({
+            responseId: z.string(),
+            inferenceId: z.string(),
+            revision: z.int(),
+            length: z.int(),
+            verdict: z.string(),
+            divergence: divergenceSchema.nullable(),
+          }),
+        )
+        .length(2),
+    }),
+  ],
+  [
+    "blame @last",
+    z.strictObject({
+      conversation,
+      revision: z.literal(65),
+      blocks: z
+        .array(
+          z.strictObject({
+            index: z.int(),
+            id: z.string(),
+            label: z.string(),
+            digest: sha256Schema,
+            made: change,
+            versions: versions(),
+            removed: z.null(),
+            changed: change,
+          }),
+        )
+        .length(20),
+      removed: z
+        .array(
+          z.strictObject({ id: z.string(), label: z.string(), made: change, versions: versions(), removed: change }),
+        )
+        .length(1),
+    }),
+  ],
+  [
+    "verify",
+    z.strictObject({
+      streams: z.literal(1),
+      events: z.literal(66),
+      requests: z.literal(8),
+      problems: z.array(z.never()),
+      savedHeads: z.null(),
+    }),
+  ],
+  [
+    "demo",
+    z.strictObject({
+      conversation,
+      store: z.literal("sqlite:./turnlog.db"),
+      requests: z
+        .array(
+          z.strictObject({
+            revision: z.int(),
+            strategy: z.enum(["chained", "rebased", "full"]),
+            reason: z.string().nullable(),
+            bytes: z.int(),
+            fullBytes: z.int(),
+            blocks: z.int(),
+            blocksSent: z.int(),
+            brokenBy: z.strictObject({ ...divergenceSchema.shape, block: z.string() }).nullable(),
+          }),
+        )
+        .length(8),
+      totals: z.strictObject({
+        requests: z.literal(8),
+        chained: z.literal(4),
+        rebased: z.literal(2),
+        full: z.literal(2),
+        bytesSent: z.int(),
+        bytesFull: z.int(),
+      }),
+    }),
+  ],
+];
+
+const demoStore = useDemoStore();
+
+test.each(contracts)("%s --json prints one document of its contract, and nothing else", async (typed, data) => {
+  const outcome = await turnlog([...typed.split(" "), "--json"], { cwd: demoStore().path });
+  expect(outcome).toMatchObject({ code: typed.startsWith("diff") ? 1 : 0, stderr: "" });
+  expect(outcome.stdout.split("\n").length, "one line").toBe(2);
+  const parsed = document(data).safeParse(documentOf(outcome));
+  expect(parsed.error === undefined ? "" : z.prettifyError(parsed.error)).toBe("");
+});
+
+test("verify --json names what is damaged", async () => {
+  const { path: cwd, file } = demoStore();
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET data = replace(data, 'Aurora', 'Bellini') WHERE revision = 28");
+  database.close();
+  const outcome = await turnlog(["verify", "--json"], { cwd });
+  expect(outcome.code).toBe(4);
+  const { data } = document(
+    z.strictObject({
+      streams: z.int(),
+      events: z.int(),
+      requests: z.int(),
+      problems: z.array(
+        z.strictObject({
+          stream: z.string(),
+          conversation: conversation.nullable(),
+          revision: z.int(),
+          kind: z.enum(["chain", "head", "unreadable", "fold", "request"]),
+          message: z.string(),
+        }),
+      ),
+      savedHeads: z.null(),
+    }),
+  ).parse(documentOf(outcome));
+  expect(data.problems).toMatchObject([{ revision: 28, kind: "chain" }]);
+});
+
+function versions() {
+  return z.array(z.strictObject({ digest: sha256Schema, actor: actorSchema, revision: z.int(), at })).min(1);
+}
+
+function showData(run: z.ZodType) {
+  return z.strictObject({
+    conversation,
+    revision: z.int(),
+    title: z.string(),
+    labels: z.strictObject({}),
+    event: z.strictObject({
+      type: z.string(),
+      at,
+      actor: actorSchema,
+      runId: z.string(),
+      frame: z.string().nullable(),
+      words: z.string(),
+    }),
+    turn: z.array(block).min(1),
+    run,
+    serverContexts: z
+      .array(
+        z.strictObject({
+          responseId: z.string(),
+          inferenceId: z.string(),
+          revision: z.int(),
+          at,
+          scope: z.string(),
+          model: z.string(),
+          settingsDigest: sha256Schema,
+          turn: sha256Schema,
+          held: sha256Schema,
+          inputLength: z.int(),
+          length: z.int(),
+          parent: z.string().nullable(),
+          unusable: z.string().nullable(),
+          relation: z.enum(["turn", "last-sent", "diverged"]),
+          problem: z.string().nullable(),
+        }),
+      )
+      .min(1),
+    usage: z
+      .array(
+        z.strictObject({
+          day: z.iso.date(),
+          model: z.literal("demo"),
+          requests: z.int(),
+          requestBytes: z.int(),
+          inputTokens: z.int(),
+          cachedInputTokens: z.int(),
+          outputTokens: z.int(),
+          reasoningTokens: z.int(),
+        }),
+      )
+      .length(1),
+  });
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { failureOf, NotFoundError, UsageError } from "../../src/cli/exit-codes.ts";
+import { UnreadableEventError } from "../../src/domain/events/event.ts";
+import {
+  StoreCorruptedError,
+  StoreNotFoundError,
+  StoreTooNewError,
+  StoreUnavailableError,
+} from "../../src/engine/event-store.ts";
+import { ProviderError } from "../../src/engine/provider.ts";
+import { UnknownCodecError } from "../../src/engine/requests.ts";
+import { RunFailedError } from "../../src/engine/run/errors.ts";
+import { UnknownStoreError } from "../../src/open-store.ts";
+import { ConversationDamagedError } from "../../src/projections/damage.ts";
+
+const down = new ProviderError("cannot reach it", { kind: "connection", outcome: "rejected" });
+const refused = new ProviderError("no such model", { kind: "invalid-request", outcome: "rejected" });
+
+test.each([
+  [new UsageError("what?"), 2, "what?"],
+  [new UnknownStoreError("no store there"), 2, "no store there"],
+  [new NotFoundError("not here"), 3, "not here"],
+  [new StoreNotFoundError("no store"), 3, "no store: `turnlog demo` makes one, --store names another"],
+  [new StoreCorruptedError("bad"), 4, "bad"],
+  [new ConversationDamagedError("bad", 7), 4, "at revision 7: bad: `turnlog verify` says where it begins"],
+  [new UnreadableEventError("cannot"), 4, "cannot: a newer turnlog may have written it: update"],
+  [new UnknownCodecError("cannot"), 4, "cannot"],
+  [new StoreUnavailableError("locked"), 6, "locked"],
+  [new StoreTooNewError("update"), 6, "update"],
+  [
+    Object.assign(new Error("listen"), { code: "EADDRINUSE" }),
+    6,
+    "listen: choose another --port, or stop what listens there",
+  ],
+  [Object.assign(new Error("open x"), { code: "ENOENT" }), 3, "open x: check the path"],
+  [down, 6, "cannot reach it: check that the server runs and the address is right"],
+  [refused, 1, "no such model"],
+  [Object.assign(new Error("odd"), { code: "something-else" }), 1, "odd"],
+  [new Error("x is undefined"), 1, "x is undefined: this looks like a bug of turnlog; --debug shows where"],
+  ["a text", 1, "a text"],
+])("%s ends with %i", (error, exitCode, message) => {
+  expect(failureOf(error)).toEqual({ exitCode, message });
+});
+
+test("a run that failed because no provider answered is of the environment, any other failure of a run is not", () => {
+  expect(failureOf(new RunFailedError("run_1", "connection", down)).exitCode).toBe(6);
+  expect(failureOf(new RunFailedError("run_1", "invalid-request", refused)).exitCode).toBe(1);
+});
+
+test("a message is one line, and nothing in it is obeyed by a terminal", () => {
+  expect(failureOf(new UsageError("one\ntwo\u001b[31m\tthree ")).message).toBe("one two [31m three");
+});

@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+import { differenceByContent } from "../../src/cli/compared-turns.ts";
+import { choiceOption, numberOption } from "../../src/cli/options.ts";
+import { createProgress, progressAfterMs } from "../../src/cli/progress.ts";
+import { createStyle } from "../../src/cli/style.ts";
+import { tableLines, widthOf } from "../../src/cli/table.ts";
+import { blockIdSchema } from "../../src/domain/ids.ts";
+import { user } from "../../src/domain/make-block.ts";
+import { Turn } from "../../src/domain/turn.ts";
+import { counted, excerpt, grouped } from "../../src/projections/wording.ts";
+
+test("aligns columns, and cuts the last one at the edge", () => {
+  const rows = [
+    ["a", "bcd", "a text that is too long"],
+    ["ab", "c", "short"],
+  ];
+  expect(tableLines(rows, { columns: 20 })).toEqual(["a   bcd  a text tha…", "ab  c    short"]);
+});
+
+test("styles a cell after its width is known", () => {
+  const style = (text: string): string => `<${text}>`;
+  expect(
+    tableLines(
+      [
+        [{ text: "a", style }, "b"],
+        ["abc", "d"],
+      ],
+      { columns: 80 },
+    ),
+  ).toEqual(["<a  >  b", "abc  d"]);
+});
+
+test("counts wide letters twice and combining marks not at all", () => {
+  expect(["abc", "日本", "e\u0301", "🚆"].map(widthOf)).toEqual([3, 4, 1, 2]);
+});
+
+test("cuts an excerpt between characters and says that it was cut", () => {
+  expect(excerpt("one  two\nthree", 40)).toBe("one two three");
+  expect(excerpt("🚆🚆🚆🚆", 3)).toBe("🚆🚆…");
+  expect(excerpt("x".repeat(1_000), 5)).toBe("xxxx…");
+});
+
+test("counts in words", () => {
+  expect([grouped(0), grouped(1_234_567), counted(1, "block"), counted(2_000, "block")]).toEqual([
+    "0",
+    "1,234,567",
+    "1 block",
+    "2,000 blocks",
+  ]);
+});
+
+test("draws no bar for what is done within half a second, and takes it away at the end", () => {
+  const clock = { now: 0 };
+  const written: string[] = [];
+  const progress = createProgress({ label: "reading", write: (text) => written.push(text), now: () => clock.now });
+  clock.now = progressAfterMs - 1;
+  progress.update(1, 4);
+  expect(written).toEqual([]);
+  clock.now = progressAfterMs;
+  progress.update(2, 4);
+  clock.now += 50;
+  progress.update(3, 4);
+  progress.end();
+  expect(written.map((text) => text.replace("\u001b", "ESC"))).toEqual([
+    "\rESC[Kreading [###############               ] 2/4",
+    "\rESC[K",
+  ]);
+});
+
+test("takes nothing away where no bar was drawn", () => {
+  const written: string[] = [];
+  createProgress({ label: "reading", write: (text) => written.push(text), now: () => 0 }).end();
+  expect(written).toEqual([]);
+});
+
+test("colours only where there is somebody to see it", () => {
+  expect(createStyle(true).bad("x")).toBe("\u001b[31mx\u001b[0m");
+  expect(createStyle(false).bad("x")).toBe("x");
+});
+
+test("reads numbers and choices, and refuses what is none", () => {
+  expect(numberOption({ editRate: "0.5" }, "editRate", { least: 0, most: 1, isWhole: false })).toBe(0.5);
+  expect(numberOption({}, "limit", { least: 0 })).toBeNull();
+  for (const text of ["", "x", "-1", "1.5", "1e99"])
+    expect(() => numberOption({ limit: text }, "limit", { least: 0 })).toThrow(/--limit takes a whole number/);
+  expect(() => numberOption({ editRate: "2" }, "editRate", { least: 0, most: 1, isWhole: false })).toThrow(
+    "--edit-rate takes a number from 0 to 1, not '2'",
+  );
+  expect(choiceOption({ chain: "auto" }, "chain", ["auto", "never"])).toBe("auto");
+  expect(() => choiceOption({ chain: "x" }, "chain", ["auto", "never"])).toThrow(
+    "--chain is one of auto, never, not 'x'",
+  );
+});
+
+test("compares Turns of two conversations by content, since their blocks share no ids", () => {
+  const turn = (prefix: string, ...texts: readonly string[]): Turn =>
+    Turn.of(
+      texts.map((text, index) =>
+        user(text).withId(blockIdSchema.parse(`blk_${prefix}${String(index).padStart(16, "0")}`)),
+      ),
+    );
+  const { added, removed, modified, moved } = differenceByContent(
+    turn("a", "one", "two", "two"),
+    turn("b", "one", "two", "three"),
+  );
+  expect([added, removed, modified, moved].map((blocks) => blocks.length)).toEqual([1, 1, 0, 0]);
+  expect([added[0]?.text, removed[0]?.text]).toEqual(["three", "two"]);
+});

@@ -1,0 +1,127 @@
+import { spawnSync } from "node:child_process";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createSoundStore } from "../engine/sound-store.ts";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { type Outcome, turnlog } from "./command.ts";
+import { useDemoStore } from "./demo-store.ts";
+
+const demoStore = useDemoStore();
+
+const run = (cwd: string, typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
+
+test("why names what was taken, who broke the newest context, and what every known context was rejected for", async () => {
+  const { path: cwd } = demoStore();
+  const { stdout } = await run(cwd, "why @last@47");
+  expect(stdout).toContain("rebased 1 back: sent 3 of 15 blocks");
+  expect(stdout).toMatch(/what resp_\w+ holds differs: ask-first@1\.0\.0 removed block 13 \(system\)/);
+  expect(stdout).toMatch(/@40 +15 blocks +no beginning of the Turn: ask-first@1\.0\.0 removed block 13/);
+  expect(stdout).toMatch(/@32 +12 blocks +taken/);
+  expect(stdout).toMatch(/@25 +10 blocks +shorter/);
+  expect(stdout).toMatch(/@17 +8 blocks +no beginning of the Turn: shorten-results@1\.2\.0 edited block 5/);
+});
+
+test("why of an answer's revision or of its response id is about the request that it answers", async () => {
+  const { path: cwd } = demoStore();
+  const first = (outcome: Outcome): string | undefined => outcome.stdout.split("\n")[0];
+  const wanted = first(await run(cwd, "why @last@24"));
+  expect(wanted).toMatch(/@24 /);
+  expect(first(await run(cwd, "why @last@25"))).toBe(wanted);
+  expect(first(await run(cwd, "why @last@28"))).toBe(wanted);
+  const id = /"responseId":"(resp_\w+)"/.exec((await run(cwd, "why @last@31 --json")).stdout)?.[1];
+  expect(first(await run(cwd, `why @last@${id}`))).toBe(wanted);
+});
+
+test("why tells the attempts of one step apart", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  await createSoundStore(file("turnlog.db"));
+  const { stdout } = await run(cwd, "why cnv_journey");
+  expect(stdout).toContain("attempt 2");
+  expect(stdout).toContain("because: the server refused to continue from it");
+  expect(stdout).toMatch(/resp_2\w+ .* not-found/);
+});
+
+test("show in mid-run has the Turn untouched, what the run works on, and what servers hold", async () => {
+  const { path: cwd } = demoStore();
+  const { stdout } = await run(cwd, "show @last@24");
+  expect(stdout).toMatch(/Turn: 9 blocks\n +0 .*\n +1 +user +user @3 +I am ada@example\.org/);
+  expect(stdout).toMatch(
+    /Run run_\w+, open since @21: works on 9 blocks, the first 1 as above\n +1 +user +redact-emails@1\.0\.0 @6 +I am \[email\]/,
+  );
+  expect(stdout).toMatch(/@17 +8 blocks +no longer true\n.*@8 +5 blocks +a beginning of the Turn/);
+});
+
+test("blame tells the whole story of one block, by its place or its id", async () => {
+  const { path: cwd } = demoStore();
+  const { stdout } = await run(cwd, "blame @last 5");
+  expect(stdout).toMatch(
+    /^tool_result trains +run_\w+\/0\/0\nmade +@12 .* tool trains .*\nchanged +@23 .* middleware shorten-results@1\.2\.0 \(request, frame 0\.0\.0\) .*as it is/,
+  );
+  const id = /run_\w+\/0\/0/.exec(stdout)?.[0] ?? "";
+  expect((await run(cwd, `blame @last ${id}`)).stdout).toBe(stdout);
+});
+
+test("blame lists who took out what is no longer there", async () => {
+  const { stdout } = await run(demoStore().path, "blame @last");
+  expect(stdout).toMatch(/No longer in the Turn\n +system +ask-first@1\.0\.0 @38 +removed by ask-first@1\.0\.0 @43/);
+});
+
+test("diff shows what was modified with its old and new text, and is 0 where nothing was", async () => {
+  const { path: cwd } = demoStore();
+  const outcome = await run(cwd, "diff @last@60..-1");
+  expect(outcome).toMatchObject({ code: 1, stderr: "1 block added, 0 removed, 1 modified, 0 moved\n" });
+  expect(outcome.stdout).toContain("modified system\n- You plan journeys. Be brief.\n+ Réponds en français.\n");
+  expect(await run(cwd, "diff @last@60 @last@61")).toMatchObject({ code: 0 });
+});
+
+test("every line fits in a hundred columns", async () => {
+  const { path: cwd } = demoStore();
+  for (const typed of ["ls", "log @last", "show @last@24", "show @last", "blame @last", "why @last"]) {
+    const lines = (await run(cwd, typed)).stdout.split("\n");
+    expect(
+      lines.filter((line) => Array.from(line).length > 100),
+      typed,
+    ).toEqual([]);
+  }
+});
+
+test("log and ls show an event that cannot be read, and go on", async () => {
+  const { path: cwd, file } = demoStore();
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET version = 9 WHERE revision = 29");
+  database.exec("UPDATE events SET data = '{' WHERE revision = 30");
+  database.close();
+  const log = await run(cwd, "log @last@28..31");
+  expect(log).toMatchObject({ code: 0, stderr: "" });
+  expect(log.stdout).toMatch(
+    /29 .* TurnEdited cannot be read: .*\n.*30 .* TurnEdited cannot be read: .*\n.*31 .* asked chained/,
+  );
+  expect((await run(cwd, "ls")).stdout).toContain("[damaged] A journey");
+  expect(await run(cwd, "show @last")).toMatchObject({ code: 4 });
+  expect(await run(cwd, "verify")).toMatchObject({ code: 4, stdout: expect.stringMatching(/damaged +cnv_\w+@29 /) });
+});
+
+test("verify saves heads, and finds with them what was cut off since", async () => {
+  const { path: cwd, file } = demoStore();
+  expect(await run(cwd, "verify --save-heads heads.json")).toMatchObject({ code: 0 });
+  expect(await run(cwd, "verify --heads heads.json")).toMatchObject({ code: 0 });
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("DELETE FROM events WHERE revision > 60");
+  database.exec("UPDATE streams SET revision = 60, digest = (SELECT digest FROM events WHERE revision = 60)");
+  database.close();
+  expect(await run(cwd, "verify")).toMatchObject({ code: 0 });
+  const cut = await run(cwd, "verify --heads heads.json --save-heads heads.json");
+  expect(cut).toMatchObject({ code: 4, stdout: expect.stringMatching(/damaged +cnv_\w+@61 +the tail was cut/) });
+  expect(cut.stderr).toContain("heads not saved");
+  expect(await run(cwd, "verify --heads heads.json")).toMatchObject({ code: 4 });
+});
+
+test("a reader that has seen enough ends the command without an error", async () => {
+  const { path: cwd } = demoStore();
+  const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
+  const shell = spawnSync("sh", ["-c", `"${process.execPath}" "${main}" show @last --json | head -c 10`], { cwd });
+  expect({ stdout: shell.stdout.toString(), stderr: shell.stderr.toString() }).toEqual({
+    stdout: '{"version"',
+    stderr: "",
+  });
+});

@@ -1,0 +1,200 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { redactEmails } from "../../examples/redact-emails.ts";
+import { type Block, idOf } from "../../src/domain/block.ts";
+import { assistant, image, text, user } from "../../src/domain/make-block.ts";
+import { defineMiddleware, type Layer } from "../../src/engine/middleware.ts";
+import { tool } from "../../src/engine/tool.ts";
+import { lens } from "../../src/middleware/lens.ts";
+import type { ScriptedAnswer } from "../../src/providers/scripted.ts";
+import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
+
+/** Hides the word "secret" behind "[1]", in whatever a block says. */
+const secrets = (): Layer =>
+  lens({
+    name: "secrets",
+    version: "1.0.0",
+    hide: (block) => replaced(block, "secret", "[1]"),
+    restore: (block) => replaced(block, "[1]", "secret"),
+  });
+
+const replaced = (block: Block, from: string, to: string): Block =>
+  block.text.includes(from) ? block.withText(block.text.replaceAll(from, to)) : block;
+
+async function talk(
+  middleware: readonly Layer[],
+  rounds: readonly (readonly [said: string, answer: ScriptedAnswer])[],
+) {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(
+    rounds.map(([, answer]) => answer),
+    { middleware, tools: [repeat] },
+  );
+  for (const [said] of rounds) {
+    await conversation.append(said);
+    await conversation.run(engine);
+  }
+  const turn = await conversation.turn();
+  return {
+    conversation,
+    provider,
+    turn,
+    texts: turn.blocks.map((block) => block.text),
+    events: await eventsOf(conversation),
+  };
+}
+
+const repeat = tool({
+  name: "repeat",
+  description: "",
+  inputSchema: z.object({ say: z.string() }),
+  execute: ({ say }) => say,
+});
+
+test("the model reads what is shown, the client keeps what is meant", async () => {
+  const { provider, texts } = await talk([secrets()], [["the secret", "I read [1]"]]);
+  expect(JSON.stringify(provider.reading(0))).not.toContain("secret");
+  expect(texts).toEqual(["the secret", "I read secret"]);
+});
+
+test("what was hidden comes back as the very block, so its author stays", async () => {
+  const given: (Block | undefined)[] = [];
+  const looking = defineMiddleware({ name: "looking", version: "1.0.0" }, (next) => async (turn) => {
+    const result = await next(turn);
+    given.push(turn.at(0), result.at(0));
+    return result;
+  });
+  const { conversation, turn } = await talk([looking, secrets()], [["the secret", "fine"]]);
+  expect(given[0]).toBe(given[1]);
+  const past = await (await conversation.at(-1)).load();
+  const [said] = turn.blocks;
+  expect(said && past.blame(idOf(said))?.versions.get(said.digest)?.actor).toEqual({ kind: "user" });
+});
+
+test("an answer that was restored is the layer's words in the provider's block", async () => {
+  const { conversation, turn } = await talk([secrets()], [["hello", "the [1]"]]);
+  const blame = turn.last && (await (await conversation.at(-1)).load()).blame(idOf(turn.last));
+  expect(blame?.made.actor.kind).toBe("provider");
+  expect([...(blame?.versions.values() ?? [])].map(({ actor }) => actor.kind)).toEqual(["provider", "middleware"]);
+});
+
+test("a block without anything to hide is passed and returned as it is, and nothing is written", async () => {
+  const { events } = await talk([secrets()], [["hello", "hi"]]);
+  expect(dataOf(events, "TurnEdited").filter(({ edits }) => edits.length > 0)).toEqual([]);
+});
+
+test("what the client said stays as it is, although it looks like something hidden", async () => {
+  const { texts, provider } = await talk([secrets()], [["what does [1] mean?", "nothing"]]);
+  expect(texts[0]).toBe("what does [1] mean?");
+  expect(JSON.stringify(provider.reading(0))).toContain("[1]");
+});
+
+test("requests stay chained, through tools and rounds", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const answers = [
+    { calls: [{ name: "repeat", arguments: { say: "[1] again" } }] },
+    "[1], and again",
+    "as [1] as ever",
+  ];
+  const { engine, provider } = workshop.scripted(answers, { middleware: [secrets()], tools: [repeat] });
+  for (const said of ["the secret", "once more: secret"]) {
+    await conversation.append(said);
+    await conversation.run(engine);
+  }
+  const requests = dataOf(await eventsOf(conversation), "InferenceRequested");
+  expect(requests.map(({ decision }) => decision.strategy)).toEqual(["full", "chained", "chained"]);
+  expect((await conversation.turn()).blocks.map((block) => block.text)).toEqual([
+    ...["the secret", '{"say":"secret again"}', "secret again", "secret, and again"],
+    ...["once more: secret", "as secret as ever"],
+  ]);
+  expect(JSON.stringify(provider.reading(2))).not.toContain("secret");
+});
+
+test("blocks are hidden once, however often they are sent", async () => {
+  const hidden: string[] = [];
+  const counting = lens({
+    name: "counting",
+    version: "1.0.0",
+    hide: (block) => {
+      hidden.push(block.text);
+      return block;
+    },
+  });
+  await talk(
+    [counting],
+    [
+      ["one", "two"],
+      ["three", "four"],
+      ["five", "six"],
+    ],
+  );
+  expect(hidden).toEqual(["one", "two", "three", "four", "five"]);
+});
+
+test("an edit of a hidden block by a layer within is restored", async () => {
+  const within = defineMiddleware(
+    { name: "within", version: "1.0.0" },
+    (next) => async (turn) =>
+      (await next(turn)).map((block) => (block.kind === "user" ? block.withText(`${block.text}!`) : block)),
+  );
+  const { texts } = await talk([secrets(), within], [["the secret", "fine"]]);
+  expect(texts).toEqual(["the secret!", "fine"]);
+});
+
+test("reasoning is kept as the provider gave it, and the chain with it", async () => {
+  const { turn, events } = await talk(
+    [secrets()],
+    [
+      ["the secret", { reasoning: "about [1]", text: "one [1]" }],
+      ["and?", "two"],
+    ],
+  );
+  expect(turn.blocks.find(({ kind }) => kind === "reasoning")?.text).toBe("about [1]");
+  expect(dataOf(events, "InferenceRequested").map(({ decision }) => decision.strategy)).toEqual(["full", "chained"]);
+});
+
+test("a hidden form may be one block for all, or a draft", async () => {
+  const same = assistant("[withheld]");
+  const withheld = lens({
+    name: "withheld",
+    version: "1.0.0",
+    hide: ({ kind }) => (kind === "user" ? same : assistant("?")),
+  });
+  const { texts, provider } = await talk(
+    [withheld],
+    [
+      ["one", "two"],
+      ["three", "four"],
+    ],
+  );
+  expect(texts).toEqual(["one", "two", "three", "four"]);
+  expect(JSON.stringify(provider.reading(1))).not.toMatch(/one|three/);
+});
+
+test("the example hides addresses in every part and every kind of block", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const send = tool({
+    name: "send",
+    description: "",
+    inputSchema: z.object({ to: z.string() }),
+    execute: ({ to }) => `sent to ${to}`,
+  });
+  const answers: readonly ScriptedAnswer[] = [
+    { calls: [{ name: "send", arguments: { to: "<email-1>" } }] },
+    "It went to <email-1>, not to <email-2>.",
+  ];
+  const { engine, provider } = workshop.scripted(answers, { tools: [send], middleware: [redactEmails()] });
+  await conversation.append(
+    user([text("Write to ada@example.com, not to bob@example.org"), image("https://example.com/a.png")]),
+  );
+  const { turn, steps } = await conversation.run(engine);
+  expect(turn.blocks.map((block) => block.text)).toEqual([
+    "Write to ada@example.com, not to bob@example.org",
+    '{"to":"ada@example.com"}',
+    "sent to ada@example.com",
+    "It went to ada@example.com, not to bob@example.org.",
+  ]);
+  expect(turn.at(0)?.parts).toHaveLength(2);
+  expect(JSON.stringify(provider.reading(1))).not.toMatch(/@/);
+  expect(steps.map(({ decision }) => decision.strategy)).toEqual(["full", "chained"]);
+});

@@ -1,0 +1,32 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { root } from "./consumer.ts";
+import { outcomeOf } from "./outcome.ts";
+
+/** Something that each example says when it does what it is there to show. */
+const saysByExample: Readonly<Record<string, RegExp>> = {
+  "redact-emails.ts": /the user reads: {2}Yes: to ada@example\.com, .*\n(?!.*@example).*<email-2>.*\n.* chained\n/,
+};
+
+const examples = await readdir(join(root, "examples"));
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "turnlog-examples-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test.each(examples)("the example %s runs as it stands, without a key", async (example) => {
+  const env = { OPENAI_API_KEY: undefined, NO_COLOR: "1" };
+  const outcome = await outcomeOf(process.execPath, [join(root, "examples", example)], { cwd: folder, env });
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toMatch(saysByExample[example] ?? "an entry in saysByExample");
+});
+
+test.each(examples)("the example %s imports nothing that the package does not export", async (example) => {
+  const code = await readFile(join(root, "examples", example), "utf8");
+  const imported = [...code.matchAll(/ from "(.*)";$/gm)].map(([, name]) => name);
+  expect(imported.filter((name) => name?.startsWith("."))).toEqual(["../src/index.ts"]);
+});

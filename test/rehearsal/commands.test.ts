@@ -1,0 +1,178 @@
+import { execFile } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { exitCodeOf } from "../../src/cli/commands/rehearse.ts";
+import { blockFromJson } from "../../src/domain/block-json.ts";
+import { openStore } from "../../src/open-store.ts";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+
+const main = join(import.meta.dirname, "../../src/cli/main.ts");
+
+const asked = { role: "user", content: "Which orders are late?" };
+const looked = {
+  role: "assistant",
+  content: "Let me look.",
+  tool_calls: [{ id: "c1", type: "function", function: { name: "late", arguments: '{ "days": 3 }' } }],
+};
+const found = { role: "tool", tool_call_id: "c1", content: "4711" };
+const answered = { role: "assistant", content: "Order 4711 is." };
+const whole = [{ role: "system", content: "Be brief." }, asked, looked, found, answered];
+
+test("imports what a file says, with who did it, and nothing more the second time", async () => {
+  const { file, store } = place({ id: "d1", messages: whole });
+  const first = await turnlog("import", file, "--store", store, "--json");
+  const [conversation] = importOf(first).conversations;
+  expect(first).toMatchObject({ code: 0, stderr: "" });
+  expect(conversation).toMatchObject({ document: "d1", blocks: 6 });
+  expect(await told(store, conversation?.id)).toEqual([
+    "ConversationStarted by import d1 from talks.jsonl",
+    "system by import: Be brief.",
+    "user by import: Which orders are late?",
+    "assistant by import: Let me look.",
+    'tool_call by import: { "days": 3 }',
+    "tool_result by import: 4711",
+    "assistant by import: Order 4711 is.",
+  ]);
+  const again = await turnlog("import", file, "--store", store);
+  expect(again).toMatchObject({ code: 0, stdout: "0 conversations imported, 0 blocks; 1 there already\n" });
+  expect(await told(store, conversation?.id)).toHaveLength(7);
+});
+
+test("adds what a conversation has grown by, and leaves one alone that says something else now", async () => {
+  const { file, store, write } = place({ id: "d1", messages: whole.slice(0, 2) });
+  await turnlog("import", file, "--store", store);
+  write({ id: "d1", messages: whole });
+  const grown = await turnlog("import", file, "--store", store, "--json");
+  const [conversation] = importOf(grown).conversations;
+  expect(conversation?.blocks).toBe(4);
+  write({ id: "d1", messages: [{ role: "system", content: "Be rude." }, ...whole.slice(1)] });
+  const changed = await turnlog("import", file, "--store", store);
+  expect(changed.code).toBe(1);
+  expect(changed.stderr).toContain("line 1: d1 was imported before");
+  expect(await told(store, conversation?.id)).toHaveLength(7);
+});
+
+test("names malformed lines by number, and imports or rehearses the rest", async () => {
+  const { file, store } = place({ id: "d1", messages: whole }, "{ no", { id: "d3" }, { id: "d4", messages: whole });
+  const imported = await turnlog("import", file, "--store", store);
+  expect(imported).toMatchObject({ code: 1, stdout: "2 conversations imported, 12 blocks\n" });
+  expect(imported.stderr).toMatch(/line 2: this is no JSON.*\n.*line 3: messages/);
+  const rehearsed = await turnlog("rehearse", file, "--json");
+  expect(rehearsed.code).toBe(1);
+  expect(rehearsed.stderr).toMatch(/line 2: .*\n.*line 3: /);
+  expect(figuresOf(rehearsed)).toMatchObject({ conversations: 2, requests: 4, coherent: 4 });
+});
+
+test("says that a file is not there, and makes no store for it", async () => {
+  const { folder, store } = place();
+  for (const command of ["import", "rehearse"]) {
+    const refused = await turnlog(command, join(folder, "nothing.jsonl"), "--store", store);
+    expect(refused).toMatchObject({ code: 3, stdout: "" });
+    expect(refused.stderr.trim().split("\n")).toHaveLength(1);
+  }
+  expect(existsSync(join(folder, "store.db"))).toBe(false);
+});
+
+test("prints a rehearsal as one stable document", async () => {
+  const ended = await turnlog("rehearse", "--generate", "a", "--limit", "2", "--edit-rate", "0.4", "--json");
+  const figures = figuresOf(ended);
+  expect(ended.code).toBe(0);
+  expect(Object.keys(figures)).toEqual([
+    "conversations",
+    "requests",
+    "chained",
+    "rebased",
+    "full",
+    "coherent",
+    "incoherent",
+    "bytesSent",
+    "bytesFull",
+    "bytesLastOnly",
+    "events",
+    "seconds",
+  ]);
+  const { chained = 0, rebased = 0, full = 0, requests } = figures;
+  expect(chained + rebased + full).toBe(requests);
+});
+
+test("leaves a rehearsal in a store that was named, where every check of it passes", async () => {
+  const { store } = place();
+  const options = ["--limit", "2", "--edit-rate", "0.5", "--reasoning", "--parallel", "--json"];
+  const ended = await turnlog("rehearse", "--generate", "a", ...options, "--store", store);
+  const verified = await turnlog("verify", "--store", store);
+  expect(verified.code).toBe(0);
+  await using opened = await openStore(store, { mustExist: true });
+  let events = 0;
+  for await (const id of opened.conversations()) events += (await opened.conversation(id).at(-1)).revision + 1;
+  expect(events).toBe(figuresOf(ended)["events"]);
+});
+
+test.each([
+  [{ incoherent: 1, conversations: 9 }, 1, 5],
+  [{ incoherent: 0, conversations: 9 }, 1, 1],
+  [{ incoherent: 0, conversations: 0 }, 0, 1],
+  [{ incoherent: 0, conversations: 9 }, 0, 0],
+])("ends %o with %i malformed lines with exit code %i", (figures, malformed, code) => {
+  expect(exitCodeOf(figures, malformed)).toBe(code);
+});
+
+test.each([
+  [["rehearse"]],
+  [["rehearse", "file", "--generate", "1"]],
+  [["rehearse", "file", "--edit-rate", "2"]],
+  [["rehearse", "file", "--edits", "some"]],
+  [["rehearse", "file", "--chain", "require"]],
+  [["import", "file", "--format", "xml"]],
+])("refuses %j as a usage error", async (line) => {
+  const { code, stderr } = await turnlog(...line);
+  expect([code, stderr.trim().split("\n").length]).toEqual([2, 1]);
+});
+
+function place(...lines: readonly (object | string)[]) {
+  const { path: folder, file: pathOf } = temporaryFolder();
+  const file = pathOf("talks.jsonl");
+  const write = (...documents: readonly (object | string)[]): void => {
+    const texts = documents.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
+    writeFileSync(file, texts.join("\n"));
+  };
+  write(...lines);
+  return { folder, file, write, store: `sqlite:${pathOf("store.db")}` };
+}
+
+const importDocument = z.strictObject({
+  version: z.literal(1),
+  data: z.strictObject({
+    conversations: z.array(z.strictObject({ id: z.string(), document: z.string(), blocks: z.number() })),
+    malformed: z.array(z.strictObject({ line: z.number(), message: z.string() })),
+  }),
+});
+const rehearsalDocument = z.strictObject({ version: z.literal(1), data: z.record(z.string(), z.number()) });
+
+const importOf = ({ stdout }: Ended) => importDocument.parse(JSON.parse(stdout)).data;
+const figuresOf = ({ stdout }: Ended) => rehearsalDocument.parse(JSON.parse(stdout)).data;
+
+async function told(url: string, id: string | undefined): Promise<readonly string[]> {
+  await using store = await openStore(url, { mustExist: true });
+  const lines: string[] = [];
+  for await (const { event, actor } of store.conversation(id).events()) {
+    if (event.type === "ConversationStarted" && event.data.origin.type === "import")
+      lines.push(`${event.type} by ${actor.kind} ${event.data.title ?? ""} from ${event.data.origin.source}`);
+    if (event.type === "BlockAppended") {
+      const { text, kind } = blockFromJson(event.data.block);
+      lines.push(`${kind} by ${actor.kind}: ${text}`);
+    }
+  }
+  return lines;
+}
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+function turnlog(...line: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [main, ...line], (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
+}
