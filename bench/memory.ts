@@ -13,14 +13,14 @@ const grownSchema = z.strictObject({ payloadBytes: z.number(), heldBytes: z.numb
 
 /**
  * How much a process grows by rebuilding a Turn of 1,000 blocks of 2 KB: what it holds afterwards against the payload, and
- * the most it took meanwhile, garbage included; from a log of just these blocks, and from one of 20,000 events in which
- * they are what a layer left of 8,000.
+ * the most it took meanwhile, garbage included; from a log of just these blocks, and from one of 20,000 events, whose
+ * Turn a layer kept short.
  */
 export async function benchMemory(): Promise<readonly BenchRow[]> {
   const short = await grownBy((conversation) => imported(conversation, 1_000, 2_000));
   const long = await grownBy(async (conversation) => {
-    await imported(conversation, 1_000, 2_000);
-    await chat(conversation, { exchanges: 4_000, bytes: 2_000, middleware: [keepNewest] });
+    await chat(conversation, { exchanges: 4_000, bytes: 2_000, middleware: [forgetful] });
+    await imported(conversation, 1_000 - (await conversation.turn()).length, 2_000);
   });
   const megabytes = (bytes: number): number => bytes / 2 ** 20;
   const held = (bytes: number): string => `${megabytes(bytes).toFixed(1)} MB held`;
@@ -35,15 +35,16 @@ export async function benchMemory(): Promise<readonly BenchRow[]> {
       ...{ value: megabytes(short.peakBytes), unit: "MB", bound: 100, kind: "at most", note: held(short.heldBytes) },
     },
     {
-      name: "memory at its most while a Turn of 1,000 blocks is rebuilt from 21,000 events",
+      name: "memory at its most while a Turn of 1,000 blocks is rebuilt from 20,000 events",
       ...{ value: megabytes(long.peakBytes), unit: "MB", bound: 100, kind: "at most", note: held(long.heldBytes) },
     },
   ];
 }
 
-const keepNewest = defineMiddleware(
-  { name: "keep-newest", version: "1.0.0" },
-  (next) => (turn) => next(turn.length <= 999 ? turn : turn.remove(...turn.blocks.slice(0, turn.length - 999))),
+/** Keeps a Turn below 1,000 blocks, as compaction does: by leaving out all but the newest once in a while. */
+const forgetful = defineMiddleware(
+  { name: "forgetful", version: "1.0.0" },
+  (next) => (turn) => next(turn.length < 998 ? turn : turn.remove(...turn.blocks.slice(0, -1))),
 );
 
 /** Rebuilds in a process of its own, which has done nothing else. */

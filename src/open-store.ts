@@ -1,12 +1,15 @@
 import { type Authorize, authorizedStore } from "./engine/authorized-store.ts";
 import type { EventStore } from "./engine/event-store.ts";
 import { type StoreSources, TurnlogStore } from "./engine/turnlog-store.ts";
+import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
 
 export type OpenStoreOptions = StoreSources & {
   /** Refuses to create a store that is not there. */
   readonly mustExist?: boolean;
   /** Asked before every append, read and subscription. */
   readonly authorize?: Authorize;
+  /** Where a store on another machine keeps its views here; by default in the user's cache folder. */
+  readonly viewsPath?: string;
 };
 
 /** No store is kept at addresses of this kind. */
@@ -16,26 +19,37 @@ export class UnknownStoreError extends Error {
 }
 
 /**
- * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file.
+ * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file,
+ * `esdb://host:2113` for an EventStoreDB or KurrentDB server (`kurrentdb://` means the same).
  *
  * @throws {UnknownStoreError} for another kind of address.
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
-  const { mustExist = false, authorize, ...sources } = options;
-  const events = await openEventStore(url, mustExist);
+  const { mustExist = false, authorize, viewsPath, ...sources } = options;
+  const events = await openEventStore(url, { mustExist, ...(viewsPath === undefined ? {} : { viewsPath }) });
   return new TurnlogStore(authorize === undefined ? events : authorizedStore(events, authorize), sources);
 }
 
 /** The drivers are loaded when they are asked for: no store pays for another. */
-async function openEventStore(url: string, mustExist: boolean): Promise<EventStore> {
+async function openEventStore(
+  url: string,
+  options: { readonly mustExist: boolean; readonly viewsPath?: string },
+): Promise<EventStore> {
   if (url === "memory:") {
     const { createMemoryStore } = await import("./stores/memory/store.ts");
     return createMemoryStore();
   }
   if (url.startsWith("sqlite:") && url.length > "sqlite:".length) {
     const { openSqliteStore } = await import("./stores/sqlite/store.ts");
-    return openSqliteStore(url.slice("sqlite:".length), { mustExist });
+    return openSqliteStore(url.slice("sqlite:".length), { mustExist: options.mustExist });
   }
-  throw new UnknownStoreError(`no store is kept at ${url}: use sqlite:PATH, or memory: for work that need not last`);
+  if (isEventStoreDbAddress(url)) {
+    const { openEventStoreDb } = await import("./stores/eventstoredb/store.ts");
+    return openEventStoreDb(url, options);
+  }
+  const shown = url.replace(/\/\/.*@/, "//");
+  throw new UnknownStoreError(
+    `no store is kept at ${shown}: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last`,
+  );
 }

@@ -12,7 +12,7 @@ import type { Style } from "./style.ts";
  * exit code of them. It returns a code where the answer itself is one (a difference, an incoherent request).
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that has nothing to say returns nothing.
-export type CommandHandler = (context: CliContext, input: CommandInput) => Promise<ExitCode | void>;
+export type CommandHandler = (context: CliContext, input: CommandInput) => Promise<ExitCode | void>; // eslint-disable-line @typescript-eslint/no-invalid-void-type -- The same.
 
 /** What was typed after the command's name. */
 export type CommandInput = {
@@ -31,6 +31,8 @@ export type CliContext = {
   readonly isStoreNamed: boolean;
   readonly isJson: boolean;
   readonly isQuiet: boolean;
+  /** Whether data goes to a terminal, and not into a file or a pipe. */
+  readonly isTerminal: boolean;
   /** Width of the terminal in characters; 100 where there is none. */
   readonly columns: number;
   readonly style: Style;
@@ -40,7 +42,7 @@ export type CliContext = {
   /** Opens the store; one that is not there is created only by commands that write. */
   openStore(options: { readonly mustExist: boolean }): Promise<TurnlogStore>;
   /** Writes data to stdout, with a line feed. */
-  print(text?: string): void;
+  readonly print: (text?: string) => void;
   /** Writes data to stdout as it is. */
   write(text: string): void;
   /** The one document of `--json`: `{"version": 1, "data": …}`. */

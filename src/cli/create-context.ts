@@ -13,18 +13,31 @@ export type GlobalOptions = {
 
 const defaultStoreUrl = "sqlite:./turnlog.db";
 
-/** The context of one call of the command, over this process's streams and environment. */
-export function createContext({ store, json = false, quiet = false }: GlobalOptions): CliContext {
-  const { stdout, stderr, env } = process;
+type Output = { readonly write: (text: string) => unknown; readonly isTTY?: boolean; readonly columns?: number };
+
+/** Where a call of the command happens: a process, or what a test puts in its place. */
+export type Surroundings = {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** The context of one call of the command. */
+export function createContext(
+  { store, json = false, quiet = false }: GlobalOptions,
+  { stdout, stderr, env }: Surroundings,
+): CliContext {
+  const isTerminal = stdout.isTTY === true;
   const storeUrl = store ?? (env["TURNLOG_STORE"] || defaultStoreUrl);
   const write = (text: string): void => void stdout.write(text);
-  const hasColour = stdout.isTTY && !json && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+  const hasColour = isTerminal && !json && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
   return {
     storeUrl,
     isStoreNamed: store !== undefined,
     isJson: json,
     isQuiet: quiet,
-    columns: stdout.isTTY ? stdout.columns : 100,
+    isTerminal,
+    columns: (isTerminal ? stdout.columns : undefined) ?? 100,
     style: createStyle(hasColour),
     commandName: commandName(env),
     async openStore(options) {
@@ -36,11 +49,13 @@ export function createContext({ store, json = false, quiet = false }: GlobalOpti
       write(`${text}\n`);
     },
     printJson: (data) => {
-      write(`${JSON.stringify({ version: 1, data }, null, stdout.isTTY ? 2 : undefined)}\n`);
+      write(`${JSON.stringify({ version: 1, data }, null, isTerminal ? 2 : undefined)}\n`);
     },
-    note: (text) => void (quiet || stderr.write(`${text}\n`)),
+    note: (text) => {
+      if (!quiet) stderr.write(`${text}\n`);
+    },
     progress: (label) =>
-      stderr.isTTY && !quiet
+      stderr.isTTY === true && !quiet
         ? createProgress({ label, write: (text) => void stderr.write(text), now: () => performance.now() })
         : noProgress,
     get signal() {
@@ -68,7 +83,7 @@ function listenForSignals(): AbortSignal {
 }
 
 /** As the next command would be typed by who started this one. */
-function commandName(env: NodeJS.ProcessEnv): string {
+function commandName(env: Surroundings["env"]): string {
   if (env["npm_lifecycle_event"] === "start" || env["npm_lifecycle_event"] === "turnlog") return "npm run turnlog --";
   return env["npm_command"] === "exec" ? "npx turnlog" : "turnlog";
 }

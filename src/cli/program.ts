@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { type CommandDeclaration, commandList } from "./command-list.ts";
 import type { CliContext } from "./context.ts";
-import { createContext, type GlobalOptions, isInterrupted } from "./create-context.ts";
+import { createContext, type GlobalOptions, isInterrupted, type Surroundings } from "./create-context.ts";
 import { type ExitCode, exitCodes, type Failure, failureOf } from "./exit-codes.ts";
 
 /** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
@@ -12,17 +12,27 @@ export async function run(argv: readonly string[]): Promise<void> {
     if (error.code !== "EPIPE") throw error;
     process.exit();
   });
-  const program = createProgram((code) => {
-    process.exitCode = code;
+  process.exitCode = await execute(argv, process);
+}
+
+/** The same for any streams and environment: the exit code is the answer. */
+export async function execute(argv: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
+  let answer: ExitCode = exitCodes.ok;
+  const program = createProgram(surroundings, (code) => {
+    answer = code;
   });
   try {
     await program.parseAsync(argv);
+    return answer;
   } catch (error) {
-    process.exitCode = error instanceof CommanderError ? codeOf(error) : report(error, program.opts());
+    return error instanceof CommanderError ? codeOf(error) : report(error, program.opts(), surroundings);
   }
 }
 
-function createProgram(onCode: (code: ExitCode) => void): Command {
+type OnCode = (code: ExitCode) => void;
+
+function createProgram(surroundings: Surroundings, onCode: OnCode): Command {
+  const { stdout, stderr } = surroundings;
   const program = new Command("turnlog")
     .description("An event-sourced conversation store for LLM agents.")
     .version(version(), "-V, --version", "print the version")
@@ -37,17 +47,25 @@ function createProgram(onCode: (code: ExitCode) => void): Command {
       helpWidth: 100,
       subcommandTerm: (command) => `${command.name()} ${argumentsOf(command)}`,
     })
-    .configureOutput({ outputError: (text, write) => write(`turnlog: ${inOneLine(text)}\n`) })
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      outputError: (text, write) => {
+        write(`turnlog: ${inOneLine(text)}\n`);
+      },
+    })
     .exitOverride()
     .addHelpText("after", revisionHelp);
-  for (const declaration of commandList) declare(program, declaration, onCode);
+  for (const declaration of commandList) declare(program, declaration, { surroundings, onCode });
   return program;
 }
+
+type Running = { readonly surroundings: Surroundings; readonly onCode: OnCode };
 
 function declare(
   program: Command,
   { usage, summary, options = [], load }: CommandDeclaration,
-  onCode: (code: ExitCode) => void,
+  { surroundings, onCode }: Running,
 ): void {
   const command = program
     .command(usage)
@@ -55,7 +73,7 @@ function declare(
     .description(`${capital(summary)}.`);
   for (const [flags, description, preset] of options) command.option(flags, description, preset);
   command.action(async () => {
-    const context: CliContext = createContext(program.opts<GlobalOptions>());
+    const context: CliContext = createContext(program.opts<GlobalOptions>(), surroundings);
     const { run: handle } = await load();
     const code = await handle(context, { arguments: command.args, options: command.opts() });
     onCode(code ?? exitCodes.ok);
@@ -69,10 +87,10 @@ const argumentsOf = ({ registeredArguments }: Command): string =>
     .join(" ");
 
 /** Tells a person what went wrong, in one line; with `--debug` also where. */
-function report(error: unknown, { debug = false }: GlobalOptions): ExitCode {
+function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: Surroundings): ExitCode {
   const { exitCode, message } = isInterrupted() ? interrupted : failureOf(error);
-  process.stderr.write(`turnlog: ${message}\n`);
-  if (debug && error instanceof Error) process.stderr.write(`${stackOf(error)}\n`);
+  stderr.write(`turnlog: ${message}\n`);
+  if (debug && error instanceof Error) stderr.write(`${stackOf(error)}\n`);
   return exitCode;
 }
 

@@ -14,7 +14,7 @@ export type ProgressOptions = {
 };
 
 /** What takes less than this shows no bar; a bar is drawn at most every tenth of a second. */
-const progressAfterMs = 500;
+export const progressAfterMs = 500;
 const redrawMs = 100;
 
 export const noProgress: Progress = { update: () => undefined, end: () => undefined };

@@ -25,7 +25,7 @@ const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell.t
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)));
 
 /** In terminal cells: wide East Asian letters and emoji take two, marks that combine none. */
-function widthOf(text: string): number {
+export function widthOf(text: string): number {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length;
   let width = 0;
   for (const character of text) {

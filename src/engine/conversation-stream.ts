@@ -39,7 +39,7 @@ export class ConversationStream {
   readonly name: string;
   readonly #log: EventLog;
   #head: Head | null = null;
-  #lastAt: string | null = null;
+  #lastRunAt: string | null = null;
   #state: ConversationState = initialState();
   #view: ConversationView;
   #queue: Promise<unknown> = Promise.resolve();
@@ -61,9 +61,9 @@ export class ConversationStream {
     return this.#head;
   }
 
-  /** When the newest event that this writer knows happened, as its envelope says. */
-  get lastAt(): string | null {
-    return this.#lastAt;
+  /** When the newest event of a run happened, as its envelope says: the last sign of life of a run that is open. */
+  get lastRunAt(): string | null {
+    return this.#lastRunAt;
   }
 
   /** Reads what others wrote, and folds it. */
@@ -131,7 +131,7 @@ export class ConversationStream {
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
     this.#taker?.note(this.#view, recorded);
-    this.#lastAt = recorded.at;
+    if (recorded.runId !== null) this.#lastRunAt = recorded.at;
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {

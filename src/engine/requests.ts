@@ -25,7 +25,7 @@ export type RebuiltRequest = {
 };
 
 /** The codec that encoded a request is not one of those at hand: a newer turnlog or another provider wrote it. */
-class UnknownCodecError extends Error {
+export class UnknownCodecError extends Error {
   override readonly name = "UnknownCodecError";
   readonly code = "unknown-codec";
 }

@@ -1,5 +1,4 @@
 import type { Block } from "../domain/block.ts";
-import { idOf } from "../domain/block.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { IterationLimitError } from "./run/errors.ts";
 import type { Tool } from "./tool.ts";
@@ -40,12 +39,16 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
   });
 }
 
-/** Calls that no layer within has answered. */
+/** Calls that no layer within has answered; a result answers the nearest one before it, for call ids may repeat. */
 function openCalls(brought: readonly Block[]): readonly Block[] {
-  const answered = new Set(brought.filter(({ kind }) => kind === "tool_result").map(({ callId }) => callId));
-  return brought.filter(
-    (block) => block.kind === "tool_call" && block.wire?.partial !== true && !answered.has(block.callId),
-  );
+  const open: Block[] = [];
+  for (const block of brought) {
+    if (block.kind === "tool_call" && block.wire?.partial !== true) open.push(block);
+    if (block.kind !== "tool_result") continue;
+    const answered = open.findLastIndex(({ callId }) => callId === block.callId);
+    if (answered >= 0) open.splice(answered, 1);
+  }
+  return open;
 }
 
 const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";

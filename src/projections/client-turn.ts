@@ -1,4 +1,4 @@
-import type { Block } from "../domain/block.ts";
+import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { applyEdits, type BlockContent, type Edit } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
@@ -134,7 +134,8 @@ function applyPass(
   const frame = recorded.frame ?? "0";
   const isRequest = pass.direction === "request";
   for (const block of newBlocks(pass.edits)) {
-    turns.addVersion(block, actor);
+    // Written out although it was there before, it is another word of the provider's on the same content.
+    if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
     noteVersion(blame, block, recorded);
   }
   const before = turns.get(nameOf(pass.from));

@@ -32,6 +32,9 @@ export function blockLabel(block: Block): string {
 /** An actor in a word: `shorten-results@1.2.0`, `weather`, `user`. `describeActor` says more. */
 export function actorLabel(actor: Actor): string {
   if (actor.kind === "middleware") return excerpt(`${actor.name}@${actor.version}`, 40);
-  if (actor.kind === "provider" || !("name" in actor) || actor.name === undefined) return actor.kind;
+  if (actor.kind === "provider" || !("name" in actor)) return actor.kind;
   return excerpt(actor.name, 40);
 }
+
+/** The beginning of an id that somebody else made, as long as it takes to tell it from others; it names it as well. */
+export const shortId = (id: string): string => excerpt(id, 1_000).slice(0, 20);

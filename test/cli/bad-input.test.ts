@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { type Outcome, startTurnlog, turnlog } from "./command.ts";
+import { type Outcome, startTurnlog, turnlog, turnlogHere } from "./command.ts";
 import { useDemoStore } from "./demo-store.ts";
 
 /** One line that begins with the program's name, on stderr alone. */
@@ -28,8 +28,14 @@ test.each([
   ["a server that is no address", ["demo", "--server", "here"], /--server takes an address/],
 ])("refuses %s with what to type instead, and exits 2", async (_, typed, message) => {
   const folder = temporaryFolder();
-  expectRefusal(await turnlog(typed, { cwd: folder.path }), 2, message);
+  expectRefusal(await turnlogHere(typed, { cwd: folder.path }), 2, message);
   expect(existsSync(folder.file("turnlog.db"))).toBe(false);
+});
+
+test("the process says so on stderr and by its exit code", async () => {
+  const { path: cwd } = temporaryFolder();
+  expectRefusal(await turnlog(["ls", "--limt", "3"], { cwd }), 2, /unknown option '--limt' \(Did you mean --limit\?\)/);
+  expectRefusal(await turnlog(["ls"], { cwd }), 3, /there is no turnlog store at \.\/turnlog\.db/);
 });
 
 test.each([
@@ -44,32 +50,32 @@ test.each([
 ])("%s creates no store where there is none, says how to get one, and exits 3", async (typed) => {
   const folder = temporaryFolder();
   expectRefusal(
-    await turnlog(typed.split(" "), { cwd: folder.path }),
+    await turnlogHere(typed.split(" "), { cwd: folder.path }),
     3,
-    /there is no turnlog store at \.\/turnlog\.db.*demo/,
+    /there is no turnlog store at .*turnlog\.db: `turnlog demo` makes one/,
   );
   expect(existsSync(folder.file("turnlog.db"))).toBe(false);
 });
 
 test("names what is not in the store, and exits 3", async () => {
   const { path: cwd } = demoStore();
-  const run = (typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
+  const run = (typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
   expectRefusal(await run("log cnv_nobody"), 3, /there is no conversation 'cnv_nobody'/);
   expectRefusal(await run("show @last@1000"), 3, /there is no revision 1000 of cnv_\w+: it has the revisions 0 to 65/);
   expectRefusal(await run("show @last@resp_none"), 3, /no response of cnv_\w+ has the id 'resp_none'/);
   expectRefusal(await run("request @last@3"), 3, /nothing was asked in cnv_\w+ up to revision 3/);
   expectRefusal(await run("blame @last 99"), 3, /there is no block 99/);
-  expectRefusal(await run("verify --heads nowhere.json"), 3, /nowhere\.json.*check the path/);
+  expectRefusal(await run(`verify --heads ${cwd}/nowhere.json`), 3, /nowhere\.json.*check the path/);
 });
 
 test("refuses what names no place, and exits 2", async () => {
-  const { path: cwd } = demoStore();
-  const run = (typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
+  const { path: cwd, file } = demoStore();
+  const run = (typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
   expectRefusal(await run("show @last@1..2"), 2, /is a range: name one revision/);
   expectRefusal(await run("diff @last"), 2, /name two revisions/);
   expectRefusal(await run("show @last@+5"), 2, /'\+5' in '@last@\+5' is no revision/);
-  writeFileSync(`${cwd}/heads.json`, "{}");
-  expectRefusal(await run("verify --heads heads.json"), 2, /heads\.json holds no heads/);
+  writeFileSync(file("heads.json"), "{}");
+  expectRefusal(await run(`verify --heads ${file("heads.json")}`), 2, /heads\.json holds no heads/);
 });
 
 test("leaves a store of a newer turnlog alone, says to update, and exits 6", async () => {
@@ -165,9 +171,9 @@ test("says that the provider is down, exits 6, and loses nothing", async () => {
 
 test("ends a demo that is interrupted with 130, its run closed in the log", async () => {
   const { path: cwd } = temporaryFolder();
-  const arrived = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<string>();
   const silent = createServer(() => {
-    arrived.resolve();
+    arrived.resolve("it asked");
   });
   await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { execute } from "../../src/cli/program.ts";
 
 /** What a call of the command came to. */
 export type Outcome = {
@@ -64,6 +65,24 @@ function textOf(stream: NodeJS.ReadableStream): { readonly text: () => string } 
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   return { text: () => Buffer.concat(chunks).toString() };
+}
+
+/**
+ * Runs the same in this process, which is faster: all but `main.ts`, process and pipes. Paths that are typed have to be
+ * absolute; the store is `turnlog.db` of the folder.
+ */
+export async function turnlogHere(
+  args: readonly string[],
+  { cwd, terminal }: { readonly cwd: string; readonly terminal?: { readonly columns: number } },
+): Promise<Outcome> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const screen = terminal === undefined ? {} : { ...terminal, isTTY: true };
+  const code = await execute(["node", "turnlog", ...args], {
+    stdout: { write: (text) => out.push(text), ...screen },
+    stderr: { write: (text) => err.push(text) },
+    env: { TURNLOG_STORE: `sqlite:${join(cwd, "turnlog.db")}` },
+  });
+  return { code, stdout: out.join(""), stderr: err.join("") };
 }
 
 /** The one document of a call with `--json`. */

@@ -5,7 +5,7 @@ import { actorSchema } from "../../src/domain/actor.ts";
 import { blockJsonSchema } from "../../src/domain/block-json.ts";
 import { decisionSchema, divergenceSchema } from "../../src/domain/events/inference-events.ts";
 import { sha256Schema } from "../../src/domain/ids.ts";
-import { documentOf, turnlog } from "./command.ts";
+import { documentOf, turnlogHere } from "./command.ts";
 import { useDemoStore } from "./demo-store.ts";
 
 /*
@@ -174,7 +174,7 @@ const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
     "demo",
     z.strictObject({
       conversation,
-      store: z.literal("sqlite:./turnlog.db"),
+      store: z.string().regex(/^sqlite:.*turnlog\.db$/),
       requests: z
         .array(
           z.strictObject({
@@ -204,7 +204,7 @@ const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
 const demoStore = useDemoStore();
 
 test.each(contracts)("%s --json prints one document of its contract, and nothing else", async (typed, data) => {
-  const outcome = await turnlog([...typed.split(" "), "--json"], { cwd: demoStore().path });
+  const outcome = await turnlogHere([...typed.split(" "), "--json"], { cwd: demoStore().path });
   expect(outcome).toMatchObject({ code: typed.startsWith("diff") ? 1 : 0, stderr: "" });
   expect(outcome.stdout.split("\n").length, "one line").toBe(2);
   const parsed = document(data).safeParse(documentOf(outcome));
@@ -216,7 +216,7 @@ test("verify --json names what is damaged", async () => {
   const database = new DatabaseSync(file("turnlog.db"));
   database.exec("UPDATE events SET data = replace(data, 'Aurora', 'Bellini') WHERE revision = 28");
   database.close();
-  const outcome = await turnlog(["verify", "--json"], { cwd });
+  const outcome = await turnlogHere(["verify", "--json"], { cwd });
   expect(outcome.code).toBe(4);
   const { data } = document(
     z.strictObject({

@@ -1,24 +1,25 @@
 import { spawnSync } from "node:child_process";
 import { DatabaseSync } from "node:sqlite";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { createSoundStore } from "../engine/sound-store.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { type Outcome, turnlog } from "./command.ts";
+import { type Outcome, turnlogHere } from "./command.ts";
 import { useDemoStore } from "./demo-store.ts";
 
 const demoStore = useDemoStore();
 
-const run = (cwd: string, typed: string): Promise<Outcome> => turnlog(typed.split(" "), { cwd });
+const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
 
 test("why names what was taken, who broke the newest context, and what every known context was rejected for", async () => {
   const { path: cwd } = demoStore();
   const { stdout } = await run(cwd, "why @last@47");
   expect(stdout).toContain("rebased 1 back: sent 3 of 15 blocks");
   expect(stdout).toMatch(/what resp_\w+ holds differs: ask-first@1\.0\.0 removed block 13 \(system\)/);
-  expect(stdout).toMatch(/@40 +15 blocks +no beginning of the Turn: ask-first@1\.0\.0 removed block 13/);
+  expect(stdout).toMatch(/@40 +15 blocks +ask-first@1\.0\.0 removed block 13/);
   expect(stdout).toMatch(/@32 +12 blocks +taken/);
   expect(stdout).toMatch(/@25 +10 blocks +shorter/);
-  expect(stdout).toMatch(/@17 +8 blocks +no beginning of the Turn: shorten-results@1\.2\.0 edited block 5/);
+  expect(stdout).toMatch(/@17 +8 blocks +shorten-results@1\.2\.0 edited block 5/);
 });
 
 test("why of an answer's revision or of its response id is about the request that it answers", async () => {
@@ -55,7 +56,7 @@ test("blame tells the whole story of one block, by its place or its id", async (
   const { path: cwd } = demoStore();
   const { stdout } = await run(cwd, "blame @last 5");
   expect(stdout).toMatch(
-    /^tool_result trains +run_\w+\/0\/0\nmade +@12 .* tool trains .*\nchanged +@23 .* middleware shorten-results@1\.2\.0 \(request, frame 0\.0\.0\) .*as it is/,
+    /^tool_result trains +run_\w+\/0\/0\nmade +@12 +tool trains +.*\nchanged +@23 +middleware shorten-results@1\.2\.0 \(request, frame 0\.0\.0\) .* \(now\)\n/,
   );
   const id = /run_\w+\/0\/0/.exec(stdout)?.[0] ?? "";
   expect((await run(cwd, `blame @last ${id}`)).stdout).toBe(stdout);
@@ -98,28 +99,57 @@ test("log and ls show an event that cannot be read, and go on", async () => {
   );
   expect((await run(cwd, "ls")).stdout).toContain("[damaged] A journey");
   expect(await run(cwd, "show @last")).toMatchObject({ code: 4 });
-  expect(await run(cwd, "verify")).toMatchObject({ code: 4, stdout: expect.stringMatching(/damaged +cnv_\w+@29 /) });
+  const verified = await run(cwd, "verify");
+  expect(verified.code).toBe(4);
+  expect(verified.stdout).toMatch(/damaged +cnv_\w+@29 /);
 });
 
 test("verify saves heads, and finds with them what was cut off since", async () => {
   const { path: cwd, file } = demoStore();
-  expect(await run(cwd, "verify --save-heads heads.json")).toMatchObject({ code: 0 });
-  expect(await run(cwd, "verify --heads heads.json")).toMatchObject({ code: 0 });
+  const heads = file("heads.json");
+  expect(await run(cwd, `verify --save-heads ${heads}`)).toMatchObject({ code: 0 });
+  expect(await run(cwd, `verify --heads ${heads}`)).toMatchObject({ code: 0 });
   const database = new DatabaseSync(file("turnlog.db"));
   database.exec("DELETE FROM events WHERE revision > 60");
   database.exec("UPDATE streams SET revision = 60, digest = (SELECT digest FROM events WHERE revision = 60)");
   database.close();
   expect(await run(cwd, "verify")).toMatchObject({ code: 0 });
-  const cut = await run(cwd, "verify --heads heads.json --save-heads heads.json");
-  expect(cut).toMatchObject({ code: 4, stdout: expect.stringMatching(/damaged +cnv_\w+@61 +the tail was cut/) });
+  const cut = await run(cwd, `verify --heads ${heads} --save-heads ${heads}`);
+  expect(cut.code).toBe(4);
+  expect(cut.stdout).toMatch(/damaged +cnv_\w+@61 +the tail was cut/);
   expect(cut.stderr).toContain("heads not saved");
-  expect(await run(cwd, "verify --heads heads.json")).toMatchObject({ code: 4 });
+  expect(await run(cwd, `verify --heads ${heads}`)).toMatchObject({ code: 4 });
+});
+
+test("fits the lines to the terminal, and colours them there", async () => {
+  const { path: cwd } = demoStore();
+  const { stdout } = await turnlogHere(["log", "@last@23..24"], { cwd, terminal: { columns: 60 } });
+  expect(stdout).toContain("\u001b[33m");
+  const widths = stripVTControlCharacters(stdout)
+    .split("\n")
+    .map((line) => Array.from(line).length);
+  expect(Math.max(...widths)).toBeLessThanOrEqual(60);
+  expect(stdout).toContain("…");
+});
+
+test("ends the body of a request with a line feed on a terminal, and adds nothing in a pipe", async () => {
+  const { path: cwd } = demoStore();
+  const onTerminal = await turnlogHere(["request", "@last"], { cwd, terminal: { columns: 60 } });
+  const inPipe = await turnlogHere(["request", "@last"], { cwd });
+  expect(onTerminal.stdout).toBe(`${inPipe.stdout}\n`);
+  expect(JSON.stringify(JSON.parse(inPipe.stdout))).toBe(inPipe.stdout);
+  expect(JSON.parse((await turnlogHere(["request", "@last", "--pretty"], { cwd })).stdout)).toEqual(
+    JSON.parse(inPipe.stdout),
+  );
 });
 
 test("a reader that has seen enough ends the command without an error", async () => {
   const { path: cwd } = demoStore();
   const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
-  const shell = spawnSync("sh", ["-c", `"${process.execPath}" "${main}" show @last --json | head -c 10`], { cwd });
+  const shell = spawnSync("sh", ["-c", `"${process.execPath}" "${main}" show @last --json | head -c 10`], {
+    cwd,
+    env: { PATH: process.env["PATH"] },
+  });
   expect({ stdout: shell.stdout.toString(), stderr: shell.stderr.toString() }).toEqual({
     stdout: '{"version"',
     stderr: "",

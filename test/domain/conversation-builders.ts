@@ -60,3 +60,39 @@ export const given = (...events: readonly ConversationEvent[]) => ({
     };
   },
 });
+
+export const begun = eventOf("ConversationStarted", { origin: { type: "new" } });
+export const runStarted = eventOf("RunStarted");
+export const requested = eventOf("InferenceRequested");
+export const received = eventOf("ResponseReceived");
+export const failed = eventOf("InferenceFailed");
+export const toolStarted = eventOf("ToolStarted");
+const { late: _, ...finishedData } = eventOf("ToolFinished").data;
+export const toolFinished: ConversationEvent = { type: "ToolFinished", version: 1, data: finishedData };
+export const completed = eventOf("RunCompleted");
+export const { inferenceId } = requested.data;
+export const { blockId } = toolStarted.data;
+
+/** A conversation without title, as a first append makes it. */
+export const bare: ConversationEvent = { type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } };
+export const running = [begun, runStarted];
+export const asked = [...running, requested];
+
+export const commands = {
+  start: { type: "StartConversation", data: begun.data },
+  relabel: { type: "Relabel", data: { title: "Rome", labels: { team: "travel" } } },
+  append: { type: "AppendBlock", data: eventOf("BlockAppended").data },
+  declare: { type: "DeclareSettings", data: eventOf("SettingsDeclared").data },
+  startRun: { type: "StartRun", runId, data: runStarted.data },
+  edit: { type: "EditTurn", runId, data: eventOf("TurnEdited").data },
+  request: { type: "RequestInference", runId, data: requested.data },
+  receive: { type: "ReceiveResponse", runId, data: received.data },
+  fail: { type: "FailInference", runId, data: failed.data },
+  invalidate: { type: "InvalidateAnchor", data: eventOf("AnchorInvalidated").data },
+  learn: { type: "LearnCapability", data: eventOf("CapabilityLearned").data },
+  quarantine: { type: "QuarantineReasoning", data: eventOf("ReasoningQuarantined").data },
+  startTool: { type: "StartTool", runId, data: toolStarted.data },
+  finishTool: { type: "FinishTool", runId, data: finishedData },
+  finishLate: { type: "FinishToolLate", data: finishedData },
+  endRun: { type: "EndRun", runId, event: completed },
+} as const satisfies Record<string, Command>;

@@ -1,44 +1,25 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Command, decide, draftState, evolve, initialState } from "../../src/domain/conversation.ts";
-import type { ConversationEvent } from "../../src/domain/events/event.ts";
-import { eventOf, given, runId, stateAfter } from "./conversation-builders.ts";
-
-const begun = eventOf("ConversationStarted", { origin: { type: "new" } });
-const runStarted = eventOf("RunStarted");
-const requested = eventOf("InferenceRequested");
-const received = eventOf("ResponseReceived");
-const failed = eventOf("InferenceFailed");
-const toolStarted = eventOf("ToolStarted");
-const { late: _, ...finishedData } = eventOf("ToolFinished").data;
-const toolFinished: ConversationEvent = { type: "ToolFinished", version: 1, data: finishedData };
-const completed = eventOf("RunCompleted");
-const { inferenceId } = requested.data;
-const { blockId } = toolStarted.data;
-
-/** A conversation without title, as a first append makes it. */
-const bare: ConversationEvent = { type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } };
-const running = [begun, runStarted];
-const asked = [...running, requested];
-
-const commands = {
-  start: { type: "StartConversation", data: begun.data },
-  relabel: { type: "Relabel", data: { title: "Rome", labels: { team: "travel" } } },
-  append: { type: "AppendBlock", data: eventOf("BlockAppended").data },
-  declare: { type: "DeclareSettings", data: eventOf("SettingsDeclared").data },
-  startRun: { type: "StartRun", runId, data: runStarted.data },
-  edit: { type: "EditTurn", runId, data: eventOf("TurnEdited").data },
-  request: { type: "RequestInference", runId, data: requested.data },
-  receive: { type: "ReceiveResponse", runId, data: received.data },
-  fail: { type: "FailInference", runId, data: failed.data },
-  invalidate: { type: "InvalidateAnchor", data: eventOf("AnchorInvalidated").data },
-  learn: { type: "LearnCapability", data: eventOf("CapabilityLearned").data },
-  quarantine: { type: "QuarantineReasoning", data: eventOf("ReasoningQuarantined").data },
-  startTool: { type: "StartTool", runId, data: toolStarted.data },
-  finishTool: { type: "FinishTool", runId, data: finishedData },
-  finishLate: { type: "FinishToolLate", data: finishedData },
-  endRun: { type: "EndRun", runId, event: completed },
-} as const satisfies Record<string, Command>;
+import { decide } from "../../src/domain/conversation.ts";
+import {
+  asked,
+  bare,
+  begun,
+  blockId,
+  commands,
+  completed,
+  eventOf,
+  failed,
+  given,
+  inferenceId,
+  received,
+  requested,
+  runId,
+  running,
+  runStarted,
+  stateAfter,
+  toolFinished,
+  toolStarted,
+} from "./conversation-builders.ts";
 
 describe("a conversation", () => {
   test("starts once, so that starting it again is harmless", () => {
@@ -257,56 +238,3 @@ describe("what is known of an endpoint", () => {
       .emits(all);
   });
 });
-
-// What permits an effect is refused the second time; a run's end permits what comes after it. An edit is told apart by its
-// frame, which the envelope has: repeating an append is the prepared append's affair.
-const permits = new Set<Command["type"]>(["StartRun", "RequestInference", "StartTool", "EndRun"]);
-const facts = Object.values(commands).filter(({ type }) => !permits.has(type) && type !== "EditTurn");
-
-test("after its own events a command that states a fact does nothing, and one that permits an effect is refused", () => {
-  fc.assert(
-    fc.property(fc.array(fc.constantFrom(...Object.values(commands)), { maxLength: 30 }), (script) => {
-      const state = initialState();
-      for (const command of script) {
-        const result = decide(state, command);
-        if (!result.ok) continue;
-        for (const event of result.value) evolve(state, event, runId);
-        const again = decide(state, command);
-        if (permits.has(command.type)) expect(again.ok).toBe(false);
-        else if (facts.includes(command)) expect(again).toEqual({ ok: true, value: [] });
-      }
-    }),
-    { numRuns: 300 },
-  );
-});
-
-describe("a draft of a state", () => {
-  test("answers as the state would, and leaves it as it was", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.constantFrom(...Object.values(commands)), { maxLength: 12 }),
-        fc.array(fc.constantFrom(...Object.values(commands)), { maxLength: 12 }),
-        (before, tried) => {
-          const state = initialState();
-          play(state, before);
-          const same = initialState();
-          play(same, before);
-          expect(play(draftState(state), tried)).toEqual(play(same, tried));
-          const untouched = initialState();
-          play(untouched, before);
-          expect(state).toEqual(untouched);
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
-});
-
-/** Decides the commands one after another on a state, which takes what they make happen. */
-function play(state: ReturnType<typeof initialState>, script: readonly Command[]): readonly unknown[] {
-  return script.map((command) => {
-    const result = decide(state, command);
-    if (result.ok) for (const event of result.value) evolve(state, event, runId);
-    return result;
-  });
-}

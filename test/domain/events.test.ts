@@ -2,12 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
-import { describeActor } from "../../src/domain/actor.ts";
+import { actorSchema, describeActor } from "../../src/domain/actor.ts";
 import {
   conversationEventSchema,
   parseConversationEvent,
   UnreadableEventError,
 } from "../../src/domain/events/event.ts";
+import { decisionSchema } from "../../src/domain/events/inference-events.ts";
 import { upcast } from "../../src/domain/events/upcast.ts";
 
 type Stored = { readonly type: string; readonly version: number; readonly data: JsonObject };
@@ -108,6 +109,9 @@ test("docs/EVENTS.md tells every event, every field of it, and every actor", () 
       .map((member) => `${type}.${member}`);
   });
   expect(untold).toEqual([]);
+  const actors = actorSchema.options.map(({ shape }) => shape.kind.value);
+  const decision = Object.keys(decisionSchema.shape);
+  expect([...actors, ...decision].filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("actors say in one phrase who did it", () => {

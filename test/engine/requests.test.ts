@@ -31,7 +31,7 @@ async function atRequests<T>(conversation: Conversation, look: (seen: Seen) => T
 test("gives the bytes that the server received, for chained, rebased, full and repeated requests", async () => {
   await using server = await startReferenceServer({ answer: answerAsTravelAgent });
   // The third request is refused for lost state, and repeated in full.
-  server.inject(undefined, undefined, cannedError("unknown-previous-response"));
+  server.inject(undefined, undefined, cannedError("previous-not-found"));
   const conversation = new TurnlogStore(createMemoryStore()).conversation();
   const engine = createDemoEngine(openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "k" }));
   await conversation.append(system(demoSystemPrompt));

@@ -8,7 +8,7 @@ import { scripted } from "../../src/providers/scripted.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 
 /** A text that is stored as a blob of several chunks. */
-export const longText = "the minutes of a long meeting, ".repeat(3_000);
+const longText = "the minutes of a long meeting, ".repeat(3_000);
 
 /**
  * Writes an sqlite store in which everything is right: runs with tools, layers that edit, rebased and full requests, a

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
+import { decodeData } from "../../src/engine/codec/data.ts";
 import { chainDigest, firstPrevious } from "../../src/engine/codec/envelope.ts";
 import type { Head, StoredEnvelope } from "../../src/engine/event-store.ts";
 import { type StreamReport, type VerifyOptions, verifyStore } from "../../src/engine/verify.ts";
@@ -219,7 +220,7 @@ async function rewrite(
     let previous = firstPrevious(stream);
     for (const { position, digest: _, ...envelope } of envelopes) {
       const isIt = envelope.revision === revision;
-      const data = isIt ? changeText(JSON.stringify(change(JSON.parse(envelope.data)))) : envelope.data;
+      const data = isIt ? changeText(JSON.stringify(change(decodeData(envelope.data).data))) : envelope.data;
       const sealed = { ...envelope, type: isIt ? (type ?? envelope.type) : envelope.type, dataDigest: sha256Hex(data) };
       previous = chainDigest(previous, sealed);
       update.run(sealed.type, data, sealed.dataDigest, previous, position);

@@ -153,6 +153,21 @@ test("reasoning is kept as the provider gave it, and the chain with it", async (
   expect(dataOf(events, "InferenceRequested").map(({ decision }) => decision.strategy)).toEqual(["full", "chained"]);
 });
 
+test("what was restored of an answer goes back to the provider as its own item", async () => {
+  const sent: (Block | undefined)[] = [];
+  const innermost = defineMiddleware({ name: "innermost", version: "1.0.0" }, (next) => (turn) => {
+    sent.push(turn.at(1));
+    return next(turn);
+  });
+  const call: ScriptedAnswer = { calls: [{ name: "repeat", arguments: { say: "[1]" } }] };
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted([call, "done"], { middleware: [secrets(), innermost], tools: [repeat] });
+  await conversation.append("the secret");
+  await conversation.run(engine);
+  expect(sent[1]).toMatchObject({ kind: "tool_call", arguments: '{"say":"[1]"}' });
+  expect(sent[1]?.wire?.itemId).toMatch(/^fc_/);
+});
+
 test("a hidden form may be one block for all, or a draft", async () => {
   const same = assistant("[withheld]");
   const withheld = lens({

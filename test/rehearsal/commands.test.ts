@@ -3,7 +3,9 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { exitCodeOf } from "../../src/cli/commands/rehearse.ts";
+import { run as take } from "../../src/cli/commands/import.ts";
+import { exitCodeOf, run as rehearse } from "../../src/cli/commands/rehearse.ts";
+import { createContext } from "../../src/cli/create-context.ts";
 import { blockFromJson } from "../../src/domain/block-json.ts";
 import { openStore } from "../../src/open-store.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
@@ -119,15 +121,16 @@ test.each([
 });
 
 test.each([
-  [["rehearse"]],
-  [["rehearse", "file", "--generate", "1"]],
-  [["rehearse", "file", "--edit-rate", "2"]],
-  [["rehearse", "file", "--edits", "some"]],
-  [["rehearse", "file", "--chain", "require"]],
-  [["import", "file", "--format", "xml"]],
-])("refuses %j as a usage error", async (line) => {
-  const { code, stderr } = await turnlog(...line);
-  expect([code, stderr.trim().split("\n").length]).toEqual([2, 1]);
+  [rehearse, [], {}],
+  [rehearse, ["file"], { generate: "1" }],
+  [rehearse, ["file"], { editRate: "2" }],
+  [rehearse, ["file"], { edits: "some" }],
+  [rehearse, ["file"], { chain: "require" }],
+  [take, ["file"], { format: "xml" }],
+])("refuses what cannot be meant: %o %j %j", async (run, given, options) => {
+  const nowhere = { write: () => true };
+  const context = createContext({}, { stdout: nowhere, stderr: nowhere, env: {} });
+  await expect(run(context, { arguments: given, options })).rejects.toMatchObject({ code: "usage" });
 });
 
 function place(...lines: readonly (object | string)[]) {

@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
+import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import type { Provider } from "../../src/engine/provider.ts";
-import { type Body, bodyOf, type Item, playGenerated, sending } from "./playing.ts";
+import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
+import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
+import { rehearse } from "../../src/rehearsal/rehearse.ts";
+import { type Body, bodyOf, type Item, play, playGenerated, quiet, sending } from "./playing.ts";
 
 type Spoil = (provider: Provider) => Provider;
 
@@ -42,6 +46,47 @@ test("counts what is left of a conversation as missing once a request of it fail
   expect([figures.requests, figures.coherent, figures.incoherent]).toEqual([3, 2, whole.requests - 2]);
   expect(incoherent.map(({ request }) => request)).toEqual(Array.from({ length: whole.requests - 2 }, (_, n) => n + 2));
 });
+
+test("counts one request too many, though the right one was answered and nobody looks at the other", async () => {
+  const { figures, incoherent } = await play([oneAnswer], (provider) => ({
+    ...provider,
+    async infer(request) {
+      const answer = await provider.infer(request);
+      await expect(provider.infer({ ...request, bodyText: "{}" })).rejects.toThrow();
+      return answer;
+    },
+  }));
+  expect([figures.requests, figures.incoherent]).toEqual([2, 1]);
+  expect(incoherent[0]?.what).toContain("2 requests");
+});
+
+test("counts a request that nobody could judge", async () => {
+  const parts = rehearsalParts(null);
+  const unread = { ...parts, startServer: async (answer: Answers) => withoutReadings(await parts.startServer(answer)) };
+  expect(await rehearse([oneAnswer], unread, quiet)).toMatchObject({ requests: 1, coherent: 0, incoherent: 1 });
+});
+
+type Answers = Parameters<RehearsalParts["startServer"]>[0];
+
+function withoutReadings(server: RehearsalServer): RehearsalServer {
+  return {
+    baseUrl: server.baseUrl,
+    requests: server.requests,
+    difference: () => undefined,
+    clear: () => {
+      server.clear();
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+const oneAnswer: ChatDocument = {
+  id: "one answer",
+  messages: [
+    { role: "user", content: "Hello?" },
+    { role: "assistant", content: "Hello." },
+  ],
+};
 
 function askingTwice(provider: Provider): Provider {
   return {

@@ -1,5 +1,6 @@
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import type { Provider } from "../../src/engine/provider.ts";
+import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import type { Incoherence } from "../../src/rehearsal/play.ts";
 import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
@@ -23,18 +24,23 @@ export type Played = {
 };
 
 /** Rehearses a few generated conversations; `spoil` makes another provider of the one that is played with. */
-export async function playGenerated(
-  options: Partial<RehearsalOptions> & { readonly count?: number; readonly documents?: string },
+export const playGenerated = (
+  { count = 5, ...options }: Partial<RehearsalOptions> & { readonly count?: number },
+  spoil?: (provider: Provider) => Provider,
+): Promise<Played> => play(generateDocuments("shapes", count), spoil, options);
+
+export async function play(
+  documents: Iterable<ChatDocument>,
   spoil: (provider: Provider) => Provider = (provider) => provider,
+  options: Partial<RehearsalOptions> = {},
 ): Promise<Played> {
-  const { count = 8, documents = "shapes", ...rest } = options;
   const incoherent: Incoherence[] = [];
   const bodies: string[] = [];
   const parts = watched(rehearsalParts(null), bodies);
   const figures = await rehearse(
-    generateDocuments(documents, count),
+    documents,
     { ...parts, provider: (server) => spoil(parts.provider(server)) },
-    { ...quiet, ...rest, onIncoherence: (incoherence) => incoherent.push(incoherence) },
+    { ...quiet, ...options, onIncoherence: (incoherence) => incoherent.push(incoherence) },
   );
   return { figures, incoherent, bodies };
 }

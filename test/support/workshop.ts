@@ -23,7 +23,7 @@ export type Workshop = {
   readonly scripted: (answers: readonly ScriptedAnswer[], config?: Partial<EngineConfig>) => Scripted;
 };
 
-export type Scripted = { readonly engine: Engine; readonly provider: ScriptedProvider };
+type Scripted = { readonly engine: Engine; readonly provider: ScriptedProvider };
 
 export type WorkshopOptions = { readonly events?: EventStore; readonly around?: AroundAppend };
 

@@ -56,8 +56,9 @@ function printJson(context: CliContext, place: FoundPlace, only: string | null, 
   const { conversation, past } = place;
   const { blame } = past.view.client;
   const story = (id: string) => {
-    const { made, versions, removed } = blame.get(id) ?? { made: null, versions: new Map(), removed: null };
-    return { made, versions: [...versions].map(([digest, change]) => ({ digest, ...change })), removed };
+    const found = blame.get(id);
+    const versions = [...(found?.versions ?? [])].map(([digest, change]) => ({ digest, ...change }));
+    return { made: found?.made ?? null, versions, removed: found?.removed ?? null };
   };
   const blocks = past.turn.blocks.map((block, index) => {
     const id = idOf(block);
@@ -120,17 +121,16 @@ function printOne(context: CliContext, { past }: FoundPlace, id: string, labels:
   const block = past.turn.at(index);
   print(`${style.bold(labels.get(id) ?? "block")}  ${style.dim(id)}`);
   if (blame !== undefined) {
-    const rows = [...blame.versions].map(([digest, change], number) => [
-      number === 0 ? "made" : "changed",
-      `@${change.revision}`,
-      { text: change.at.slice(0, 19).replace("T", " "), style: style.dim },
-      describeActor(change.actor),
-      { text: `${digest.slice(0, 12)}${digest === block?.digest ? ", as it is now" : ""}`, style: style.dim },
-    ]);
-    if (blame.removed !== null) {
-      const { revision, at, actor } = blame.removed;
-      rows.push(["removed", `@${revision}`, at.slice(0, 19).replace("T", " "), describeActor(actor), ""]);
-    }
+    const row = (what: string, { revision, at, actor }: Change, isNow: boolean) => [
+      what,
+      `@${revision}`,
+      describeActor(actor),
+      { text: `${at.slice(0, 19).replace("T", " ")}${isNow ? " (now)" : ""}`, style: style.dim },
+    ];
+    const versions = [...blame.versions].map(([digest, change], number) =>
+      row(number === 0 ? "made" : "changed", change, digest === block?.digest),
+    );
+    const rows = blame.removed === null ? versions : [...versions, row("removed", blame.removed, false)];
     for (const line of tableLines(rows, context)) print(line);
   }
   if (index >= 0 && block !== undefined) print(`\n${printable(block.text)}`);

@@ -26,6 +26,6 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
   } else {
     context.write(bodyText);
     // A prompt on the same line helps nobody; a pipe gets the very bytes.
-    if (process.stdout.isTTY) context.print();
+    if (context.isTerminal) context.print();
   }
 };

@@ -5,7 +5,7 @@ import { contextsOf } from "../../engine/run/contexts.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { timeline } from "../../projections/timeline.ts";
 import { type UsageRow, usage } from "../../projections/usage.ts";
-import { counted, grouped } from "../../projections/wording.ts";
+import { counted, grouped, shortId } from "../../projections/wording.ts";
 import { blockData, turnData, turnRows } from "../block-rows.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { type FoundPlace, openPlace } from "../open-place.ts";
@@ -46,7 +46,8 @@ function standingOf(past: LoadedPast, context: ServerContext, turn: Turn): Stand
   const begins = (whole: Turn | undefined): boolean =>
     whole !== undefined && context.length <= whole.length && whole.contextAt(context.length) === context.turn;
   if (begins(turn)) return { relation: "turn", problem };
-  return { relation: begins(past.view.newest.get(context.scope)?.turn) ? "last-sent" : "diverged", problem };
+  const isLastSent = past.run === null && begins(past.view.newest.get(context.scope)?.turn);
+  return { relation: isLastSent ? "last-sent" : "diverged", problem };
 }
 
 const relationWords: Readonly<Record<Standing["relation"], string>> = {
@@ -130,7 +131,7 @@ function contextLines(context: CliContext, past: LoadedPast): readonly string[] 
     const { relation, problem } = standingOf(past, held, working);
     const isGood = problem === null && relation !== "diverged";
     return [
-      held.responseId === "" ? "(no id)" : held.responseId,
+      shortId(held.responseId) || "(no id)",
       { text: `@${held.revision}`, style: style.dim },
       counted(held.length, "block"),
       { text: problem ?? relationWords[relation], style: isGood ? style.good : style.dim },

@@ -2,7 +2,7 @@ import { utf8Length } from "../../base/utf8.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import { outgoingTurn, planAgain } from "../../engine/requests.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
-import { counted, excerpt, grouped } from "../../projections/wording.ts";
+import { counted, excerpt, grouped, shortId } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import { blockRow } from "../block-rows.ts";
 import { type Candidate, candidatesOf } from "../candidates.ts";
@@ -78,12 +78,16 @@ function reasonLines({ request, times }: FoundRequest): readonly string[] {
   const { anchor, reason, rejected, changedSettings, repairs } = decision;
   const lines: string[] = [];
   if (anchor !== null)
-    lines.push(`continues from ${anchor.responseId}, which holds the first ${counted(anchor.length, "block")}`);
+    lines.push(
+      `continues from ${shortId(anchor.responseId)}, which holds the first ${counted(anchor.length, "block")}`,
+    );
   if (reason !== null) lines.push(`because: ${reasonWords[reason]}`);
   const divergence = rejected?.divergence ?? null;
   if (divergence !== null) {
     const label = times.labels.get(divergence.blockId ?? "") ?? "";
-    lines.push(`what ${rejected?.responseId ?? "it"} holds differs: ${describeDivergence(divergence)} (${label})`);
+    lines.push(
+      `what ${shortId(rejected?.responseId ?? "")} holds differs: ${describeDivergence(divergence)} (${label})`,
+    );
   }
   if (changedSettings.length > 0) lines.push(`settings changed since then: ${changedSettings.join(", ")}`);
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
@@ -131,11 +135,11 @@ function sentLines(context: CliContext, { view, recorded, request, times }: Foun
 function candidateLines(context: CliContext, candidates: readonly Candidate[]): readonly string[] {
   const { style } = context;
   const rows = candidates.map(({ context: held, verdict, divergence }) => [
-    `  ${held.responseId === "" ? "(no id)" : held.responseId}`,
+    `  ${shortId(held.responseId) || "(no id)"}`,
     { text: `@${held.revision}`, style: style.dim },
     counted(held.length, "block"),
     {
-      text: divergence === null ? verdict : `${verdict}: ${describeDivergence(divergence)}`,
+      text: divergence === null ? verdict : describeDivergence(divergence),
       style: verdict === "taken" ? style.good : style.dim,
     },
   ]);

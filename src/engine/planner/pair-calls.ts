@@ -1,6 +1,5 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
-import type { ItemCodec } from "../provider.ts";
 import type { Candidate } from "./groups.ts";
 import { answers, type CallFacts, callFacts, isResult, resultKey } from "./pairs.ts";
 
@@ -37,8 +36,8 @@ export type Paired = {
   readonly repairs: readonly Repair[];
   /** Call ids that the group adds to those used. */
   readonly newKeys: readonly string[];
-  /** Results without an open call, and calls that need another call id and cannot have one: to be left out. */
-  readonly unpaired: ReadonlyMap<Candidate, string>;
+  /** Results without an open call: to be left out. */
+  readonly unpaired: readonly Candidate[];
   readonly hasRenamedCall: boolean;
 };
 
@@ -47,9 +46,9 @@ export type Paired = {
  * nearest earlier open call of its id. Changes nothing: the caller commits what it takes, or tries again without what
  * could not be paired.
  */
-export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: ItemCodec): Paired {
+export function pairGroup(kept: readonly Candidate[], pairing: Pairing): Paired {
   const repairs: Repair[] = [];
-  const unpaired = new Map<Candidate, string>();
+  const unpaired: Candidate[] = [];
   const newKeys = new Set<string>();
   let { open, stretch } = pairing;
   let hasRenamedCall = false;
@@ -57,7 +56,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
     const { block, index } = candidate;
     if (isResult(block)) {
       const call = callAnswered(block, open);
-      if (call === undefined) unpaired.set(candidate, "no-open-call");
+      if (call === undefined) unpaired.push(candidate);
       else repairs.push(...renamedResult(candidate, call));
       open = open.filter((each) => each !== call);
       if (stretch?.group === null) stretch = null;
@@ -71,10 +70,6 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: I
     const call = callFacts(block);
     if (call === null) continue;
     const sentKey = unusedKey(call.key, (key) => pairing.usedKeys.has(key) || newKeys.has(key));
-    if (sentKey !== call.key && !canBeRenamed(block, codec)) {
-      unpaired.set(candidate, "repeated-call-id");
-      continue;
-    }
     newKeys.add(sentKey);
     open = [...open, { ...call, index, sentKey }];
     if (sentKey === call.key) continue;
@@ -146,9 +141,6 @@ function extended(stretch: Stretch | null, { block, group, index }: Candidate): 
 /** A copy of an item stands outside: what is sent must not depend on whether a server holds the first one. */
 const continues = ({ places }: Stretch, place: number): boolean =>
   places.at(-1) === place - 1 || !places.includes(place);
-
-/** What has to name its provider id is the item that was issued, or nothing. */
-const canBeRenamed = (block: Block, codec: ItemCodec): boolean => codec.refusal(block, { withId: false }) === null;
 
 function unusedKey(key: string, isUsed: (key: string) => boolean): string {
   if (!isUsed(key)) return key;

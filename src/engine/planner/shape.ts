@@ -57,10 +57,10 @@ function settle(group: Group, pairing: Pairing, options: ShapeOptions): ReturnTy
   for (;;) {
     settleGroup(group, options);
     const kept = group.members.filter(({ omitted }) => omitted === null);
-    const paired = pairGroup(kept, pairing, options.codec);
+    const paired = pairGroup(kept, pairing);
     const isRenamedNow = paired.hasRenamedCall && !group.isRenamed;
-    if (paired.unpaired.size === 0 && !isRenamedNow) return paired;
-    for (const [candidate, rule] of paired.unpaired) candidate.omitted = rule;
+    if (paired.unpaired.length === 0 && !isRenamedNow) return paired;
+    for (const candidate of paired.unpaired) candidate.omitted = "no-open-call";
     group.isRenamed ||= paired.hasRenamedCall;
   }
 }

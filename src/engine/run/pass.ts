@@ -89,7 +89,10 @@ function isBefore(base: Turn, id: BlockId, length: number): boolean {
  * and another takes fewer. References keep the authors of their versions, so the choice changes no blame.
  */
 export function writePass(turn: Turn, base: NamedTurn, others: readonly NamedTurn[], turns: RunTurns): WrittenPass {
-  const known = (block: Block): boolean => turns.version(idOf(block), block.digest) !== null;
+  const known = (block: Block): boolean => {
+    const version = turns.version(idOf(block), block.digest);
+    return version !== null && isSameVersion(version, block);
+  };
   let best = { from: base, edits: diffTurns(base.turn, turn, known) };
   let bytes = editsBytes(best.edits);
   for (const from of bytes > shortEditsBytes ? others : []) {

@@ -68,7 +68,7 @@ export async function runConversation(
 async function closeAbandoned(stream: ConversationStream, run: OpenRun, engine: EngineOptions): Promise<void> {
   const { owner } = run.started;
   const isOurs = owner.processId === thisProcess.processId;
-  const silentMs = engine.clock() - Date.parse(stream.lastAt ?? run.startedAt);
+  const silentMs = engine.clock() - Date.parse(stream.lastRunAt ?? run.startedAt);
   const isAbandoned = isOurs ? !activeRuns.has(run.id) : isDead(owner) || silentMs > engine.takeoverAfterMs;
   if (!isAbandoned) throw new RunInProgressError(run.id, owner);
   const message = "its owner ended before it did";

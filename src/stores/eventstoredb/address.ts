@@ -8,7 +8,7 @@ export type Address = {
   readonly shown: string;
   /** Stands before every stream's name, so that several stores share a server; empty for none. */
   readonly namespace: string;
-  /** How long an append or a silent read may take, `defaultDeadline` of the address. */
+  /** How long an append may take, or a read go on without success: `defaultDeadline` of the address. */
   readonly timeoutMs: number;
 };
 
@@ -59,7 +59,7 @@ const refusal = (rule: string): StoreUnavailableError =>
 function checkCredentials(credentials: string, isGiven: boolean): void {
   if (!isGiven) return;
   const parts = credentials.split(":");
-  if (parts.length !== 2 || parts.includes("") || credentials.includes("@")) {
+  if (parts.length !== 2 || parts.includes("") || /[@/]/.test(credentials)) {
     throw refusal("credentials are written user:password@, with : / ? @ and % of a password in percent-encoding");
   }
   try {

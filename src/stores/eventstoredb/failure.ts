@@ -32,6 +32,10 @@ export function failureOf(error: unknown): Failure {
   return new Failure(kindByException.get(exception) ?? kindByCode.get(code) ?? "passing", details, { cause: error });
 }
 
+/** Of a call to which nobody answered. */
+export const silent = (limitMs: number): Failure =>
+  new Failure("passing", `no answer within ${limitMs} ms; defaultDeadline in its address is the limit of two tries`);
+
 /** The port's error for a failure, with the setting to change. */
 export function portError(failure: Failure, shown: string, request: AccessRequest): Error {
   const { kind, message } = failure;

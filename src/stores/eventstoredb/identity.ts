@@ -4,7 +4,7 @@ import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../..
 import type { RecordedEvent } from "./driver.ts";
 import { formatVersion, textOf } from "./envelope.ts";
 import { createPatience } from "./patience.ts";
-import { readServerStream, type Session } from "./session.ts";
+import { readServerStream, type Session, triesMin } from "./session.ts";
 
 export type IdentityOptions = {
   /** Refuses to create a store. */
@@ -32,7 +32,7 @@ export async function openIdentity(session: Session, { mustExist, readyTimeoutMs
       if (event !== undefined) return storeIdOf(event, address.shown);
     if (mustExist) throw new StoreNotFoundError(`there is no turnlog store at ${address.shown}`);
     try {
-      await connection.appends.send(requests.append(names.identity, null, [created]), readyTimeoutMs);
+      await connection.appends.send(requests.append(names.identity, null, [created]), readyTimeoutMs / triesMin);
     } catch (error) {
       await patience.wait(error);
     }

@@ -1,7 +1,7 @@
 import { createWake } from "../wake.ts";
 import type { ReadCall, Transport } from "./connection.ts";
 import type { ReadReq, ReadResp } from "./driver.ts";
-import { Failure, failureOf } from "./failure.ts";
+import { Failure, failureOf, silent } from "./failure.ts";
 
 export type ReadCallOptions = {
   /** Ends the call, with a failure. */
@@ -36,7 +36,7 @@ export async function* readMessages(
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
   const silence = watchSilence(silenceMs, () => {
-    giveUp(new Failure("passing", `no answer within ${silenceMs} ms, the defaultDeadline of its address`));
+    giveUp(silent(silenceMs));
   });
   try {
     const started = transport.startCall((grpc, ...args) => {
@@ -82,8 +82,7 @@ async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], 
   }
 }
 
-// The messages of this call are of this type; the stream's own type does not say so.
-const take = (call: ReadCall): ReadResp | null => call.read() as ReadResp | null;
+const take = (call: ReadCall): ReadResp | null => call.read();
 
 /** Calls back when somebody has waited for too long. */
 function watchSilence(

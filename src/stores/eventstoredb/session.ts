@@ -70,7 +70,7 @@ export async function* readServerStream(
   let { from, count } = range;
   // Below revision 0 there is nothing to ask for.
   while (count > 0 && from !== -1) {
-    const call = { signal, silenceMs: address.timeoutMs };
+    const call = { signal, silenceMs: address.timeoutMs / triesMin };
     try {
       for await (const messages of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
         const events: RecordedEvent[] = [];
@@ -96,6 +96,9 @@ export async function* readServerStream(
     }
   }
 }
+
+/** Of what nobody answers there is time for two tries at least. */
+export const triesMin = 2;
 
 /** The event of a message, as it lies in its stream: links are given as they are. */
 export function eventOf(message: ReadResp): RecordedEvent | null {

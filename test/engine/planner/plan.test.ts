@@ -156,9 +156,10 @@ describe("a change of model", () => {
   test("chains where it holds none, or where the policy says so", () => {
     const policy = { ...defaultChainPolicy, onSettingsChange: { model: "chain" as const } };
     expect(plan(asked(turn, known, { settings: { model: "n" }, policy })).strategy).toBe("chained");
-    expect(plan(asked(second, { contexts: [holding(first, 2)] }, { settings: { model: "n" } })).strategy).toBe(
-      "chained",
-    );
+    const plain = { contexts: [holding(first, 2)] };
+    expect(plan(asked(second, plain, { settings: { model: "n" } })).strategy).toBe("chained");
+    const thoughtSince = second.append(...thought(6), said(8));
+    expect(plan(asked(thoughtSince, plain, { settings: { model: "n" } })).strategy).toBe("chained");
   });
 });
 

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/middleware.ts";
-import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
+import { ProviderError } from "../../../src/engine/provider.ts";
+import { gated, untilAborted } from "../../support/gates.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
@@ -147,6 +149,25 @@ test("a layer that returns while a call is open ends it, and the run waits until
   expect(outcome).toMatchObject({ status: "completed" });
   expect({ ended, requests: provider.requests.length }).toEqual({ ended: [true], requests: 0 });
   expect(textsOf(turn)).toEqual(["hello", "hasty answer"]);
+});
+
+test("a run that gave up a request ends when the request has, and tells how", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const asked = Promise.withResolvers<null>();
+  const provider = gated([], async (_, { signal }) => {
+    asked.resolve(null);
+    await untilAborted(signal).catch(() => undefined);
+    await new Promise(setImmediate);
+    throw new ProviderError("given up", { kind: "aborted", outcome: "unknown" });
+  });
+  const hasty = layer("hasty", (next) => async (turn) => {
+    void next(turn);
+    await asked.promise;
+    return turn.append(assistant("hasty answer"));
+  });
+  await conversation.append("hello");
+  await conversation.run(workshop.engine({ provider, middleware: [hasty] }));
+  expect(typesOf(await eventsOf(conversation)).slice(-3)).toEqual(["TurnEdited", "InferenceFailed", "RunCompleted"]);
 });
 
 test.each([

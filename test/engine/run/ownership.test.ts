@@ -111,6 +111,17 @@ test("a run of another machine is left alone until its owner has been silent for
   expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
 });
 
+test("users who go on talking do not keep the run of a silent owner open", async () => {
+  const { conversation, clock, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  await startElsewhere(conversation);
+  clock.now += 90_000;
+  await conversation.append("anybody there?");
+  clock.now += 10_001;
+  const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  expect((await conversation.run(engine)).closedRun).toBe(foreignRunId);
+});
+
 test("an owner that speaks again while its run is being closed keeps it", async () => {
   const events = createMemoryStore();
   let hasSpoken = false;
@@ -181,6 +192,8 @@ test.each(storeKinds)("what users say during a run is durable at once, and follo
     ...["hello", "an answer", "here 0", "there 0"],
     ...["another answer", "here 1", "there 1"],
   ]);
+  // The appends that others overtook were prepared again; nothing was asked twice.
+  expect(provider.requests).toHaveLength(2);
 });
 
 test("a message that comes between the look and the first event of a run is in its request", async () => {

@@ -78,7 +78,7 @@ export class RandomStack {
     const index = random.below(turn.length);
     const block = turn.at(index);
     if (block === undefined) return turn;
-    switch (random.below(6)) {
+    switch (random.below(7)) {
       case 0:
         return turn.length > 1 ? turn.remove(block) : turn;
       case 1:
@@ -89,6 +89,11 @@ export class RandomStack {
         return restored === null
           ? turn
           : turn.map((each) => (each.id === null ? each : (restored.find(each.id) ?? each)));
+      case 4: {
+        // What the provider said of it goes, what it says stays: one digest, two versions.
+        const isTold = block.kind === "assistant" || block.kind === "tool_call";
+        return isTold ? turn.replace(block, block.withWire(null)) : turn;
+      }
       default:
         return turn.replace(
           block,

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
-import type { Turn } from "../../../src/domain/turn.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
-import { type Tool, tool } from "../../../src/engine/tool.ts";
-import { toolLoop } from "../../../src/engine/tool-loop.ts";
+import { createEngine } from "../../../src/engine/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/middleware.ts";
+import { tool } from "../../../src/engine/tool.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
-import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
+import { gated } from "../../support/gates.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+
+import { add, calling, resultsOf, run } from "./tool-runs.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -14,28 +15,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
 });
-
-const calling = (...calls: readonly (readonly [name: string, given: string, callId?: string])[]): ScriptedAnswer => ({
-  calls: calls.map(([name, given, callId], n) => ({ name, arguments: given, callId: callId ?? `c${n}` })),
-});
-
-const add: Tool = tool({
-  name: "add",
-  description: "Adds two numbers.",
-  inputSchema: z.object({ left: z.number(), right: z.number().default(1) }),
-  execute: ({ left, right }) => left + right,
-});
-
-async function run(answers: readonly ScriptedAnswer[], config: Partial<EngineConfig> = {}) {
-  const { conversation, ...workshop } = createWorkshop();
-  const { engine, provider } = workshop.scripted(answers, { tools: [add], ...config });
-  await conversation.append("hello");
-  const outcome = await conversation.run(engine).catch((error: unknown) => error);
-  return { conversation, provider, outcome, turn: await conversation.turn(), events: await eventsOf(conversation) };
-}
-
-const resultsOf = (turn: Turn): readonly string[] =>
-  turn.blocks.filter(({ kind }) => kind === "tool_result").map(({ text }) => text);
 
 test("the model is told of each tool by the JSON Schema of its input", async () => {
   const { provider } = await run(["done"]);
@@ -97,31 +76,6 @@ test("parallel calls run at the same time", async () => {
   expect({ runningMax, results: resultsOf(turn) }).toEqual({ runningMax: 3, results: ["met", "met", "met"] });
 });
 
-test("calls that share a call id get their own results, in order", async () => {
-  let count = 0;
-  const next = tool({ name: "next", description: "Counts.", inputSchema: z.object({}), execute: () => (count += 1) });
-  const { turn, outcome } = await run([calling(["next", "{}", "same"]), calling(["next", "{}", "same"]), "done"], {
-    tools: [next],
-  });
-  expect(outcome).toMatchObject({ status: "completed" });
-  expect(resultsOf(turn)).toEqual(["1", "2"]);
-});
-
-test("one answer that calls twice under one call id runs both and answers both", async () => {
-  let count = 0;
-  const next = tool({ name: "next", description: "Counts.", inputSchema: z.object({}), execute: () => (count += 1) });
-  const { turn } = await run([calling(["next", "{}", "same"], ["next", "{}", "same"]), "done"], { tools: [next] });
-  expect(resultsOf(turn)).toEqual(["1", "2"]);
-});
-
-test("the loop ends where it may ask no more, and what it did remains", async () => {
-  const again = Array.from({ length: 5 }, (_, n) => calling(["add", `{"left": ${n}}`, `c${n}`]));
-  const { outcome, turn, events } = await run(again, { iterationsMax: 3 });
-  expect(outcome).toMatchObject({ code: "run-failed", kind: "iteration-limit", cause: { code: "iteration-limit" } });
-  expect(dataOf(events, "InferenceRequested")).toHaveLength(3);
-  expect(resultsOf(turn)).toEqual(["1", "2", "3"]);
-});
-
 test("a tool that takes too long is given up, the model is told, and what it says later is recorded", async () => {
   const finish = Promise.withResolvers<string>();
   let heard: AbortSignal | null = null;
@@ -150,19 +104,45 @@ test("a tool that takes too long is given up, the model is told, and what it say
   expect(resultsOf(await conversation.turn())).toEqual(["Error: no answer within 1000 ms"]);
 });
 
-test("calls that the loop cannot run are left to the app, with the results of the others", async () => {
-  const click = {
-    type: "computer_call",
-    id: "cu_1",
-    call_id: "cu",
-    status: "completed",
-    action: { type: "screenshot" },
-  };
-  const answer: ScriptedAnswer = { items: [click], calls: [{ name: "add", arguments: { left: 1 } }] };
-  const { outcome, provider, turn } = await run([answer, "never asked for"]);
-  expect(outcome).toMatchObject({ status: "completed" });
-  expect(provider.requests).toHaveLength(1);
-  expect(resultsOf(turn)).toEqual(["2"]);
+test("a tool that was given up and comes back while the run goes on changes nothing but the log", async () => {
+  const finish = Promise.withResolvers<string>();
+  const slow = tool({
+    name: "slow",
+    description: "Takes its time.",
+    inputSchema: z.object({}),
+    timeoutMs: 1_000,
+    execute: () => {
+      void vi.advanceTimersByTimeAsync(1_000);
+      return finish.promise;
+    },
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = gated([calling(["slow", "{}"]), "done"], async (request) => {
+    if (request === 0) return;
+    finish.resolve("at last");
+    await new Promise(setImmediate);
+  });
+  await conversation.append("hello");
+  const { turn } = await conversation.run(workshop.engine({ provider, tools: [slow] }));
+  expect(resultsOf(turn)).toEqual(["Error: no answer within 1000 ms"]);
+  expect(typesOf(await eventsOf(conversation)).slice(-4)).toEqual([
+    ...["InferenceRequested", "ToolFinished", "ResponseReceived", "RunCompleted"],
+  ]);
+});
+
+test("the time of a tool is not the time of the layer that runs it", async () => {
+  const slow = tool({
+    name: "slow",
+    description: "Takes its time.",
+    inputSchema: z.object({}),
+    timeoutMs: 1_000,
+    async execute() {
+      await vi.advanceTimersByTimeAsync(500);
+      return "in time";
+    },
+  });
+  const { turn } = await run([calling(["slow", "{}"]), "done"], { tools: [slow], layerTimeoutMs: 100 });
+  expect(resultsOf(turn)).toEqual(["in time"]);
 });
 
 test("a custom tool call gets its input as text and a result of its kind", async () => {
@@ -185,29 +165,6 @@ test("a custom tool call gets its input as text and a result of its kind", async
     itemType: "custom_tool_call_output",
     text: '{"say":"hi"}',
   });
-});
-
-const counting = (name: string, seen: string[]): Layer =>
-  defineMiddleware({ name, version: "1.0.0" }, (next) => (turn) => {
-    seen.push(`${name} ${turn.length}`);
-    return next(turn);
-  });
-
-test("every layer sees every step, tool results included, unless the loop is placed within it", async () => {
-  const seen: string[] = [];
-  const middleware = [counting("outside", seen), toolLoop([add]), counting("inside", seen)];
-  await run([calling(["add", '{"left": 1}']), "done"], { tools: [], middleware });
-  expect(seen).toEqual(["outside 1", "inside 1", "inside 3"]);
-  seen.length = 0;
-  await run([calling(["add", '{"left": 1}']), "done"], { middleware: [counting("inside", seen)] });
-  expect(seen).toEqual(["inside 1", "inside 3"]);
-});
-
-test("a loop placed by hand keeps its own limit", async () => {
-  const again = Array.from({ length: 5 }, (_, n) => calling(["add", `{"left": ${n}}`, `c${n}`]));
-  const { outcome, events } = await run(again, { tools: [], middleware: [toolLoop([add], { iterationsMax: 2 })] });
-  expect(outcome).toMatchObject({ kind: "iteration-limit" });
-  expect(dataOf(events, "InferenceRequested")).toHaveLength(2);
 });
 
 test("a layer runs a call once, whoever asks for it again", async () => {

@@ -65,7 +65,9 @@ function expected({ steps, stop, hasFilter }: Plan): readonly string[] {
       lines.push(`tool_result ${isInFlight ? "in doubt" : `result of ${call}`}`);
     }
   }
-  return [...lines, "user meanwhile"];
+  // It is said during the first request, where there is one.
+  const hasRequest = stop.how !== "layer throws on the way in" || stop.step > 0;
+  return hasRequest ? [...lines, "user meanwhile"] : lines;
 }
 
 const tally = { runs: 0, blocks: 0 };

@@ -44,7 +44,7 @@ export interface Fault {
   readonly afterEvents?: number;
   /** Another writer's events, stored after the disturbed append and before the call goes on. */
   readonly foreign?: { readonly stream: string; readonly events: readonly ProposedEvent[] };
-  readonly then: FaultOutcome;
+  readonly outcome: FaultOutcome;
 }
 
 /** A fault waiting for its call. */

@@ -74,13 +74,13 @@ export async function act(node: NodeContext, armed: ArmedFault): Promise<boolean
   const { fault } = armed;
   armed.strike();
   if (fault.foreign !== undefined) node.log.append(fault.foreign.stream, "any", fault.foreign.events);
-  if (fault.then === "hold") {
+  if (fault.outcome === "hold") {
     await armed.released;
     return true;
   }
-  if (fault.then === "not-leader") throw notLeader(node);
-  const failure = failureOf(fault.then, node.maxAppendBytes);
+  if (fault.outcome === "not-leader") throw notLeader(node);
+  const failure = failureOf(fault.outcome, node.maxAppendBytes);
   if (failure !== null) throw new CallError(failure);
-  if (fault.then === "kill" || fault.then === "restart") node.die(fault.then);
+  if (fault.outcome === "kill" || fault.outcome === "restart") node.die(fault.outcome);
   return false;
 }

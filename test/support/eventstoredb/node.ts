@@ -65,6 +65,10 @@ export class Node implements NodeContext {
   /** Binds a free port the first time, and the same port ever after. */
   async start(): Promise<void> {
     await this.#closing;
+    await this.#listen();
+  }
+
+  async #listen(): Promise<void> {
     const grpc = this.#createGrpcServer();
     const injector = grpc.createConnectionInjector(this.#credentials());
     // Connections are accepted here, not by grpc-js, so that a killed node can drop them as a dead process would.
@@ -84,11 +88,13 @@ export class Node implements NodeContext {
   }
 
   /** Ends as by `kill -9`: connections break without a word, and the port refuses new ones. */
-  kill(): Promise<void> {
-    return this.#close((grpc) => {
+  async kill(): Promise<void> {
+    await this.#close((grpc) => {
       for (const socket of this.#sockets) socket.resetAndDestroy();
       grpc.forceShutdown();
     });
+    // Clients of this process hear of it before anybody connects anew: they would find the broken connection otherwise.
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Ends by itself: open calls are cancelled. */
@@ -101,7 +107,7 @@ export class Node implements NodeContext {
 
   die(how: "kill" | "restart"): void {
     const dead = this.kill();
-    if (how === "restart") this.#closing = dead.then(() => this.start());
+    if (how === "restart") this.#closing = dead.then(() => this.#listen());
     this.log.forgetIds();
   }
 

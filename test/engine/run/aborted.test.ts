@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { type ToolContext, tool } from "../../../src/engine/tool.ts";
+import { gated, untilAborted } from "../../support/gates.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
+
+import { call, echo, runInto, told } from "./failing-runs.ts";
+
+test("an abort while a tool runs leaves its call in doubt, and the other's result where it belongs", async () => {
+  const abort = new AbortController();
+  const hang = tool({
+    name: "hang",
+    description: "Hangs.",
+    inputSchema: z.object({}),
+    execute: (_, { signal }: ToolContext) => {
+      setImmediate(() => {
+        abort.abort(new Error("the user has gone"));
+      });
+      return untilAborted(signal);
+    },
+  });
+  const calls = {
+    calls: [
+      { name: "hang", arguments: {}, callId: "c0" },
+      { name: "echo", arguments: {}, callId: "c1" },
+    ],
+  };
+  const provider = gated([calls, "never"], () => undefined);
+  const { workshop, outcome } = await runInto({ provider, tools: [hang, echo] }, abort.signal);
+  expect(outcome).toMatchObject({ code: "run-cancelled", cause: { message: "the user has gone" } });
+  const turn = await workshop.conversation.turn();
+  expect(told(turn).slice(0, 3)).toEqual(["user hello", "tool_call c0", "tool_call c1"]);
+  expect(told(turn).slice(3).toSorted()).toEqual([
+    "tool_result in doubt: the run ended while this tool ran; it may have taken effect",
+    "tool_result result of c1",
+  ]);
+  const events = await eventsOf(workshop.conversation);
+  expect(dataOf(events, "RunCancelled")).toMatchObject([{ reason: "the user has gone" }]);
+  expect(events.findLast(({ event }) => event.type === "ToolFinished")?.actor).toEqual({ kind: "recovery" });
+});
+
+test.each(["at once", "after the run has ended"])(
+  "a tool that comes back %s when its run was aborted is recorded as late",
+  async (when) => {
+    const abort = new AbortController();
+    const finish = Promise.withResolvers<string>();
+    const stubborn = tool({
+      name: "stubborn",
+      description: "Does not listen.",
+      inputSchema: z.object({}),
+      execute: (_, { signal }) => {
+        setImmediate(() => {
+          abort.abort();
+        });
+        if (when === "at once") signal.addEventListener("abort", () => finish.resolve("done all the same"));
+        return finish.promise;
+      },
+    });
+    const provider = gated([call("stubborn", "c0"), "never"], () => undefined);
+    const { workshop } = await runInto({ provider, tools: [stubborn] }, abort.signal);
+    const before = told(await workshop.conversation.turn());
+    finish.resolve("done all the same");
+    await expect.poll(async () => dataOf(await eventsOf(workshop.conversation), "ToolFinished")).toHaveLength(2);
+    const finished = dataOf(await eventsOf(workshop.conversation), "ToolFinished");
+    expect(finished.find(({ late }) => late === true)).toMatchObject({
+      outcome: "ok",
+      result: { payload: { output: "done all the same" } },
+    });
+    expect(told(await workshop.conversation.turn())).toEqual(before);
+    expect(before.at(-1)).toContain("in doubt");
+    expect(told((await workshop.conversation.at(-1)).turn)).toEqual(before);
+  },
+);
+
+test("an abort while a tool's start becomes durable keeps the tool from running", async () => {
+  const abort = new AbortController();
+  let runs = 0;
+  const count = tool({
+    name: "count",
+    description: "Counts.",
+    inputSchema: z.object({}),
+    execute: () => {
+      runs += 1;
+      return "counted";
+    },
+  });
+  const { conversation, ...workshop } = createWorkshop({
+    around: async (prepared, append) => {
+      const result = await append();
+      if (prepared.envelopes.some(({ type }) => type === "ToolStarted")) abort.abort();
+      return result;
+    },
+  });
+  await conversation.append("hello");
+  const { engine } = workshop.scripted([call("count", "c0")], { tools: [count] });
+  expect(await rejectionOf(conversation.run(engine, { signal: abort.signal }))).toMatchObject({
+    code: "run-cancelled",
+  });
+  expect(runs).toBe(0);
+  expect(told(await conversation.turn()).at(-1)).toContain("in doubt");
+});
+
+test("an abort in the middle of a stream keeps what was seen with the failure, and nothing in the Turn", async () => {
+  const abort = new AbortController();
+  const provider = gated([{ reasoning: "a complete thought", text: "a long answer" }], () => undefined);
+  const sinks = [
+    {
+      next: ({ type }: { readonly type: string }) => {
+        if (type === "text-delta") abort.abort();
+      },
+    },
+  ];
+  const { workshop, outcome } = await runInto({ provider, sinks }, abort.signal);
+  expect(outcome).toMatchObject({ code: "run-cancelled" });
+  const events = await eventsOf(workshop.conversation);
+  expect(dataOf(events, "InferenceFailed")).toMatchObject([
+    {
+      kind: "aborted",
+      outcome: "unknown",
+      partial: [{ type: "reasoning", summary: [{ text: "a complete thought" }] }],
+    },
+  ]);
+  expect(told(await workshop.conversation.turn())).toEqual(["user hello"]);
+});
+
+test("a run that was aborted before it began leaves no trace", async () => {
+  const { workshop } = await runInto({ provider: gated([], () => undefined) }, AbortSignal.abort());
+  expect((await eventsOf(workshop.conversation)).map(({ event }) => event.type)).toEqual([
+    "ConversationStarted",
+    "BlockAppended",
+  ]);
+});

@@ -1,0 +1,34 @@
+import * as z from "zod";
+import type { Turn } from "../../../src/domain/turn.ts";
+import type { EngineConfig } from "../../../src/engine/create-engine.ts";
+import { type Tool, tool } from "../../../src/engine/tool.ts";
+import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
+import { createWorkshop, eventsOf } from "../../support/workshop.ts";
+
+/** An answer that makes these calls: name, arguments and call id. */
+export const calling = (
+  ...calls: readonly (readonly [name: string, given: string, callId?: string])[]
+): ScriptedAnswer => ({
+  calls: calls.map(([name, given, callId], n) => ({ name, arguments: given, callId: callId ?? `c${n}` })),
+});
+
+/** A tool for most of what is tried. */
+export const add: Tool = tool({
+  name: "add",
+  description: "Adds two numbers.",
+  inputSchema: z.object({ left: z.number(), right: z.number().default(1) }),
+  execute: ({ left, right }) => left + right,
+});
+
+/** One conversation of one message, and what came of it. */
+export async function run(answers: readonly ScriptedAnswer[], config: Partial<EngineConfig> = {}) {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(answers, { tools: [add], ...config });
+  await conversation.append("hello");
+  const outcome = await conversation.run(engine).catch((error: unknown) => error);
+  return { conversation, provider, outcome, turn: await conversation.turn(), events: await eventsOf(conversation) };
+}
+
+/** What the tools answered, in the order of the Turn. */
+export const resultsOf = (turn: Turn): readonly string[] =>
+  turn.blocks.filter(({ kind }) => kind === "tool_result").map(({ text }) => text);

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { startServer, withSetting } from "../stores/eventstoredb-opened.ts";
+import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
+import { foreignEvents, playThrough, sharedStream } from "./eventstoredb-script.ts";
+
+const quick = "defaultDeadline=400";
+
+/** Plays the script once for every call of the fault's kind, which the fault strikes; answers how often it did. */
+async function playWithFault(fault: Fault): Promise<number> {
+  const calls = await countCalls(fault);
+  let strikes = 0;
+  for (let nth = 1; nth <= calls; nth += 1) {
+    const server = await startServer();
+    const injected = server.inject({ ...fault, nth });
+    await playThrough({ server, url: withSetting(server.connectionString, quick) });
+    strikes += injected.hits;
+    await server.stop();
+  }
+  return strikes;
+}
+
+async function countCalls({ on, stream = "" }: Fault): Promise<number> {
+  const server = await startServer();
+  await playThrough({ server, url: server.connectionString });
+  return server.seenCalls().filter((call) => call.operation === on && call.stream.startsWith(stream)).length;
+}
+
+const conversation = { stream: "conversation-" };
+
+describe("whatever happens to an append, its events are there once", () => {
+  const outcomes = ["reset", "cancel", "timeout", "not-ready", "not-leader", "restart", "silence"] as const;
+  test.each(outcomes.flatMap((outcome) => (["before", "after"] as const).map((when) => ({ outcome, when }))))(
+    "$outcome, $when it took effect",
+    async ({ outcome, when }) => {
+      expect(await playWithFault({ ...conversation, on: "append", when, outcome })).toBeGreaterThanOrEqual(6);
+    },
+  );
+
+  test("reset in the midst of it", async () => {
+    const fault: Fault = { ...conversation, on: "append", when: "first-chunk", outcome: "reset" };
+    expect(await playWithFault(fault)).toBeGreaterThanOrEqual(6);
+  });
+
+  test.each([
+    ["lost before it took effect", "before", "reset"],
+    ["written, the answer lost", "after", "reset"],
+    ["written, and never answered", "after", "silence"],
+    ["written, and answered with a time-out", "after", "timeout"],
+  ] as const)("%s, while another writer appends to the same stream", async (_, when, outcome) => {
+    const foreign = { stream: sharedStream, events: foreignEvents() };
+    const fault: Fault = { stream: sharedStream, on: "append", when, outcome, foreign };
+    expect(await playWithFault(fault)).toBeGreaterThanOrEqual(3);
+  });
+});
+
+describe("whatever happens to a read, it gives each event once", () => {
+  const outcomes = ["reset", "cancel", "not-ready", "restart", "silence"] as const;
+  test.each(outcomes.flatMap((outcome) => [0, 1].map((afterEvents) => ({ outcome, afterEvents }))))(
+    "$outcome, after $afterEvents events",
+    async ({ outcome, afterEvents }) => {
+      // Some reads end before there is an event, and have nothing to lose after one.
+      expect(await playWithFault({ on: "read", outcome, afterEvents })).toBeGreaterThanOrEqual(10);
+    },
+  );
+});
+
+describe("whatever happens to a subscription, it gives each event once", () => {
+  const outcomes = ["reset", "cancel", "not-ready", "restart"] as const;
+  test.each(outcomes.flatMap((outcome) => [0, 1, 5].map((afterEvents) => ({ outcome, afterEvents }))))(
+    "$outcome, after $afterEvents events",
+    async ({ outcome, afterEvents }) => {
+      const server = await startServer();
+      const injected = server.inject({ on: "subscribe", outcome, afterEvents });
+      await playThrough({ server, url: withSetting(server.connectionString, quick) });
+      expect(injected.hits).toBe(1);
+    },
+  );
+
+  test("lost after every event", async () => {
+    const server = await startServer();
+    const injected = server.inject({ on: "subscribe", outcome: "reset", afterEvents: 1, everySince: true });
+    await playThrough({ server, url: withSetting(server.connectionString, quick) });
+    expect(injected.hits).toBeGreaterThanOrEqual(12);
+  });
+});
+
+describe("a server that comes and goes", () => {
+  test.each(["kill", "stop"] as const)("is found again after a restart (%s) between any two rounds", async (how) => {
+    const server = await startServer();
+    await playThrough({ server, url: withSetting(server.connectionString, quick), onRound: () => server.restart(how) });
+  });
+
+  test("hands over to another leader", async () => {
+    const cluster = await startEventStoreDbCluster({ nodes: 3 });
+    const [first, second, third] = cluster.nodes;
+    if (first === undefined || second === undefined || third === undefined) throw new Error("three nodes were started");
+    const url = withSetting(cluster.connectionString, "defaultDeadline=2000");
+    const onRound = async (round: number): Promise<void> => {
+      if (round === 1) cluster.elect(second);
+      if (round !== 2) return;
+      await second.kill();
+      cluster.elect(third);
+    };
+    await playThrough({ server: third, url, onRound });
+    await first.untilCalls((calls) => calls.length === 0);
+    await cluster.stop();
+  });
+});
