@@ -1,7 +1,7 @@
 import { type Expected, expectedReading } from "../../src/reference-server/server.ts";
 
 /** A response of the model, by the number that the test gave it, and an item's place among its items. */
-export type Group = { readonly response: number; readonly index: number; readonly size: number };
+type Group = { readonly response: number; readonly index: number; readonly size: number };
 
 /**
  * One thing that was said, as the test made it: the source of what a model is meant to read. It is found by the nonce in

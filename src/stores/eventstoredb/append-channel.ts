@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AppendCall, Transport } from "./connection.ts";
 import type { BatchAppendReq, BatchAppendResp } from "./driver.ts";
-import { Failure, failureOf, failureOfAppend, silent } from "./failure.ts";
+import { Failure, failureOf, failureOfAppend, Silence } from "./failure.ts";
 import type { Position } from "./position.ts";
 
 /** What the server answered: the revision and place of the last event, or that the stream is not as expected. */
@@ -42,7 +42,7 @@ export class AppendChannel {
     const timer = setTimeout(() => {
       isLate = true;
       this.#giveUp(id, answersBefore);
-      late.reject(silent(limitMs));
+      late.reject(new Silence(limitMs));
     }, limitMs);
     try {
       const answer = await Promise.race([this.#ask(id, request, () => isLate), late.promise]);

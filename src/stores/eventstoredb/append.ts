@@ -10,10 +10,10 @@ import {
 } from "../../engine/event-store.ts";
 import type { AppendAnswer } from "./append-channel.ts";
 import { serverEventOf } from "./envelope.ts";
-import { createPatience } from "./patience.ts";
+import { createPatience, silencesMax } from "./patience.ts";
 import { positionText } from "./position.ts";
 import { ownEnvelope } from "./read.ts";
-import { readServerStream, type Session, triesMin } from "./session.ts";
+import { readServerStream, type Session } from "./session.ts";
 import { checkSettings } from "./stream-settings.ts";
 
 export type Appends = {
@@ -111,7 +111,7 @@ export function createAppends(session: Session): Appends {
       const request = requests.append(names.toServer(stream), expected === null ? null : expected.revision, events);
       try {
         const leftMs = Math.max(1, Math.ceil(endsAt - performance.now()));
-        const limitMs = Math.min(leftMs, address.timeoutMs / triesMin);
+        const limitMs = Math.min(leftMs, address.timeoutMs / silencesMax);
         return { answer: await connection.appends.send(request, limitMs), isRepeat };
       } catch (error) {
         await patience.wait(error);

@@ -32,9 +32,12 @@ export function failureOf(error: unknown): Failure {
   return new Failure(kindByException.get(exception) ?? kindByCode.get(code) ?? "passing", details, { cause: error });
 }
 
-/** Of a call to which nobody answered. */
-export const silent = (limitMs: number): Failure =>
-  new Failure("passing", `no answer within ${limitMs} ms; defaultDeadline in its address is the limit of two tries`);
+/** A call to which nobody answered. */
+export class Silence extends Failure {
+  constructor(limitMs: number) {
+    super("passing", `no answer within ${limitMs} ms, which follows from defaultDeadline in its address`);
+  }
+}
 
 /** The port's error for a failure, with the setting to change. */
 export function portError(failure: Failure, shown: string, request: AccessRequest): Error {

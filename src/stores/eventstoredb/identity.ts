@@ -3,8 +3,8 @@ import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../engine/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { formatVersion, textOf } from "./envelope.ts";
-import { createPatience } from "./patience.ts";
-import { readServerStream, type Session, triesMin } from "./session.ts";
+import { createPatience, silencesMax } from "./patience.ts";
+import { readServerStream, type Session } from "./session.ts";
 
 export type IdentityOptions = {
   /** Refuses to create a store. */
@@ -32,7 +32,7 @@ export async function openIdentity(session: Session, { mustExist, readyTimeoutMs
       if (event !== undefined) return storeIdOf(event, address.shown);
     if (mustExist) throw new StoreNotFoundError(`there is no turnlog store at ${address.shown}`);
     try {
-      await connection.appends.send(requests.append(names.identity, null, [created]), readyTimeoutMs / triesMin);
+      await connection.appends.send(requests.append(names.identity, null, [created]), readyTimeoutMs / silencesMax);
     } catch (error) {
       await patience.wait(error);
     }

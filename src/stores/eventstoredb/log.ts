@@ -44,7 +44,7 @@ export async function* readOwnLog(
 }
 
 /** The server says nothing while it searches a long log for a rare name. */
-const searchFactor = 30;
+const searchFactor = 10;
 
 /**
  * The store's own events, then every one as it comes, each once: after a loss of the connection it asks again from the

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure } from "./failure.ts";
+import { Failure, Silence } from "./failure.ts";
 
 export type Patience = {
   /**
@@ -23,10 +23,17 @@ export type PatienceOptions = {
 export function createPatience({ forMs, signal }: PatienceOptions): Patience {
   let since = performance.now();
   let tries = 0;
+  let silences = 0;
   return {
     async wait(error) {
       if (!(error instanceof Failure) || error.kind !== "passing") throw error;
       const pauseMs = Math.min(firstPauseMs * 2 ** tries, longestPauseMs);
+      if (error instanceof Silence) {
+        // It took its time already, which says nothing of the time that the way to the server is lost.
+        silences += 1;
+        since = performance.now();
+        if (silences === silencesMax && forMs < Number.POSITIVE_INFINITY) throw error;
+      }
       if (performance.now() + pauseMs - since >= forMs) throw error;
       tries += 1;
       await sleep(pauseMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
@@ -34,9 +41,13 @@ export function createPatience({ forMs, signal }: PatienceOptions): Patience {
     restore() {
       since = performance.now();
       tries = 0;
+      silences = 0;
     },
   };
 }
+
+/** How often nobody may answer before it is told. */
+export const silencesMax = 2;
 
 const firstPauseMs = 10;
 

@@ -1,7 +1,7 @@
 import { createWake } from "../wake.ts";
 import type { ReadCall, Transport } from "./connection.ts";
 import type { ReadReq, ReadResp } from "./driver.ts";
-import { Failure, failureOf, silent } from "./failure.ts";
+import { Failure, failureOf, Silence } from "./failure.ts";
 
 export type ReadCallOptions = {
   /** Ends the call, with a failure. */
@@ -36,7 +36,7 @@ export async function* readMessages(
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
   const silence = watchSilence(silenceMs, () => {
-    giveUp(silent(silenceMs));
+    giveUp(new Silence(silenceMs));
   });
   try {
     const started = transport.startCall((grpc, ...args) => {

@@ -5,7 +5,7 @@ import type { Connection } from "./connection.ts";
 import type { ReadResp, RecordedEvent } from "./driver.ts";
 import { Failure, portError } from "./failure.ts";
 import { createNames, type Names } from "./names.ts";
-import { createPatience } from "./patience.ts";
+import { createPatience, silencesMax } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 import { createRequests, type Requests, type StreamRange } from "./request.ts";
 
@@ -70,7 +70,7 @@ export async function* readServerStream(
   let { from, count } = range;
   // Below revision 0 there is nothing to ask for.
   while (count > 0 && from !== -1) {
-    const call = { signal, silenceMs: address.timeoutMs / triesMin };
+    const call = { signal, silenceMs: address.timeoutMs / silencesMax };
     try {
       for await (const messages of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
         const events: RecordedEvent[] = [];
@@ -96,9 +96,6 @@ export async function* readServerStream(
     }
   }
 }
-
-/** Of what nobody answers there is time for two tries at least. */
-export const triesMin = 2;
 
 /** The event of a message, as it lies in its stream: links are given as they are. */
 export function eventOf(message: ReadResp): RecordedEvent | null {

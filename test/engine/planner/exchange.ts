@@ -110,7 +110,7 @@ export function createExchange(server: ReferenceServer) {
 }
 
 /** The settings of requests that say none. */
-export const defaultSettings: JsonObject = { model: "m", include: ["reasoning.encrypted_content"] };
+const defaultSettings: JsonObject = { model: "m", include: ["reasoning.encrypted_content"] };
 
 /** When everything happens. */
 export const now = "2026-01-01T00:00:00.000Z";
