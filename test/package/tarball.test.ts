@@ -49,6 +49,12 @@ test("the installed demo runs without a key, and leaves a conversation to look a
   expect(list.stdout).toMatch(/cnv_\w+/);
 });
 
+test("a store whose client is not installed says what to install, and ends with 6", async () => {
+  const outcome = await turnlog("ls", "--store", "esdb://127.0.0.1:2113?tls=false");
+  expect(outcome).toMatchObject({ code: 6, stdout: "" });
+  expect(outcome.stderr).toMatch(/^turnlog: .*npm install @eventstore\/db-client@\S+\n$/);
+});
+
 test.each([
   ["nodenext", { module: "nodenext", moduleResolution: "nodenext" }],
   ["bundler", { module: "esnext", moduleResolution: "bundler" }],
@@ -94,6 +100,7 @@ async function packedFiles(): Promise<readonly string[]> {
 /** What somebody might write on the first day, with a value and a type of every entry. */
 const strangersCode = `
 import { type Conversation, createEngine, openStore, type RunResult, scripted, tool } from "turnlog";
+import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
 import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
 import { message, type ReferenceServer, startReferenceServer } from "turnlog/reference-server";
 import { openSqliteStore, type SqliteStore } from "turnlog/sqlite";
@@ -120,4 +127,5 @@ console.log("openai:", (await other.run(createEngine({ provider: model }))).text
 
 await using events: SqliteStore = await openSqliteStore("./typed.db", { mustExist: true });
 events satisfies AsyncDisposable;
+openEventStoreDb satisfies (url: string) => Promise<EventStoreDbStore>;
 `;

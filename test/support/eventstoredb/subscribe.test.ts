@@ -64,6 +64,17 @@ test("follows a stream that does not exist yet, and one from its end", async () 
   await server.idle();
 });
 
+test("does not show a subscriber what was soft-deleted before it came", async () => {
+  await using server = await startEventStoreDbServer();
+  await using bare = connect(server.connectionString);
+  server.write(stream, [anEvent("Hidden")]);
+  await bare.client.deleteStream(stream);
+  const subscription = bare.client.subscribeToStream(stream);
+  await once(subscription, "caughtUp");
+  server.write(stream, [anEvent("Shown")]);
+  expect(typesOf(await take(subscription, 1))).toEqual(["Shown"]);
+});
+
 test("ends a subscription to a stream that is tombstoned with an error", async () => {
   await using server = await startEventStoreDbServer();
   await using bare = connect(server.connectionString);
@@ -132,20 +143,25 @@ test("tells no checkpoint where a short log holds nothing that matches", async (
   expect(await story(bare, START)).toEqual([]);
 });
 
-test("says again that a slow subscriber has caught up, after it fell behind", async () => {
+test("says again that a slow subscriber has caught up, after it fell behind, and tells a checkpoint before", async () => {
   await using server = await startEventStoreDbServer();
   await using bare = connect(server.connectionString);
-  const subscription = bare.client.subscribeToAll({ filter: streamNameFilter({ prefixes }) });
-  const caughtUp: string[] = [];
-  subscription.on("caughtUp", () => caughtUp.push("caughtUp"));
+  const told: string[] = [];
+  const checkpointReached = async (_: unknown, { commit }: Position): Promise<void> => {
+    told.push(`checkpoint ${commit}`);
+  };
+  const subscription = bare.client.subscribeToAll({ filter: streamNameFilter({ prefixes, checkpointReached }) });
   await once(subscription, "caughtUp");
+  subscription.on("data", ({ event }) => told.push(event?.type ?? ""));
+  server.write(stream, [anEvent("First")]);
+  await once(subscription, "data");
   server.write(
     stream,
     Array.from({ length: 200 }, (_, index) => anEvent(`E${index}`)),
   );
-  const types: string[] = [];
-  subscription.on("data", ({ event }) => types.push(event?.type ?? ""));
-  while (caughtUp.length < 2) await once(subscription, "caughtUp");
+  await once(subscription, "caughtUp");
+  expect(told.slice(0, 2)).toEqual(["First", `checkpoint ${server.events(stream)[0]?.position}`]);
+  const types = told.filter((line) => line.startsWith("E"));
   expect(types).toEqual(Array.from({ length: 200 }, (_, index) => `E${index}`));
   await subscription.unsubscribe();
 });
