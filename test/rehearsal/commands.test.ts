@@ -67,6 +67,18 @@ test("names malformed lines by number, and imports or rehearses the rest", async
   expect(figuresOf(rehearsed)).toMatchObject({ conversations: 2, requests: 4, coherent: 4 });
 });
 
+test("takes no more conversations than it may", async () => {
+  const { file, store } = place(
+    { id: "d1", messages: whole },
+    { id: "d2", messages: whole },
+    { id: "d3", messages: whole },
+  );
+  const rehearsed = await turnlog("rehearse", file, "--limit", "2", "--json");
+  expect(figuresOf(rehearsed)["conversations"]).toBe(2);
+  const imported = await turnlog("import", file, "--limit", "2", "--store", store, "--json");
+  expect(importOf(imported).conversations.map(({ document }) => document)).toEqual(["d1", "d2"]);
+});
+
 test("says that a file is not there, and makes no store for it", async () => {
   const { folder, store } = place();
   for (const command of ["import", "rehearse"]) {
@@ -97,6 +109,7 @@ test("prints a rehearsal as one stable document", async () => {
   ]);
   const { chained = 0, rebased = 0, full = 0, requests } = figures;
   expect(chained + rebased + full).toBe(requests);
+  expect(figures["conversations"]).toBe(2);
 });
 
 test("leaves a rehearsal in a store that was named, where every check of it passes", async () => {

@@ -58,3 +58,13 @@ export class IterationLimitError extends Error {
     );
   }
 }
+
+/** Nothing of the Turn can be sent to this endpoint: all of it belongs to others, or answers calls that are not there. */
+export class NothingToSendError extends Error {
+  override readonly name = "NothingToSendError";
+  readonly code = "nothing-to-send";
+
+  constructor(blocks: number) {
+    super(`none of the Turn's ${blocks} blocks can be sent to this endpoint; append a message`);
+  }
+}

@@ -11,6 +11,7 @@ import { ChainRequiredError, plan } from "../planner/plan.ts";
 import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
 import { type InferenceResponse, ProviderError } from "../provider.ts";
 import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
+import { NothingToSendError } from "./errors.ts";
 import type { CallScope } from "./frames.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";
@@ -95,6 +96,7 @@ function prepare(session: RunSession, frame: string, { outgoing, scope, attempt,
     ...capabilities,
     scope: provider.scope,
   });
+  if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
   const bodyText = codec.encodeRequest({
     settings,
     input: inputItems(shaped, codec),

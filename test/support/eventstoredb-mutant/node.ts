@@ -1,0 +1,183 @@
+import { createServer, type Socket, type Server as TcpServer } from "node:net";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { serveBatchAppend } from "./batch-append.ts";
+import { Calls } from "./calls.ts";
+import type { Certificate } from "./certificate.ts";
+import { serveAppend, serveDelete, serveTombstone } from "./classic-append.ts";
+import { serveFeatures, serveGossip } from "./discovery.ts";
+import type { EventLog } from "./event-log.ts";
+import type { Endpoint } from "./failures.ts";
+import { Faults } from "./faults.ts";
+import type { Member, NodeContext } from "./node-context.ts";
+import { GossipService, type Handlers, ServerFeaturesService, StreamsService } from "./protocol.ts";
+import { serveRead } from "./read.ts";
+import type { User } from "./users.ts";
+
+export interface NodeOptions {
+  readonly log: EventLog;
+  readonly maxAppendBytes: number;
+  readonly writeTimeoutMs: number;
+  readonly features: NodeContext["features"];
+  readonly users: ReadonlyMap<string, User> | null;
+  readonly certificate: Certificate | null;
+  readonly members: () => readonly Member[];
+}
+
+export const LOOPBACK = "127.0.0.1";
+
+/** One server process: it can die and come back on its port; the log is not its own. */
+export class Node implements NodeContext {
+  readonly log: EventLog;
+  readonly faults = new Faults();
+  readonly calls = new Calls();
+  readonly maxAppendBytes: number;
+  readonly writeTimeoutMs: number;
+  readonly features: NodeContext["features"];
+  readonly users: ReadonlyMap<string, User> | null;
+  readonly members: () => readonly Member[];
+  readonly #certificate: Certificate | null;
+  readonly #sockets = new Set<Socket>();
+  readonly #listeners = new Set<() => void>();
+  #running: { readonly grpc: Server; readonly tcp: TcpServer } | null = null;
+  #closing: Promise<void> = Promise.resolve();
+  #port = 0;
+  #frozenAt: number | null = null;
+
+  constructor(options: NodeOptions) {
+    this.log = options.log;
+    this.maxAppendBytes = options.maxAppendBytes;
+    this.writeTimeoutMs = options.writeTimeoutMs;
+    this.features = options.features;
+    this.users = options.users;
+    this.members = options.members;
+    this.#certificate = options.certificate;
+    this.log.onChange(() => this.#announce());
+  }
+
+  get endpoint(): Endpoint {
+    return { host: LOOPBACK, port: this.#port };
+  }
+
+  get isAlive(): boolean {
+    return this.#running !== null;
+  }
+
+  /** Binds a free port the first time, and the same port ever after. */
+  async start(): Promise<void> {
+    await this.#closing;
+    await this.#listen();
+  }
+
+  async #listen(): Promise<void> {
+    const grpc = this.#createGrpcServer();
+    const injector = grpc.createConnectionInjector(this.#credentials());
+    // Connections are accepted here, not by grpc-js, so that a killed node can drop them as a dead process would.
+    const tcp = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      socket.on("error", () => socket.destroy());
+      injector.injectConnection(socket);
+    });
+    await new Promise<void>((resolve, reject) => {
+      tcp.once("error", reject);
+      tcp.listen(this.#port, LOOPBACK, resolve);
+    });
+    const address = tcp.address();
+    if (typeof address === "object" && address !== null) this.#port = address.port;
+    this.#running = { grpc, tcp };
+  }
+
+  /** Ends as by `kill -9`: connections break without a word, and the port refuses new ones. */
+  async kill(): Promise<void> {
+    await this.#close((grpc) => {
+      for (const socket of this.#sockets) socket.resetAndDestroy();
+      grpc.forceShutdown();
+    });
+    // Clients of this process hear of it before anybody connects anew: they would find the broken connection otherwise.
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Ends by itself: open calls are cancelled. */
+  stop(): Promise<void> {
+    return this.#close((grpc) => {
+      grpc.forceShutdown();
+      for (const socket of this.#sockets) socket.end();
+    });
+  }
+
+  die(how: "kill" | "restart"): void {
+    const dead = this.kill();
+    if (how === "restart") this.#closing = dead.then(() => this.#listen());
+    this.log.forgetIds();
+  }
+
+  /** Settles when a death or a restart that a fault began is over. */
+  settled(): Promise<void> {
+    return this.#closing;
+  }
+
+  limit(): number {
+    return this.#frozenAt ?? this.log.records.length;
+  }
+
+  /** A follower stops taking over what the leader writes, until it is thawed. */
+  freeze(): void {
+    this.#frozenAt ??= this.log.records.length;
+  }
+
+  thaw(): void {
+    this.#frozenAt = null;
+    this.#announce();
+  }
+
+  self(): Member {
+    const member = this.members().find(({ endpoint }) => endpoint.port === this.#port);
+    return member ?? { endpoint: this.endpoint, isAlive: this.isAlive, role: "leader" };
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #createGrpcServer(): Server {
+    // A log record may have 16 MiB; the default of 4 MiB would refuse what the real server takes.
+    const grpc = new Server({ "grpc.max_receive_message_length": 17 * 1024 * 1024 });
+    const handlers: Handlers = {
+      streams: {
+        read: (call) => serveRead(this, call),
+        append: (call, callback) => serveAppend(this, call, callback),
+        batchAppend: (call) => serveBatchAppend(this, call),
+        delete: (call, callback) => serveDelete(this, call, callback),
+        tombstone: (call, callback) => serveTombstone(this, call, callback),
+      },
+      features: { getSupportedMethods: (call, callback) => serveFeatures(this, call, callback) },
+      gossip: { read: (call, callback) => serveGossip(this, call, callback) },
+    };
+    grpc.addService(StreamsService, handlers.streams);
+    grpc.addService(ServerFeaturesService, handlers.features);
+    grpc.addService(GossipService, handlers.gossip);
+    return grpc;
+  }
+
+  #credentials(): ServerCredentials {
+    if (this.#certificate === null) return ServerCredentials.createInsecure();
+    const { certificatePem, privateKeyPem } = this.#certificate;
+    const pair = { cert_chain: Buffer.from(certificatePem), private_key: Buffer.from(privateKeyPem) };
+    return ServerCredentials.createSsl(null, [pair]);
+  }
+
+  #close(end: (grpc: Server) => void): Promise<void> {
+    const running = this.#running;
+    if (running === null) return this.#closing;
+    this.#running = null;
+    const closed = new Promise<void>((resolve) => running.tcp.close(() => resolve()));
+    end(running.grpc);
+    this.#closing = closed;
+    return closed;
+  }
+
+  #announce(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
