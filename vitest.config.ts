@@ -7,6 +7,7 @@ export default defineConfig(({ mode }) => ({
     include: ["test/**/*.test.ts"],
     env: mode === "long" ? { TURNLOG_LONG: "1" } : {},
     testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Vitest leaves one core alone, which is half of a small machine; many tests wait for disks and processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: ["default", "./test/closing-line.ts"],

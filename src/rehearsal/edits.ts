@@ -75,16 +75,17 @@ type Kind = (typeof persistentKinds)[number] | "once";
 function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
   const nonce = draw.nonce();
   const { index, gap, to } = placesIn(entries, draw);
+  const instead = insertion(nonce, gap, [messageOf("user", nonce)]);
   switch (kind) {
     case "edit":
       return { type: "replace", index, text: editedText(entries[index], `(edited: ${nonce})`) };
     case "remove":
       // A request cannot be empty, so the last entry stays.
-      return entries.length === 1 ? insertion(nonce, gap, [messageOf("user", nonce)]) : { type: "remove", index };
+      return entries.length === 1 ? instead : { type: "remove", index };
     case "insert":
       return insertion(nonce, gap, inserted(draw, nonce));
     case "move":
-      return { type: "move", index, to };
+      return to === null ? instead : { type: "move", index, to };
     case "replace-system": {
       const system = entries.findIndex(isSystem);
       const text = editedText(entries[system], `Policy ${nonce} holds from now on.`);
@@ -95,13 +96,19 @@ function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
   }
 }
 
-/** Where an edit is made: anywhere behind the system prompt, which has an edit of its own. */
+/**
+ * Where an edit is made: anywhere behind the system prompt, which has an edit of its own. `to` is another place than
+ * `index`; null where there is none.
+ */
 function placesIn(entries: readonly Entry[], draw: Draw) {
   const { length } = entries;
   const [first] = entries;
   const from = length > 1 && first !== undefined && isSystem(first) ? 1 : 0;
-  const place = (limit: number): number => from + draw.below(limit - from);
-  return { index: place(length), gap: place(length + 1), to: place(length) };
+  const index = from + draw.below(length - from);
+  const gap = from + draw.below(length - from + 1);
+  const other = from + draw.below(length - from - 1);
+  const to = length - from < 2 ? null : other + (other < index ? 0 : 1);
+  return { index, gap, to };
 }
 
 const isSystem = (entry: Entry): boolean => entry.kind === "message" && entry.role === "system";

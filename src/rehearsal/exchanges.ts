@@ -3,7 +3,7 @@ import { type Draw, drawFrom } from "./draw.ts";
 import { type Entry, entriesOf } from "./entries.ts";
 
 /** One request: what is appended before it, and what the model answers. */
-export type Exchange = { readonly appended: readonly Entry[]; readonly answer: readonly Entry[] };
+type Exchange = { readonly appended: readonly Entry[]; readonly answer: readonly Entry[] };
 
 /** A document as it is played: one request for each assistant message, and what follows the last one. */
 export type Play = { readonly exchanges: readonly Exchange[]; readonly rest: readonly Entry[] };

@@ -14,7 +14,7 @@ export interface BareClient extends AsyncDisposable {
   append(stream: string, events: EventData[], expectedRevision?: AppendExpectedRevision): Promise<Appended>;
 }
 
-export interface Appended {
+interface Appended {
   readonly nextExpectedRevision: bigint;
   readonly position?: { readonly commit: bigint; readonly prepare: bigint } | undefined;
 }

@@ -16,7 +16,7 @@ export interface Position {
 }
 
 /** The reader has gone: the handler stops, and nobody is told. */
-export class ReaderGone extends Error {
+class ReaderGone extends Error {
   override readonly name = "ReaderGone";
 }
 

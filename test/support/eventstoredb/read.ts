@@ -10,7 +10,7 @@ import { subscribeToAll, subscribeToStream } from "./subscribe.ts";
 import { firstWhere, PAGE_SIZE, visibleStream } from "./visible-events.ts";
 
 /** Where a request begins. */
-export type From<T> = "start" | "end" | T;
+type From<T> = "start" | "end" | T;
 
 /** `Streams/Read`: reads and subscriptions, of one stream and of `$all`. */
 export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequest, ReadResponse>): void {
@@ -133,7 +133,7 @@ async function readAll({ node, sender, from, count, isBackwards, filter }: AllRe
 }
 
 /** An event's commit and prepare position are one number. */
-export const atOrAfter =
+const atOrAfter =
   ({ commit, prepare }: Position) =>
   ({ position }: StoredEvent): boolean =>
     position > commit || (position === commit && position >= prepare);

@@ -17,9 +17,8 @@ import { LOOPBACK, Node } from "./node.ts";
 import type { Member, NodeContext } from "./node-context.ts";
 import type { User } from "./users.ts";
 
-export type { OpenCall, SeenCall } from "./calls.ts";
-export type { ExpectedRevision, ProposedEvent, StoredEvent } from "./event-log.ts";
-export type { Fault, FaultOutcome, InjectedFault } from "./faults.ts";
+export type { ProposedEvent, StoredEvent } from "./event-log.ts";
+export type { Fault } from "./faults.ts";
 
 export interface EventStoreDbServerOptions {
   /** TLS with a certificate of its own, and authentication. Default false: an insecure server, which lets everybody in. */

@@ -1,5 +1,3 @@
-import type { StoredEvent } from "./event-log.ts";
-
 /** What a `$metadata` event says about the stream it belongs to. */
 export interface StreamMetadata {
   readonly maxCount: number | null;
@@ -11,11 +9,16 @@ export interface StreamMetadata {
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
-const parsed = new WeakMap<StoredEvent, StreamMetadata>();
+/** A stored event, which is never changed: what was parsed once holds. */
+interface MetadataEvent {
+  readonly data: Uint8Array;
+}
+
+const parsed = new WeakMap<MetadataEvent, StreamMetadata>();
 const none: StreamMetadata = { maxCount: null, maxAgeSeconds: null, truncateBefore: 0n, isSoftDeleted: false, raw: {} };
 
 /** Reads the newest event of a metadata stream; foreign or broken JSON means no metadata, as on the real server. */
-export function metadataOf(event: StoredEvent | undefined): StreamMetadata {
+export function metadataOf(event: MetadataEvent | undefined): StreamMetadata {
   if (event === undefined) return none;
   const known = parsed.get(event);
   if (known !== undefined) return known;
