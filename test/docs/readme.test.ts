@@ -7,7 +7,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 const root = resolve(import.meta.dirname, "../..");
 const run = promisify(execFile);
 const readme = await readFile(join(root, "README.md"), "utf8");
-const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = "", code = ""]) => ({ language, code }));
+const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = "", code = ""]) => ({
+  language,
+  code,
+}));
 
 /** Commands that the tests themselves are part of: CI runs them. */
 const runByCi = new Set(["npm ci && npm start", "npm ci && npm test"]);
@@ -30,7 +33,8 @@ for (const [index, { code }] of blocks.filter(({ language }) => language === "ts
     await writeFile(file, code.replaceAll('"turnlog"', JSON.stringify(join(root, "src/index.ts"))));
     const { stderr, stdout } = await run(process.execPath, [file], { cwd: folder });
     expect(stderr).toBe("");
-    if (index === 0) expect(stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
+    if (index === 0)
+      expect(stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
   });
 }
 

@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
-import { startServer, withSetting } from "../stores/eventstoredb-opened.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { opened, startServer, withSetting } from "../stores/eventstoredb-opened.ts";
+import { all, append, headAfter } from "../stores/prepared.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "./eventstoredb-script.ts";
 
@@ -92,6 +93,7 @@ describe("a server that comes and goes", () => {
 
   test("hands over to another leader", async () => {
     const cluster = await startEventStoreDbCluster({ nodes: 3 });
+    onTestFinished(() => cluster.stop());
     const [first, second, third] = cluster.nodes;
     if (first === undefined || second === undefined || third === undefined) throw new Error("three nodes were started");
     const url = withSetting(cluster.connectionString, "defaultDeadline=2000");
@@ -103,6 +105,16 @@ describe("a server that comes and goes", () => {
     };
     await playThrough({ server: third, url, onRound });
     await first.untilCalls((calls) => calls.length === 0);
-    await cluster.stop();
+  });
+
+  test("reads what was acknowledged from the leader, though it was told to prefer a follower that lags", async () => {
+    const cluster = await startEventStoreDbCluster({ nodes: 3 });
+    onTestFinished(() => cluster.stop());
+    const store = await opened(withSetting(cluster.connectionString, "nodePreference=follower"));
+    for (const node of cluster.nodes.slice(1)) node.freeze();
+    const { sent } = await append(store, { count: 3 });
+    expect(await store.head(sent.stream)).toEqual(headAfter(sent));
+    expect(await all(store.readStream(sent.stream))).toHaveLength(3);
+    expect(await all(store.readLog())).toHaveLength(3);
   });
 });

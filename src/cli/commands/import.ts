@@ -36,7 +36,7 @@ export const run: CommandHandler = async (context, { arguments: [file = ""], opt
   const progress = context.progress("importing");
   await using store = await context.openStore({ mustExist: false });
   for await (const line of lines) {
-    if (context.signal.aborted) return exitCodes.interrupted;
+    if (context.signal.aborted) break;
     const taken = line.status === "malformed" ? line : await take(store, basename(file), line);
     if ("message" in taken) malformed.push(taken);
     else imported.push(taken);
@@ -48,6 +48,7 @@ export const run: CommandHandler = async (context, { arguments: [file = ""], opt
   if (imported.length === 0) context.note(`no conversation was imported from ${file}`);
   if (context.isJson) context.printJson({ conversations: imported, malformed });
   else context.print(summary(imported));
+  if (context.signal.aborted) return exitCodes.interrupted;
   return malformed.length > 0 || imported.length === 0 ? exitCodes.failure : exitCodes.ok;
 };
 

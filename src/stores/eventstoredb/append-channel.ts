@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { AppendCall, Transport } from "./connection.ts";
 import type { BatchAppendReq, BatchAppendResp } from "./driver.ts";
 import { Failure, failureOf, failureOfAppend, Silence } from "./failure.ts";
 import type { Position } from "./position.ts";
+import type { AppendCall, Transport } from "./transport.ts";
 
 /** What the server answered: the revision and place of the last event, or that the stream is not as expected. */
 export type AppendAnswer =
@@ -19,12 +19,12 @@ type Lane = { readonly call: AppendCall; readonly waitingById: Map<string, Waiti
  * of the end of its own call only. (The client has no limit here, and rejects what its other instances wait for.)
  */
 export class AppendChannel {
-  readonly #transport: Transport;
+  readonly #transport: Pick<Transport, "driver" | "startCall" | "reconnect">;
   #lane: Lane | null = null;
   #opening: Promise<Lane> | null = null;
   #answers = 0;
 
-  constructor(transport: Transport) {
+  constructor(transport: Pick<Transport, "driver" | "startCall" | "reconnect">) {
     this.#transport = transport;
   }
 

@@ -1,28 +1,10 @@
-import { StoreUnavailableError } from "../../engine/event-store.ts";
 import type { Address } from "./address.ts";
 import { AppendChannel } from "./append-channel.ts";
-import { type Driver, loadDriver, type StreamsClient } from "./driver.ts";
-
-type Client = InstanceType<Driver["client"]["EventStoreDBClient"]>;
-
-/** Metadata and options of a call: credentials, the demand for the leader, no time limit. */
-type CallArguments = ReturnType<Client["callArguments"]>;
-
-export type ReadCall = ReturnType<StreamsClient["read"]>;
-export type AppendCall = ReturnType<StreamsClient["batchAppend"]>;
-
-export type Transport = {
-  readonly driver: Driver;
-  /** Starts a call, on a new channel where the last one was lost. `open` is called once, or never. */
-  startCall<Call extends ReadCall | AppendCall>(
-    open: (grpc: StreamsClient, ...args: CallArguments) => Call,
-  ): Promise<Call>;
-  /** Makes the next call look for the server, or its leader, anew: for servers that say in an answer that they cannot. */
-  reconnect(): Promise<void>;
-};
+import { loadDriver } from "./driver.ts";
+import { createTransport, type Transport } from "./transport.ts";
 
 /** What the stores of this process that are at one address have in common. */
-export type Connection = Transport & {
+export type Connection = Omit<Transport, "close"> & {
   readonly appends: AppendChannel;
   /** Gives up one use; the last one closes the connection. */
   release(): void;
@@ -63,62 +45,14 @@ export async function connect(address: Address): Promise<Connection> {
 }
 
 async function createConnection(address: Address): Promise<Connection> {
-  const driver = await loadDriver();
-  const client = createClient(driver, address);
-  let latest: StreamsClient | null = null;
-
-  const transport: Transport = {
-    driver,
-    startCall: (open) =>
-      client["GRPCStreamCreator"](driver.services.StreamsClient, "turnlog", (grpc) => {
-        latest = grpc;
-        // Only the leader has every acknowledged event.
-        const call = open(grpc, ...client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }));
-        // Whoever reads the call hears of its errors in another way; one that nobody listens to ends the process.
-        call.on("error", () => undefined);
-        return call;
-      })(),
-    async reconnect() {
-      if (latest !== null) await client["handleError"](latest, new driver.client.UnavailableError());
-    },
-  };
+  const transport = createTransport(await loadDriver(), address);
   const appends = new AppendChannel(transport);
   return {
     ...transport,
     appends,
     release() {
       appends.close();
-      latest?.close();
+      transport.close();
     },
   };
 }
-
-function createClient(driver: Driver, address: Address): Client {
-  try {
-    const client = driver.client.EventStoreDBClient.connectionString(address.connectionString);
-    containReconnects(client);
-    return client;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StoreUnavailableError(`${address.shown} cannot be used: ${reason}`, { cause });
-  }
-}
-
-/**
- * The client closes the channel when any call ends with "cancelled", also one that was cancelled here because a reader
- * had enough; and where it looks for a new server in vain, it rejects a promise that nobody handles.
- */
-function containReconnects(client: Client): void {
-  const handleError = client["handleError"];
-  client["handleError"] = async (grpc, error) => {
-    if ("details" in error && error.details === cancelledHere) return;
-    try {
-      await handleError(grpc, error);
-    } catch {
-      // The next call looks for the server again, and tells its caller.
-    }
-  };
-}
-
-// grpc-js, client.ts and call.ts.
-const cancelledHere = "Cancelled on client";

@@ -1,7 +1,7 @@
 import { createWake } from "../wake.ts";
-import type { ReadCall, Transport } from "./connection.ts";
 import type { ReadReq, ReadResp } from "./driver.ts";
 import { Failure, failureOf, Silence } from "./failure.ts";
+import type { ReadCall, Transport } from "./transport.ts";
 
 export type ReadCallOptions = {
   /** Ends the call, with a failure. */
@@ -19,7 +19,7 @@ export type ReadCallOptions = {
  * @throws {Failure} when the call fails, is aborted, or the server says nothing for too long.
  */
 export async function* readMessages(
-  transport: Transport,
+  transport: Pick<Transport, "startCall">,
   request: ReadReq,
   { signal, silenceMs, maySleep = false }: ReadCallOptions,
 ): AsyncGenerator<readonly ReadResp[], void> {
