@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { StoreUnavailableError } from "../../src/engine/event-store.ts";
 import { opened, startServer, withSetting } from "../stores/eventstoredb-opened.ts";
-import { all, append, headAfter } from "../stores/prepared.ts";
+import { all, append, headAfter, prepared } from "../stores/prepared.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "./eventstoredb-script.ts";
 
@@ -116,5 +117,42 @@ describe("a server that comes and goes", () => {
     expect(await store.head(sent.stream)).toEqual(headAfter(sent));
     expect(await all(store.readStream(sent.stream))).toHaveLength(3);
     expect(await all(store.readLog())).toHaveLength(3);
+  });
+
+  test("is told when no node is left, and goes on when they are back", async () => {
+    const cluster = await startEventStoreDbCluster({ nodes: 2 });
+    onTestFinished(() => cluster.stop());
+    const settings = "defaultDeadline=300&maxDiscoverAttempts=1&discoveryInterval=10";
+    const store = await opened(withSetting(cluster.connectionString, settings));
+    const { sent } = await append(store, { count: 2 });
+    const following = all(store.subscribe({ limit: 3 }));
+    await cluster.nodes[0]?.untilCalls((calls) => calls.some(({ operation }) => operation === "subscribe"));
+    for (const node of cluster.nodes) await node.kill();
+    const next = prepared({ stream: sent.stream, expected: headAfter(sent) });
+    await expect(store.append(next)).rejects.toThrow(StoreUnavailableError);
+    await expect(store.head(sent.stream)).rejects.toThrow(StoreUnavailableError);
+    for (const node of cluster.nodes) await node.restart();
+    expect(await store.append(next)).toMatchObject({ status: "appended" });
+    expect((await following).map((event) => event.revision)).toEqual([0, 1, 2]);
+  });
+
+  test("survives a call that is lost while a server is looked for in vain", async () => {
+    const cluster = await startEventStoreDbCluster({ nodes: 2 });
+    onTestFinished(() => cluster.stop());
+    const settings = "defaultDeadline=2000&maxDiscoverAttempts=1&discoveryInterval=150";
+    const store = await opened(withSetting(cluster.connectionString, settings));
+    const [leader, follower] = cluster.nodes;
+    if (leader === undefined || follower === undefined) throw new Error("two nodes were started");
+    leader.inject({ on: "subscribe", outcome: "reset", afterEvents: 1 });
+    const lookedFor = cluster.nodes.map((node) => node.inject({ on: "gossip", everySince: true, outcome: "reset" }));
+    const following = all(store.subscribe({ limit: 2 }));
+    await append(store, {});
+    // The subscription is lost and looks for a server, when the call for appends breaks as well.
+    await Promise.race(lookedFor.map((fault) => fault.struck));
+    await leader.kill();
+    for (const node of cluster.nodes) node.clear();
+    await leader.restart();
+    await append(store, { count: 2 });
+    expect(await following).toHaveLength(2);
   });
 });

@@ -58,8 +58,13 @@ test("adds what a conversation has grown by, and leaves one alone that says some
 
 test("names malformed lines by number, and imports or rehearses the rest", async () => {
   const { file, store } = place({ id: "d1", messages: whole }, "{ no", { id: "d3" }, { id: "d4", messages: whole });
-  const imported = await turnlog("import", file, "--store", store);
-  expect(imported).toMatchObject({ code: 1, stdout: "2 conversations imported, 12 blocks\n" });
+  const imported = await turnlog("import", file, "--store", store, "--json");
+  expect(imported.code).toBe(1);
+  expect(importOf(imported).conversations.map(({ document, blocks }) => [document, blocks])).toEqual([
+    ["d1", 6],
+    ["d4", 6],
+  ]);
+  expect(importOf(imported).malformed.map(({ line }) => line)).toEqual([2, 3]);
   expect(imported.stderr).toMatch(/line 2: this is no JSON.*\n.*line 3: messages/);
   const rehearsed = await turnlog("rehearse", file, "--json");
   expect(rehearsed.code).toBe(1);

@@ -192,15 +192,32 @@ test("leaves the rest at the server while a reader is slow, and ends the call wh
   }
 });
 
-test("goes on over the same connection when a reader has had enough", async () => {
+test("goes on over the same connection when readers have had enough", async () => {
   const server = await startServer();
   const store = await opened(server.connectionString);
   const { sent } = await append(store, { count: 200 });
+  const connections = (): number => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
+  const before = connections();
   for (let round = 0; round < 5; round += 1) {
     for await (const event of store.readStream(sent.stream)) if (event.revision === 3) break;
+    await server.idle();
+    await append(store, {});
   }
-  await append(store, { stream: sent.stream, expected: headAfter(sent) });
-  // A new connection would have made a new call for appends.
-  expect(server.openCalls().filter((call) => call.operation === "batch")).toHaveLength(1);
-  await server.idle();
+  expect(connections()).toBe(before);
+});
+
+test("answers a conflict with the head that somebody else has made since", async () => {
+  const server = await startServer();
+  const [ours, theirs] = await Promise.all(
+    ["ours", "theirs"].map((name) => opened(withSetting(server.connectionString, `connectionName=${name}`))),
+  );
+  if (ours === undefined || theirs === undefined) throw new Error("two stores were opened");
+  const { sent } = await append(ours, { count: 2 });
+  const { stream } = sent;
+  const second = await append(theirs, { stream, expected: headAfter(sent), count: 2 });
+  const late = prepared({ stream, expected: headAfter(sent), count: 3 });
+  expect(await ours.append(late)).toEqual({ status: "conflict", actual: headAfter(second.sent) });
+  expect(await ours.append(second.sent)).toEqual(second.result);
+  const third = prepared({ stream, expected: headAfter(second.sent) });
+  expect(await ours.append(third)).toMatchObject({ status: "appended" });
 });

@@ -38,7 +38,7 @@ export const run: CommandHandler = async (context, { arguments: [file = ""], opt
   for await (const line of lines) {
     if (context.signal.aborted) break;
     const taken = line.status === "malformed" ? line : await take(store, basename(file), line);
-    if ("message" in taken) malformed.push(taken);
+    if ("message" in taken) malformed.push({ line: taken.line, message: taken.message });
     else imported.push(taken);
     progress.update(imported.length);
     if (imported.length >= limit) break;

@@ -58,20 +58,16 @@ function createClient(driver: Driver, address: Address): Client {
 }
 
 /**
- * The client closes the channel when any call ends with "cancelled", also one that was cancelled here because a reader
- * had enough; and where it looks for a new server in vain, it rejects a promise that nobody handles.
+ * When a call fails while the client looks for a server for another call, and finds none, the client rejects a promise
+ * that nobody handles, which ends the process.
  */
 function containReconnects(client: Client): void {
   const handleError = client["handleError"];
   client["handleError"] = async (grpc, error) => {
-    if ("details" in error && error.details === cancelledHere) return;
     try {
       await handleError(grpc, error);
-    } catch {
+    } catch (thrown) { throw thrown;
       // The next call looks for the server again, and tells its caller.
     }
   };
 }
-
-// grpc-js, client.ts and call.ts.
-const cancelledHere = "Cancelled on client";
