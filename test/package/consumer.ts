@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { outcomeOf } from "./outcome.ts";
@@ -17,13 +16,12 @@ const lockFileSchema = z.object({
 export const manifestSchema = z.looseObject({ name: z.string(), version: z.string() });
 
 /**
- * Packs this checkout, builds it for that, and installs the tarball in a new folder, which is the answer.
+ * Packs this checkout, building it for that, and installs the tarball in an empty folder.
  *
  * The lock file is derived from the repository's own, so that npm takes every package from the cache that `npm ci` of the
  * checkout has filled, and asks the registry for nothing but what is missing there.
  */
-export async function installTarball(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "turnlog-consumer-"));
+export async function installTarball(folder: string): Promise<void> {
   await npm(["pack", "--silent", "--pack-destination", folder], root);
   const manifest = manifestSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
   const tarball = `file:${manifest.name}-${manifest.version}.tgz`;
@@ -55,7 +53,6 @@ export async function installTarball(): Promise<string> {
   await writeJson(join(folder, "package.json"), { ...own, private: true, type: "module" });
   await writeJson(join(folder, "package-lock.json"), { ...own, lockfileVersion: lock.lockfileVersion, packages });
   await npm(["ci", "--prefer-offline", "--no-audit", "--no-fund"], folder);
-  return folder;
 }
 
 export const writeJson = (file: string, value: unknown): Promise<void> =>

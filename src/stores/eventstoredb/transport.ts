@@ -66,7 +66,7 @@ function containReconnects(client: Client): void {
   client["handleError"] = async (grpc, error) => {
     try {
       await handleError(grpc, error);
-    } catch (thrown) { throw thrown;
+    } catch {
       // The next call looks for the server again, and tells its caller.
     }
   };
