@@ -62,6 +62,12 @@ export default {
       from: { path: "^src/" },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg"], dependencyTypesNot: ["npm-peer", "type-only"] },
     },
+    {
+      name: "eventstoredb-client-in-one-folder",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/stores/eventstoredb/" },
+      to: { path: "node_modules/@eventstore/" },
+    },
     { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
   ],
   options: {

@@ -146,10 +146,10 @@ describe("a server that comes and goes", () => {
     leader?.inject({ on: "append", stream: "conversation-", nth: 2, outcome: "reset" });
     const lookedFor = cluster.nodes.map((node) => node.inject({ on: "gossip", outcome: "reset" }));
     const following = all(store.subscribe({ limit: 3 }));
-    await append(store, {});
+    const { sent } = await append(store, {});
     // The subscription is lost and looks for a server, when the call for appends breaks as well.
     await Promise.all(lookedFor.map((fault) => fault.struck));
-    await append(store, { count: 2 });
+    await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
     expect(await following).toHaveLength(3);
   });
 });
