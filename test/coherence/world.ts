@@ -201,10 +201,11 @@ export class World {
     }
     for (let call = 0; call < calls; call += 1) items.push(this.#callItem(items.map(({ said }) => said.callId ?? "")));
     const status = random.chance(0.04) ? "incomplete" : "completed";
+    // What was cut off is never whole, whatever of it is there.
+    const size = status === "completed" ? items.length : items.length + 1;
     for (const [index, { said }] of items.entries()) {
       const nonce = nonceOf(said.text);
-      const group = status === "completed" ? { response, index, size: items.length } : null;
-      if (nonce !== null) this.#said.set(nonce, { ...said, group });
+      if (nonce !== null) this.#said.set(nonce, { ...said, group: { response, index, size } });
     }
     this.#tally.responses += 1;
     if (calls > 1) this.#tally.parallel += 1;
