@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { Block, blockKinds, idOf } from "./block.ts";
-import { blockIdSchema } from "./ids.ts";
+import { blockIdSchema, sha256Schema } from "./ids.ts";
 
 // Checked no deeper than its first level, and kept as it is: it comes from JSON.parse, and zod's own records would drop
 // an own `__proto__`, put number-like keys first and cost a copy.
@@ -23,20 +23,24 @@ const wireSchema = z.strictObject({
   residue: z.exactOptional(residueSchema),
 });
 
-/** A recorded block as an event holds it. The members of the payload are open: unknown ones are kept, in their order. */
+/**
+ * A recorded block as an event holds it. The members of the payload are open: unknown ones are kept, in their order. The
+ * digest is what the block is equal by: folds take it as it is, `hasOwnDigest` computes it again.
+ */
 export const blockJsonSchema = z.strictObject({
   id: blockIdSchema,
   kind: z.enum(blockKinds),
+  digest: sha256Schema,
   payload: payloadSchema,
   wire: z.exactOptional(wireSchema),
 });
 export type BlockJson = Readonly<z.infer<typeof blockJsonSchema>>;
 
-/** The block that an event holds. Read twice, it is one object, whose digest is computed once. */
+/** The block that an event holds. Read twice, it is one object. */
 export function blockFromJson(json: BlockJson): Block {
   let block = blocksRead.get(json);
   if (block === undefined) {
-    block = new Block(json);
+    block = Block.recorded(json);
     blocksRead.set(json, block);
   }
   return block;
@@ -46,6 +50,9 @@ const blocksRead = new WeakMap<BlockJson, Block>();
 
 /** A block as an event holds it: it has an id by then. */
 export function blockToJson(block: Block): BlockJson {
-  const json = { id: idOf(block), kind: block.kind, payload: block.payload };
+  const json = { id: idOf(block), kind: block.kind, digest: block.digest, payload: block.payload };
   return block.wire === null ? json : { ...json, wire: block.wire };
 }
+
+/** Whether a block is recorded under the digest of its content: what `verify` asks, and whoever takes events in. */
+export const hasOwnDigest = (json: BlockJson): boolean => new Block(json).digest === json.digest;

@@ -49,11 +49,22 @@ export class Block {
     this.wire = fields.wire ?? null;
   }
 
+  /** A block as an event holds it: with the digest that was computed when it was written (decision 0005). */
+  static recorded(fields: {
+    readonly id: BlockId;
+    readonly kind: BlockKind;
+    readonly digest: string;
+    readonly payload: JsonObject;
+    readonly wire?: Wire;
+  }): Block {
+    const block = new Block(fields);
+    block.#digest = fields.digest;
+    return block;
+  }
+
   /** A block that is known by what stands in a saved list: reading its content throws `ContentNotReadError`. */
   static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
-    const block = new Block({ id: known.id, kind: known.kind, payload: contentNotRead, wire: contentNotRead });
-    block.#digest = known.digest;
-    return block;
+    return Block.recorded({ ...known, payload: contentNotRead, wire: contentNotRead });
   }
 
   /** Only id, kind and digest are at hand; the content is still where it is stored. */

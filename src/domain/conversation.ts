@@ -1,112 +1,10 @@
-import type { JsonObject } from "../base/json.ts";
-import { err, ok, type Result, unreachable } from "../base/result.ts";
-import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
-
-type DataOf<T extends ConversationEvent["type"]> = ConversationEventOf<T>["data"];
-type EndOfRun = ConversationEventOf<"RunCompleted" | "RunFailed" | "RunCancelled">;
-
-/** What `decide` asks for, and nothing else: what people look at are projections. */
-export type ConversationState = {
-  isStarted: boolean;
-  /** Ids of blocks appended from outside a run. */
-  readonly blockIds: Ids;
-  readonly settings: Ids;
-  title: string | null;
-  readonly labels: Names<string>;
-  /** Responses, by scope and id, and scopes (with the id null) that are not continued from. */
-  readonly invalid: Names<boolean>;
-  /** What endpoints were seen to do, by scope and capability. */
-  readonly learned: Names<boolean | string>;
-  readonly quarantined: Ids;
-  /** Calls whose tool came back too late. */
-  readonly lateTools: Ids;
-  /** Every run there ever was. */
-  readonly runIds: Ids;
-  run: RunState | null;
-};
-
-type RunState = {
-  readonly id: string;
-  readonly inferences: Names<"open" | "closed">;
-  readonly tools: Names<"started" | "finished">;
-};
-
-type Ids = Pick<Set<string>, "has"> & { readonly add: (id: string) => unknown };
-type Names<V> = Pick<Map<string, V>, "has" | "get"> & { readonly set: (name: string, value: V) => unknown };
-
-export type Command =
-  | { readonly type: "StartConversation"; readonly data: DataOf<"ConversationStarted"> }
-  | { readonly type: "Relabel"; readonly data: DataOf<"ConversationRelabelled"> }
-  | { readonly type: "AppendBlock"; readonly data: DataOf<"BlockAppended"> }
-  | { readonly type: "DeclareSettings"; readonly data: { readonly digest: string; readonly settings: JsonObject } }
-  | { readonly type: "StartRun"; readonly runId: string; readonly data: DataOf<"RunStarted"> }
-  | { readonly type: "EditTurn"; readonly runId: string; readonly data: DataOf<"TurnEdited"> }
-  | { readonly type: "RequestInference"; readonly runId: string; readonly data: DataOf<"InferenceRequested"> }
-  | { readonly type: "ReceiveResponse"; readonly runId: string; readonly data: DataOf<"ResponseReceived"> }
-  | { readonly type: "FailInference"; readonly runId: string; readonly data: DataOf<"InferenceFailed"> }
-  | { readonly type: "InvalidateAnchor"; readonly data: DataOf<"AnchorInvalidated"> }
-  | { readonly type: "LearnCapability"; readonly data: DataOf<"CapabilityLearned"> }
-  | { readonly type: "QuarantineReasoning"; readonly data: DataOf<"ReasoningQuarantined"> }
-  | { readonly type: "StartTool"; readonly runId: string; readonly data: DataOf<"ToolStarted"> }
-  | { readonly type: "FinishTool"; readonly runId: string; readonly data: DataOf<"ToolFinished"> }
-  /** A tool came back when its run waited for it no more: recorded, and changing no Turn. */
-  | { readonly type: "FinishToolLate"; readonly data: DataOf<"ToolFinished"> }
-  | { readonly type: "EndRun"; readonly runId: string; readonly event: EndOfRun };
-
-/** Why a command is refused. */
-export type Rejection =
-  | { readonly code: "run-open"; readonly runId: string }
-  | { readonly code: "run-repeated"; readonly runId: string }
-  | { readonly code: "run-not-open"; readonly runId: string }
-  | { readonly code: "inference-repeated"; readonly inferenceId: string }
-  | { readonly code: "inference-not-open"; readonly inferenceId: string }
-  | { readonly code: "tool-repeated"; readonly blockId: string };
-
-export const initialState = (): ConversationState => ({
-  isStarted: false,
-  blockIds: new Set(),
-  settings: new Set(),
-  title: null,
-  labels: new Map(),
-  invalid: new Map(),
-  learned: new Map(),
-  quarantined: new Set(),
-  lateTools: new Set(),
-  runIds: new Set(),
-  run: null,
-});
-
-/** A state to try events on: what is evolved on it does not reach the one below. */
-export function draftState(state: ConversationState): ConversationState {
-  const { run } = state;
-  return {
-    isStarted: state.isStarted,
-    blockIds: idsAbove(state.blockIds),
-    settings: idsAbove(state.settings),
-    title: state.title,
-    labels: namesAbove(state.labels),
-    invalid: namesAbove(state.invalid),
-    learned: namesAbove(state.learned),
-    quarantined: idsAbove(state.quarantined),
-    lateTools: idsAbove(state.lateTools),
-    runIds: idsAbove(state.runIds),
-    run: run === null ? null : { id: run.id, inferences: namesAbove(run.inferences), tools: namesAbove(run.tools) },
-  };
-}
-
-function idsAbove(below: Ids): Ids {
-  const own = new Set<string>();
-  return { has: (id) => own.has(id) || below.has(id), add: (id) => own.add(id) };
-}
-
-function namesAbove<V>(below: Names<V>): Names<V> {
-  const own = new Map<string, V>();
-  return {
-    has: (name) => own.has(name) || below.has(name),
-    get: (name) => own.get(name) ?? below.get(name),
-    set: (name, value) => own.set(name, value),
-  };
-}
+import { canonicalJson } from "../base/canonical-json.ts";
+import { err, ok, type Result } from "../base/result.ts";
+import type { Command, Rejection } from "./commands.ts";
+import type { ConversationState } from "./conversation-state.ts";
+import { decideInRun } from "./decide-run.ts";
+import type { Origin } from "./events/conversation-events.ts";
+import type { ConversationEvent } from "./events/event.ts";
 
 /**
  * What a command makes happen. A repeated command that states a fact gives no events, so that every caller may retry;
@@ -115,9 +13,10 @@ function namesAbove<V>(below: Names<V>): Names<V> {
 export function decide(state: ConversationState, command: Command): Result<readonly ConversationEvent[], Rejection> {
   switch (command.type) {
     case "StartConversation":
-      return ok(state.isStarted ? [] : [{ type: "ConversationStarted", version: 1, data: command.data }]);
+      if (state.origin === null) return ok([{ type: "ConversationStarted", version: 1, data: command.data }]);
+      return isSameOrigin(state.origin, command.data.origin) ? ok([]) : err({ code: "conversation-exists" });
     case "Relabel":
-      if (state.isStarted && !changesLabels(state, command.data)) return ok([]);
+      if (state.origin !== null && !changesLabels(state, command.data)) return ok([]);
       return ok([...started(state), { type: "ConversationRelabelled", version: 1, data: command.data }]);
     case "AppendBlock":
       if (state.blockIds.has(command.data.block.id)) return ok([]);
@@ -125,6 +24,9 @@ export function decide(state: ConversationState, command: Command): Result<reado
     case "DeclareSettings":
       if (state.settings.has(command.data.digest)) return ok([]);
       return ok([...started(state), { type: "SettingsDeclared", version: 1, data: command.data }]);
+    case "RevertTurn":
+      if (state.run !== null) return err({ code: "run-open", runId: state.run.id });
+      return ok(command.data.edits.length === 0 ? [] : [{ type: "TurnReverted", version: 1, data: command.data }]);
     case "StartRun":
       if (state.run !== null) return err({ code: "run-open", runId: state.run.id });
       if (state.runIds.has(command.runId)) return err({ code: "run-repeated", runId: command.runId });
@@ -147,45 +49,6 @@ export function decide(state: ConversationState, command: Command): Result<reado
   }
 }
 
-type CommandInRun = Extract<Command, { readonly runId: string }>;
-
-function decideInRun(
-  run: RunState,
-  command: Exclude<CommandInRun, { readonly type: "StartRun" }>,
-): Result<readonly ConversationEvent[], Rejection> {
-  switch (command.type) {
-    case "EditTurn":
-      return ok([{ type: "TurnEdited", version: 1, data: command.data }]);
-    case "RequestInference": {
-      const { inferenceId } = command.data;
-      if (run.inferences.has(inferenceId)) return err({ code: "inference-repeated", inferenceId });
-      return ok([{ type: "InferenceRequested", version: 1, data: command.data }]);
-    }
-    case "ReceiveResponse":
-    case "FailInference": {
-      const { inferenceId } = command.data;
-      const inference = run.inferences.get(inferenceId);
-      if (inference === undefined) return err({ code: "inference-not-open", inferenceId });
-      if (inference === "closed") return ok([]);
-      return command.type === "ReceiveResponse"
-        ? ok([{ type: "ResponseReceived", version: 1, data: command.data }])
-        : ok([{ type: "InferenceFailed", version: 1, data: command.data }]);
-    }
-    case "StartTool": {
-      const { blockId } = command.data;
-      if (run.tools.has(blockId)) return err({ code: "tool-repeated", blockId });
-      return ok([{ type: "ToolStarted", version: 1, data: command.data }]);
-    }
-    case "FinishTool":
-      if (run.tools.get(command.data.blockId) === "finished") return ok([]);
-      return ok([{ type: "ToolFinished", version: 1, data: command.data }]);
-    case "EndRun":
-      return ok([command.event]);
-    default:
-      return unreachable(command);
-  }
-}
-
 /**
  * The state after an event. It never refuses: history has happened. The state given is used up: it belongs to the fold
  * that made it with `initialState`, so that a long history costs no copies.
@@ -193,7 +56,9 @@ function decideInRun(
 export function evolve(state: ConversationState, event: ConversationEvent, runId: string | null): ConversationState {
   switch (event.type) {
     case "ConversationStarted":
-      state.isStarted = true;
+      state.origin = event.data.origin;
+      // A fork goes on from its parent, but no run of the parent goes on in it.
+      state.run = null;
       relabel(state, event.data);
       break;
     case "ConversationRelabelled":
@@ -206,7 +71,7 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       state.settings.add(event.data.digest);
       break;
     case "RunStarted":
-      state.run = { id: runId ?? "", inferences: new Map(), tools: new Map() };
+      state.run = { id: runId ?? "", epoch: event.data.epoch, inferences: new Map(), effects: new Map() };
       state.runIds.add(state.run.id);
       break;
     case "InferenceRequested":
@@ -218,13 +83,28 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     case "InferenceFailed":
       state.run?.inferences.set(event.data.inferenceId, "closed");
       break;
+    case "RunResumed":
+      if (state.run !== null) state.run.epoch = event.data.epoch;
+      break;
     case "ToolStarted":
-      state.run?.tools.set(event.data.blockId, "started");
+      state.run?.effects.set(event.data.blockId, "started");
+      break;
+    case "EffectStarted":
+      state.run?.effects.set(event.data.effectId, "started");
+      break;
+    case "EffectFinished":
+      state.run?.effects.set(event.data.effectId, "finished");
+      break;
+    case "ToolParked":
+      state.run?.effects.set(event.data.blockId, "parked");
+      break;
+    case "ToolSettled":
+      state.run?.effects.set(event.data.blockId, event.data.settlement.how === "rerun" ? "may-rerun" : "settled");
       break;
     case "ToolFinished":
       // A late result answers no call: whoever ends the run still does.
       if (event.data.late === true) state.lateTools.add(event.data.blockId);
-      else state.run?.tools.set(event.data.blockId, "finished");
+      else state.run?.effects.set(event.data.blockId, "finished");
       break;
     case "AnchorInvalidated":
       state.invalid.set(anchorName(event.data), true);
@@ -246,7 +126,9 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
 }
 
 const started = (state: ConversationState): readonly ConversationEvent[] =>
-  state.isStarted ? [] : [{ type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } }];
+  state.origin !== null ? [] : [{ type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } }];
+
+const isSameOrigin = (left: Origin, right: Origin): boolean => canonicalJson(left) === canonicalJson(right);
 
 type Naming = { readonly title?: string; readonly labels?: Readonly<Record<string, string>> };
 

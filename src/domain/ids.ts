@@ -15,6 +15,12 @@ export const blockIdSchema = z
   .brand<"BlockId">();
 export type BlockId = z.infer<typeof blockIdSchema>;
 
+export const runIdSchema = z
+  .string()
+  .regex(/^run_\w{16,32}$/)
+  .brand<"RunId">();
+export type RunId = z.infer<typeof runIdSchema>;
+
 export const inferenceIdSchema = z
   .string()
   .regex(/^inf_\w{16,32}$/)

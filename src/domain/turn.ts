@@ -1,7 +1,10 @@
 import { sha256Hex } from "../base/sha256.ts";
+import { anyOf } from "./any-of.ts";
 import type { Block } from "./block.ts";
 import { emptyContext, extendContext } from "./context.ts";
+import { type Exchange, exchangesIn } from "./exchanges.ts";
 import { type BlockId, blockIdSchema } from "./ids.ts";
+import type { StoredBlocks } from "./stored-blocks.ts";
 
 /**
  * The client's ordered list of blocks, immutable. A Turn is a prefix (another Turn) and the blocks after it, so that
@@ -23,6 +26,7 @@ export class Turn {
   #digests: readonly string[] | undefined;
   #blocks: readonly Block[] | undefined;
   #indexById: ReadonlyMap<BlockId, number> | undefined;
+  #exchanges: readonly Exchange[] | undefined;
 
   private constructor(prefix: Turn | null, tail: readonly Block[] | StoredBlocks) {
     this.#prefix = prefix;
@@ -48,6 +52,17 @@ export class Turn {
       this.#forgetOldLists();
     }
     return this.#blocks;
+  }
+
+  /** What users said and what followed it; what comes before the first user's block belongs to no exchange. */
+  get exchanges(): readonly Exchange[] {
+    this.#exchanges ??= exchangesIn(this.blocks);
+    return this.#exchanges;
+  }
+
+  /** The n-th exchange from 0, counted from the end when negative. */
+  exchange(n: number): Exchange | undefined {
+    return this.exchanges.at(n);
   }
 
   /** The digest of the whole list (MODEL 2): what a server that holds exactly these blocks would be known by. */
@@ -77,13 +92,13 @@ export class Turn {
   }
 
   indexOf(id: BlockId): number {
-    let searched = 0;
-    for (const { segment, start } of Turn.#segments(this)) {
+    // Plain loops: every pass of every step looks for the blocks that it brings, which are not there.
+    let [segment]: [Turn | null] = [this];
+    for (; segment !== null; segment = segment.#prefix) {
       if (segment.#indexById !== undefined) return segment.#indexById.get(id) ?? -1;
-      searched += segment.#tail.length;
-      if (searched > searchedMax) break;
-      const index = segment.#tail.findIndex((block) => block.id === id);
-      if (index >= 0) return start + index;
+      const tail = segment.#tail;
+      if (this.length - segment.#start > searchedMax) break;
+      for (let index = 0; index < tail.length; index += 1) if (tail[index]?.id === id) return segment.#start + index;
     }
     const indexById = new Map<BlockId, number>();
     for (const [index, block] of this.blocks.entries()) if (block.id !== null) indexById.set(block.id, index);
@@ -279,20 +294,7 @@ export class Turn {
   }
 }
 
-/** Blocks that are kept elsewhere: how many, the digest of the Turn that ends with them, and the way to them. */
-export type StoredBlocks = {
-  readonly length: number;
-  readonly digest: string;
-  readonly read: () => readonly Block[];
-};
-
 /** How many blocks are looked through for an id before an index of all is made. */
 const searchedMax = 256;
 /** How many Turns of one line keep the list of their blocks. */
 const keptListsMax = 4;
-
-/** Tells the given blocks by id, so that one from an older Turn is found in its present form; drafts by object. */
-function anyOf(blocks: readonly Block[]): (block: Block) => boolean {
-  const [objects, ids] = [new Set(blocks), new Set(blocks.map((block) => block.id))];
-  return (block) => objects.has(block) || (block.id !== null && ids.has(block.id));
-}

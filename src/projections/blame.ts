@@ -4,8 +4,13 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 
-/** Someone's change of a block, and where in the log it stands. */
-export type Change = { readonly actor: Actor; readonly revision: number; readonly at: string };
+/** Someone's change of a block, and where in the log it stands: of a fork, it may be in an ancestor's stream. */
+export type Change = {
+  readonly actor: Actor;
+  readonly stream: string;
+  readonly revision: number;
+  readonly at: string;
+};
 
 /** Who made a block, who made each of its versions, and who took it out. */
 export type Blame = {
@@ -38,17 +43,21 @@ export function noteVersion(view: BlameView, block: Block, recorded: RecordedEve
   }
 }
 
-type RunEnd = {
+type Ending = {
   readonly base: Turn;
   readonly result: Turn;
   /** Who left blocks out in this run. */
   readonly removals: ReadonlyMap<BlockId, Actor>;
-  readonly startedRevision: number;
+  /** Where the run began. */
+  readonly started: Pick<Change, "stream" | "revision">;
 };
 
-/** A run ended: what its base held, or was made in it, and its result does not have was removed, by whoever left it out. */
-export function noteRunEnd(view: BlameView, end: RunEnd, recorded: RecordedEvent): void {
-  const { base, result, removals, startedRevision } = end;
+/**
+ * A run ended, or the Turn was reverted: what its base held, or was made in it, and its result does not have was removed,
+ * by whoever left it out.
+ */
+export function noteResult(view: BlameView, end: Ending, recorded: RecordedEvent): void {
+  const { base, result, removals, started } = end;
   const shared = base.commonPrefixLength(result);
   const kept = new Set(result.after(shared).map(idOf));
   const noteRemoval = (id: BlockId): void => {
@@ -60,7 +69,7 @@ export function noteRunEnd(view: BlameView, end: RunEnd, recorded: RecordedEvent
   for (const id of removals.keys()) {
     const blame = view.get(id);
     // What the base held was looked at above; in its beginning, what was left out has been put back.
-    if (blame !== undefined && (blame.made.revision > startedRevision || blame.removed !== null)) noteRemoval(id);
+    if (blame !== undefined && (isAfter(blame.made, started) || blame.removed !== null)) noteRemoval(id);
   }
   for (const id of kept) {
     const blame = view.get(id);
@@ -68,4 +77,7 @@ export function noteRunEnd(view: BlameView, end: RunEnd, recorded: RecordedEvent
   }
 }
 
-const changeOf = ({ actor, revision, at }: RecordedEvent): Change => ({ actor, revision, at });
+const isAfter = (change: Change, started: Ending["started"]): boolean =>
+  change.stream === started.stream && change.revision > started.revision;
+
+const changeOf = ({ actor, stream, revision, at }: RecordedEvent): Change => ({ actor, stream, revision, at });

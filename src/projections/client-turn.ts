@@ -1,12 +1,16 @@
+import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { applyEdits, type BlockContent, type Edit } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Owner } from "../domain/events/run-events.ts";
+import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
-import { type Blame, type BlameView, emptyBlame, noteRunEnd, noteVersion } from "./blame.ts";
+import { type Blame, type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { byStream, type Projection } from "./projection.ts";
+import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
 import { RunTurns } from "./run-turns.ts";
 
 /** A run that has not ended. */
@@ -15,6 +19,12 @@ export type OpenRun = {
   readonly started: ConversationEventOf<"RunStarted">["data"];
   readonly startedAt: string;
   readonly startedRevision: number;
+  readonly stream: string;
+  /** How often it was taken up, and by whom last; null while it is parked. */
+  epoch: number;
+  owner: Owner | null;
+  /** Calls and effects in doubt that nobody has settled yet, by block id: their names. */
+  readonly inDoubt: Map<BlockId, string>;
   readonly turns: RunTurns;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
@@ -41,7 +51,11 @@ export const clientTurn: Projection<ClientTurnView> = {
     try {
       applyEvent(view, recorded);
     } catch (cause) {
-      throw new ConversationDamagedError(cause instanceof Error ? cause.message : "damage", recorded.revision, cause);
+      const { stream, revision } = recorded;
+      throw new ConversationDamagedError(cause instanceof Error ? cause.message : "damage", revision, {
+        stream,
+        cause,
+      });
     }
     return view;
   },
@@ -55,6 +69,12 @@ export function blameOf(view: ClientTurnView, blockId: string): Blame | null {
 function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
   const { event, actor } = recorded;
   switch (event.type) {
+    case "ConversationStarted":
+      if (view.run !== null) leaveRun(view, view.run, recorded);
+      return;
+    case "TurnReverted":
+      revert(view, event.data, recorded);
+      return;
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       noteVersion(view.blame, block, recorded);
@@ -69,10 +89,29 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
         started: event.data,
         startedAt: recorded.at,
         startedRevision: recorded.revision,
+        stream: recorded.stream,
+        epoch: event.data.epoch,
+        owner: event.data.owner,
+        inDoubt: new Map(),
         turns: new RunTurns(view.committed),
         pending: [],
         inferences: new Map(),
       };
+      return;
+    case "RunResumed": {
+      const run = openRun(view);
+      run.epoch = event.data.epoch;
+      run.owner = event.data.owner;
+      return;
+    }
+    case "RunParked":
+      openRun(view).owner = null;
+      return;
+    case "ToolParked":
+      openRun(view).inDoubt.set(event.data.blockId, event.data.name);
+      return;
+    case "ToolSettled":
+      openRun(view).inDoubt.delete(event.data.blockId);
       return;
     case "RunCompleted":
       endRun(view, event.data.after, "completed", recorded);
@@ -87,8 +126,9 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "InferenceRequested": {
       const { turns, inferences } = openRun(view);
       const frame = recorded.frame ?? "0";
-      mustEqual(turns.request(frame).digest, event.data.input.turn, "the outgoing Turn");
-      inferences.set(event.data.inferenceId, { frame, isOpen: true });
+      const { input, inferenceId } = event.data;
+      mustEqual(turns.request(frame).digest, input.outgoing ?? input.turn, "the outgoing Turn");
+      inferences.set(inferenceId, { frame, isOpen: true });
       return;
     }
     case "ResponseReceived": {
@@ -158,13 +198,50 @@ function newBlocks(edits: readonly Edit[]): readonly Block[] {
 }
 
 function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinished", recorded: RecordedEvent): void {
-  const { turns, pending, startedRevision } = openRun(view);
+  const run = openRun(view);
+  const { turns } = run;
   const result = how === "completed" ? turns.get("result/0") : turns.unfinishedTurn();
   mustEqual(result.digest, after, "the Turn that the run ended with");
   const removals = how === "completed" ? turns.removalsBefore("result/0") : turns.removals;
-  noteRunEnd(view.blame, { base: turns.base, result, removals, startedRevision }, recorded);
-  view.committed = result.append(...pending);
+  closeRun(view, run, { result, removals, recorded });
+}
+
+/** A fork begins in the middle of a run of its parent: for the fork it is as if it had been cancelled there (MODEL 11). */
+function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): void {
+  const { id, turns } = run;
+  const byRecovery: RecordedEvent = { ...recorded, actor: { kind: "recovery" } };
+  for (const { block } of recoveryResults(id, turns).values()) noteVersion(view.blame, block, byRecovery);
+  closeRun(view, run, { result: turnIfEnded(id, turns), removals: turns.removals, recorded });
+}
+
+type Closing = {
+  readonly result: Turn;
+  readonly removals: ReadonlyMap<BlockId, Actor>;
+  readonly recorded: RecordedEvent;
+};
+
+function closeRun(view: ClientTurnView, run: OpenRun, { result, removals, recorded }: Closing): void {
+  const started = { stream: run.stream, revision: run.startedRevision };
+  noteResult(view.blame, { base: run.turns.base, result, removals, started }, recorded);
+  view.committed = result.append(...run.pending);
   view.run = null;
+}
+
+function revert(
+  view: ClientTurnView,
+  { edits, after }: ConversationEventOf<"TurnReverted">["data"],
+  recorded: RecordedEvent,
+): void {
+  if (view.run !== null) throw new Error("the Turn was reverted while a run was open");
+  const base = view.committed;
+  for (const block of newBlocks(edits)) noteVersion(view.blame, block, recorded);
+  const result = applyEdits(base, edits, ({ id, digest }) => {
+    const block = base.find(id);
+    return block?.digest === digest ? block : undefined;
+  });
+  mustEqual(result.digest, after, "the Turn that was reverted to");
+  noteResult(view.blame, { base, result, removals: new Map(), started: recorded }, recorded);
+  view.committed = result;
 }
 
 function openRun(view: ClientTurnView): OpenRun {

@@ -4,9 +4,17 @@ export class ConversationDamagedError extends Error {
   readonly code = "conversation-damaged";
   /** The revision at which it shows; null while it has no place in the log yet. */
   readonly revision: number | null;
+  /** Whose revision that is: of a fork, it may be an ancestor's. */
+  readonly stream: string | null;
 
-  constructor(message: string, revision: number | null, cause?: unknown) {
-    super(revision === null ? message : `at revision ${revision}: ${message}`, { cause });
+  constructor(
+    message: string,
+    revision: number | null,
+    { stream = null, cause }: { readonly stream?: string | null; readonly cause?: unknown } = {},
+  ) {
+    const of = stream === null ? "" : ` of ${stream}`;
+    super(revision === null ? message : `at revision ${revision}${of}: ${message}`, { cause });
     this.revision = revision;
+    this.stream = stream;
   }
 }

@@ -11,10 +11,14 @@ export type Projection<View> = {
   readonly version: number;
   /** Whether a fork's view begins with its parent's events, or the fork counts for itself only. */
   readonly lineage: "inherit" | "own";
-  readonly key: (recorded: RecordedEvent) => string | null;
+  /** By the event's place alone, so that the key of an event that cannot be read is known; null where it does not matter. */
+  readonly key: (place: EventPlace) => string | null;
   readonly initial: (key: string) => View;
   readonly apply: (view: View, recorded: RecordedEvent) => View;
 };
 
+/** What the envelope says of an event. */
+export type EventPlace = Omit<RecordedEvent, "event">;
+
 /** One view a conversation: keyed by its stream. */
-export const byStream = (recorded: RecordedEvent): string => recorded.stream;
+export const byStream = ({ stream }: EventPlace): string => stream;

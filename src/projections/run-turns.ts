@@ -37,6 +37,7 @@ export class RunTurns {
   readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
   readonly #steps: Step[] = [];
   readonly #toolResults = new Map<BlockId, Block>();
+  readonly #resultIds = new Set<BlockId>();
   readonly #startedTools = new Set<BlockId>();
   readonly #authors = new Map<string, Actor>();
   readonly #removers = new Map<BlockId, Actor>();
@@ -66,6 +67,8 @@ export class RunTurns {
   }
 
   given(frame: string): Turn {
+    // Where all layers were idle so far, which is most often, the names of their frames need not be taken apart.
+    if (this.#given.size === 0) return this.base;
     for (let at = frame; ; at = parentOf(at)) {
       const turn = this.#given.get(at);
       if (turn !== undefined) return turn;
@@ -94,6 +97,7 @@ export class RunTurns {
       }
       return `result/${at}`;
     }
+    if (this.#given.size === 0) return null;
     while (!this.#given.has(at)) {
       if (!at.includes(".")) return null;
       at = parentOf(at);
@@ -181,12 +185,13 @@ export class RunTurns {
 
   startTool(callId: BlockId): void {
     this.#startedTools.add(callId);
-    const step = this.#steps.find((candidate) => candidate.output.some((block) => block.id === callId));
+    const step = this.#steps.findLast((candidate) => candidate.output.some((block) => block.id === callId));
     if (step !== undefined) step.isKept = true;
   }
 
   finishTool(callId: BlockId, result: Block, author: Actor): void {
     this.#toolResults.set(callId, result);
+    this.#resultIds.add(idOf(result));
     this.addVersion(result, author);
   }
 
@@ -238,7 +243,8 @@ export class RunTurns {
     if (step === undefined) return [];
     return [...step.outgoing.blocks, ...step.output].flatMap((block) => {
       const made = this.#made.get(idOf(block));
-      const isOurs = made !== undefined && ["provider", "tool", "recovery"].includes(made.author.kind);
+      // Whoever said what a call came to, a person who settled it included, said it for the tool.
+      const isOurs = made !== undefined && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
       return isOurs ? this.#asReturned(made.block) : [];
     });
   }

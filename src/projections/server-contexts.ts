@@ -13,7 +13,11 @@ export type Unusable = "incomplete" | "no-id" | "not-stored" | "suspect" | null;
 export type ServerContext = {
   readonly responseId: string;
   readonly inferenceId: string;
+  /** Where its answer stands: of a fork, it may be in an ancestor's stream. */
+  readonly stream: string;
   readonly revision: number;
+  /** Its place among all that the lineage knows. */
+  readonly index: number;
   readonly at: string;
   readonly scope: string;
   readonly model: string | null;
@@ -32,6 +36,9 @@ export type ServerContext = {
 
 export type Invalidation = { readonly reason: string; readonly revision: number };
 
+/** It speaks against the contexts that were known by then: so many. */
+export type ScopeInvalidation = Invalidation & { readonly contexts: number };
+
 export type ServerContextsView = {
   readonly byTurn: Map<string, ServerContext[]>;
   readonly byResponse: Map<string, ServerContext>;
@@ -40,7 +47,7 @@ export type ServerContextsView = {
   readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
   readonly settings: Map<string, JsonObject>;
   readonly invalidResponses: Map<string, Invalidation>;
-  readonly invalidScopes: Map<string, Invalidation>;
+  readonly invalidScopes: Map<string, ScopeInvalidation>;
   /** What each endpoint was seen to do, by scope. */
   readonly learned: Map<string, Map<string, boolean | string>>;
   /** Ids of reasoning blocks that are not sent again. */
@@ -70,7 +77,7 @@ export const serverContexts: Projection<ServerContextsView> = {
   },
 };
 
-function applyEvent(view: ServerContextsView, { event, revision, at }: RecordedEvent): void {
+function applyEvent(view: ServerContextsView, { event, stream, revision, at }: RecordedEvent): void {
   switch (event.type) {
     case "SettingsDeclared":
       view.settings.set(event.data.digest, event.data.settings);
@@ -86,9 +93,11 @@ function applyEvent(view: ServerContextsView, { event, revision, at }: RecordedE
       view.open.delete(event.data.inferenceId);
       if (request === undefined) return;
       const settings = view.settings.get(request.settingsDigest) ?? {};
-      addContext(view, serverContextOf({ request, response: event.data, settings, revision, at }));
+      const index = view.all.length;
+      addContext(view, serverContextOf({ request, response: event.data, settings, stream, revision, index, at }));
       return;
     }
+    case "ConversationStarted":
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
@@ -97,7 +106,7 @@ function applyEvent(view: ServerContextsView, { event, revision, at }: RecordedE
       return;
     case "AnchorInvalidated": {
       const { responseId, scope, reason } = event.data;
-      if (responseId === null) view.invalidScopes.set(scope, { reason, revision });
+      if (responseId === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.all.length });
       else view.invalidResponses.set(responseId, { reason, revision });
       return;
     }
@@ -128,27 +137,26 @@ type Exchange = {
   readonly request: InferenceRequestedData;
   readonly response: ResponseReceivedData;
   readonly settings: JsonObject;
-  readonly revision: number;
-  readonly at: string;
-};
+} & Pick<ServerContext, "stream" | "revision" | "index" | "at">;
 
 /** What a server holds after an exchange, as request and response together tell. */
-export function serverContextOf({ request, response, settings, revision, at }: Exchange): ServerContext {
+export function serverContextOf({ request, response, settings, ...place }: Exchange): ServerContext {
   const output = response.output.map(blockFromJson);
   const entered = output.filter(entersTurn);
   const extend = (from: string, blocks: typeof output): string =>
     blocks.reduce((context, block) => extendContext(context, block.digest), from);
+  const turn = extend(request.input.turn, entered);
+  const isSentAsItIs = request.input.held === request.input.turn && entered.length === output.length;
   const model = echoOf(response, settings, "model");
   return {
     responseId: response.responseId ?? "",
     inferenceId: request.inferenceId,
-    revision,
-    at,
+    ...place,
     scope: request.scope,
     model: typeof model === "string" ? model : null,
     settingsDigest: request.settingsDigest,
-    turn: extend(request.input.turn, entered),
-    held: extend(request.input.held, output),
+    turn,
+    held: isSentAsItIs ? turn : extend(request.input.held, output),
     inputLength: request.input.blocks,
     length: request.input.blocks + entered.length,
     parent: request.decision.anchor?.responseId ?? null,

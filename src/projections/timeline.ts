@@ -2,6 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { BlockContent, Edit } from "../domain/edits.ts";
+import type { Origin } from "../domain/events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import type { Decision, Divergence } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -11,6 +12,7 @@ import { actorLabel, blockLabel, counted, excerpt, grouped } from "./wording.ts"
 
 /** One event in words. */
 export type TimelineRow = {
+  readonly stream: string;
   readonly revision: number;
   readonly at: string;
   readonly type: ConversationEvent["type"];
@@ -35,10 +37,12 @@ export const timeline: Projection<TimelineView> = {
   key: byStream,
   initial: () => ({ rows: [], labels: new Map(), isRunOpen: false }),
   apply(view, recorded) {
-    const { revision, at, actor, runId, frame, event } = recorded;
+    const { stream, revision, at, actor, runId, frame, event } = recorded;
     for (const block of blocksOf(event)) if (block.id !== null) view.labels.set(block.id, labelOf(block, event, view));
-    view.rows.push({ revision, at, type: event.type, actor, runId, frame, words: wordsOf(view, recorded) });
+    view.rows.push({ stream, revision, at, type: event.type, actor, runId, frame, words: wordsOf(view, recorded) });
     if (event.type === "RunStarted") view.isRunOpen = true;
+    // A fork leaves its parent's run.
+    if (event.type === "ConversationStarted") view.isRunOpen = false;
     if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
       view.isRunOpen = false;
     return view;
@@ -70,8 +74,9 @@ function wordsOf(view: TimelineView, { event }: RecordedEvent): string {
   switch (event.type) {
     case "ConversationStarted": {
       const { origin, title } = event.data;
-      const from = origin.type === "import" ? ` as import of ${excerpt(origin.source, 60)}` : "";
-      return `conversation started${from}${title === undefined ? "" : `: ${excerpt(title, 60)}`}`;
+      const from = describeOrigin(origin);
+      const as = from === null ? "" : ` as ${from}`;
+      return `conversation started${as}${title === undefined ? "" : `: ${excerpt(title, 60)}`}`;
     }
     case "ConversationRelabelled":
       return event.data.title === undefined ? "labelled" : `named ${excerpt(event.data.title, textLength)}`;
@@ -79,12 +84,23 @@ function wordsOf(view: TimelineView, { event }: RecordedEvent): string {
       const block = blockFromJson(event.data.block);
       return `${blockLabel(block)} ${quote(block)}${view.isRunOpen ? " (pending)" : ""}`;
     }
+    case "TurnReverted": {
+      const { toRevision, edits } = event.data;
+      const to = toRevision === null ? "" : ` to @${toRevision}`;
+      return `reverted${to}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
+    }
+    case "EventSkipped":
+      return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
     case "SettingsDeclared":
       return describeSettings(event.data);
     case "RunStarted": {
       const stack = event.data.stack.map(({ name }) => name);
       return `run started: ${[...stack, event.data.provider.name].join(" > ")}`;
     }
+    case "RunResumed":
+      return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;
+    case "RunParked":
+      return `run waits until ${counted(event.data.blockIds.length, "call")} in doubt will be settled`;
     case "RunCompleted":
       return "run completed";
     case "RunFailed":
@@ -103,13 +119,31 @@ function wordsOf(view: TimelineView, { event }: RecordedEvent): string {
       const when = late === true ? ", too late" : "";
       return `${outcome} in ${grouped(Math.round(durationMs))} ms${when}: ${quote(blockFromJson(result))}`;
     }
+    case "ToolParked":
+      return `${event.data.name} is in doubt: it began, and nobody knows whether it ended`;
+    case "ToolSettled":
+      return `settled: ${settlementWords[event.data.settlement.how]}`;
+    case "EffectStarted":
+      return `${event.data.name} began`;
+    case "EffectFinished": {
+      const { answer, durationMs } = event.data;
+      const what = answer.outcome === "ok" ? "ok" : `failed, ${excerpt(answer.message, textLength)},`;
+      return `${what} in ${grouped(Math.round(durationMs))} ms`;
+    }
     default:
       return inferenceWords(event);
   }
 }
 
+const settlementWords = {
+  result: "its result is known",
+  rerun: "it may run once more",
+  abandon: "the model is told that it is in doubt",
+} as const;
+
 type InferenceEvent = ConversationEventOf<
   | "InferenceRequested"
+  | "ResponseStarted"
   | "ResponseReceived"
   | "InferenceFailed"
   | "AnchorInvalidated"
@@ -128,6 +162,8 @@ function inferenceWords(event: InferenceEvent): string {
       const why = divergence === null ? decision.reason : describeDivergence(divergence);
       return `asked${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
     }
+    case "ResponseStarted":
+      return `${event.data.responseId} goes on at the server`;
     case "ResponseReceived": {
       const { status, output, usage } = event.data;
       const blocks = output.map(blockFromJson);
@@ -148,6 +184,20 @@ function inferenceWords(event: InferenceEvent): string {
       return `learnt ${event.data.capability} = ${event.data.value}: ${excerpt(event.data.reason, textLength)}`;
     case "ReasoningQuarantined":
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
+  }
+}
+
+/** Where a conversation came from: `fork of cnv_8f3k@12`; null for one that came from nowhere. */
+export function describeOrigin(origin: Origin): string | null {
+  switch (origin.type) {
+    case "new":
+      return null;
+    case "fork":
+      return `fork of ${origin.conversationId}@${origin.revision}`;
+    case "child":
+      return `child of ${origin.conversationId}, call ${origin.blockId}`;
+    case "import":
+      return `import of ${excerpt(origin.source, 60)}`;
   }
 }
 
@@ -191,6 +241,7 @@ function blocksOf(event: ConversationEvent): readonly Block[] {
     case "ToolFinished":
       return [blockFromJson(event.data.result)];
     case "TurnEdited":
+    case "TurnReverted":
       return event.data.edits
         .flatMap(contentsOf)
         .flatMap((content) => ("block" in content ? [content.block] : []))

@@ -7,6 +7,7 @@ import { byStream, type Projection } from "./projection.ts";
 
 /** One thing that was said, as it was said: middleware changes the Turn, not what happened. */
 export type Utterance = {
+  readonly stream: string;
   readonly revision: number;
   readonly at: string;
   readonly actor: Actor;
@@ -33,8 +34,17 @@ export const transcript: Projection<TranscriptView> = {
   apply(view, recorded) {
     for (const { block, name } of said(view, recorded)) {
       if (block.kind === "tool_call" && block.id !== null && name !== null) view.tools.set(block.id, name);
-      const { revision, at, actor } = recorded;
-      view.utterances.push({ revision, at, actor, blockId: block.id, kind: block.kind, name, text: block.text });
+      const { stream, revision, at, actor } = recorded;
+      view.utterances.push({
+        stream,
+        revision,
+        at,
+        actor,
+        blockId: block.id,
+        kind: block.kind,
+        name,
+        text: block.text,
+      });
     }
     return view;
   },

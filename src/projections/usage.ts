@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";
 
 /** Tokens as the provider counted them; what it did not tell is 0. */
@@ -20,10 +21,12 @@ export type UsageRow = Usage & {
 };
 
 export type UsageView = {
-  /** By day and model, in the order in which they were first asked. */
-  readonly rows: Map<string, UsageRow>;
-  readonly models: Map<string, string>;
-  readonly open: Map<string, { readonly day: string; readonly model: string }>;
+  /** One for each day and model, in the order in which they were first asked. */
+  rows: readonly UsageRow[];
+  /** The model that each declared settings name. */
+  models: DeclaredSettings<string>;
+  /** Requests whose answer is not there yet. */
+  open: readonly (Asked & { readonly inferenceId: string })[];
 };
 
 /** Tokens and bytes by model and day. A fork counts for itself only, or its parent would be paid for twice. */
@@ -32,7 +35,7 @@ export const usage: Projection<UsageView> = {
   version: 1,
   lineage: "own",
   key: byStream,
-  initial: () => ({ rows: new Map(), models: new Map(), open: new Map() }),
+  initial: () => ({ rows: [], models: [], open: [] }),
   apply(view, recorded) {
     applyEvent(view, recorded);
     return view;
@@ -43,42 +46,65 @@ function applyEvent(view: UsageView, { event, at }: RecordedEvent): void {
   switch (event.type) {
     case "SettingsDeclared": {
       const { model } = event.data.settings;
-      if (typeof model === "string") view.models.set(event.data.digest, model);
+      if (typeof model === "string") view.models = useSettings(view.models, event.data.digest, model);
       return;
     }
     case "InferenceRequested": {
       const { inferenceId, settingsDigest, requestBytes } = event.data;
-      const asked = { day: at.slice(0, 10), model: view.models.get(settingsDigest) ?? "unknown" };
-      view.open.set(inferenceId, asked);
-      add(view, asked, { ...noUsage, requests: 1, requestBytes });
+      const model = settingsValue(view.models, settingsDigest);
+      if (model !== undefined) view.models = useSettings(view.models, settingsDigest, model);
+      const asked = { day: at.slice(0, 10), model: model ?? "unknown" };
+      view.open = [...view.open, { inferenceId, ...asked }];
+      view.rows = addCost(view.rows, asked, { ...noUsage, requests: 1, requestBytes });
       return;
     }
     case "ResponseReceived": {
-      const asked = view.open.get(event.data.inferenceId);
-      view.open.delete(event.data.inferenceId);
-      if (asked !== undefined) add(view, asked, { ...usageOf(event.data.usage), requests: 0, requestBytes: 0 });
+      const asked = view.open.find(({ inferenceId }) => inferenceId === event.data.inferenceId);
+      close(view, event.data.inferenceId);
+      if (asked === undefined) return;
+      const cost = { ...usageOf(event.data.usage), requests: 0, requestBytes: 0 };
+      view.rows = addCost(view.rows, asked, cost);
       return;
     }
     case "InferenceFailed":
-      view.open.delete(event.data.inferenceId);
+      close(view, event.data.inferenceId);
       return;
     default:
   }
 }
 
+function close(view: UsageView, answered: string): void {
+  view.open = view.open.filter(({ inferenceId }) => inferenceId !== answered);
+}
+
+/** What conversations cost together: one row for each day and model, in the order of both. */
+export function usageByDay(views: Iterable<Pick<UsageView, "rows">>): readonly UsageRow[] {
+  const rowByName = new Map<string, UsageRow>();
+  for (const { rows } of views) {
+    for (const row of rows) {
+      const name = `${row.day} ${row.model}`;
+      rowByName.set(name, plus(rowByName.get(name) ?? emptyRow(row), row));
+    }
+  }
+  const inOrder = [...rowByName].sort(([left], [right]) => (left < right ? -1 : 1));
+  return inOrder.map(([, row]) => row);
+}
+
 type Asked = { readonly day: string; readonly model: string };
 type Cost = Omit<UsageRow, keyof Asked>;
 
-function add(view: UsageView, { day, model }: Asked, cost: Cost): void {
-  const key = `${day} ${model}`;
-  const row = view.rows.get(key) ?? { day, model, ...noUsage, requests: 0, requestBytes: 0 };
-  view.rows.set(key, {
-    ...row,
-    ...addUsage(row, cost),
-    requests: row.requests + cost.requests,
-    requestBytes: row.requestBytes + cost.requestBytes,
-  });
+function addCost(rows: readonly UsageRow[], asked: Asked, cost: Cost): readonly UsageRow[] {
+  const isOf = ({ day, model }: Asked): boolean => day === asked.day && model === asked.model;
+  const known = rows.some(isOf) ? rows : [...rows, emptyRow(asked)];
+  return known.map((row) => (isOf(row) ? plus(row, cost) : row));
 }
+
+const emptyRow = ({ day, model }: Asked): UsageRow => ({ day, model, ...noUsage, requests: 0, requestBytes: 0 });
+
+const plus = (row: UsageRow, cost: Cost): UsageRow => ({
+  ...{ day: row.day, model: row.model, ...addUsage(row, cost) },
+  ...{ requests: row.requests + cost.requests, requestBytes: row.requestBytes + cost.requestBytes },
+});
 
 /** Usage as the Responses API reports it. */
 export function usageOf(reported: unknown): Usage {

@@ -2,14 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject } from "../../src/base/json.ts";
-import {
-  type Command,
-  type ConversationState,
-  decide,
-  evolve,
-  initialState,
-  type Rejection,
-} from "../../src/domain/conversation.ts";
+import type { Command, Rejection } from "../../src/domain/commands.ts";
+import { decide, evolve } from "../../src/domain/conversation.ts";
+import { type ConversationState, initialState } from "../../src/domain/conversation-state.ts";
 import {
   type ConversationEvent,
   type ConversationEventOf,

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Command, decide, draftState, evolve, initialState } from "../../src/domain/conversation.ts";
+import type { Command } from "../../src/domain/commands.ts";
+import { decide, evolve } from "../../src/domain/conversation.ts";
+import { draftState, initialState } from "../../src/domain/conversation-state.ts";
 import { commands, runId } from "./conversation-builders.ts";
 
 // What permits an effect is refused the second time; a run's end permits what comes after it. An edit is told apart by its

@@ -65,6 +65,53 @@ describe("a conversation", () => {
   });
 });
 
+describe("where a conversation came from", () => {
+  const fork = eventOf("ConversationStarted");
+
+  test("is told once: a fork under the id of another conversation is refused", () => {
+    given().when({ type: "StartConversation", data: fork.data }).emits(fork);
+    given(fork).when({ type: "StartConversation", data: fork.data }).emitsNothing();
+    given(begun).when({ type: "StartConversation", data: fork.data }).isRefused({ code: "conversation-exists" });
+    given(fork).when(commands.start).isRefused({ code: "conversation-exists" });
+  });
+
+  test("gives a fork all that its parent knows, but no run of it", () => {
+    given(...running, eventOf("BlockAppended"), fork)
+      .when(commands.append)
+      .emitsNothing();
+    given(...running, fork)
+      .when(commands.edit)
+      .isRefused({ code: "run-not-open", runId });
+    given(...running, fork)
+      .when(commands.startRun)
+      .isRefused({ code: "run-repeated", runId });
+    given(...running, fork)
+      .when({ ...commands.startRun, runId: "run_0000000000000000" })
+      .emits(runStarted);
+  });
+});
+
+describe("a revert", () => {
+  const reverted = eventOf("TurnReverted");
+  const revert = { type: "RevertTurn", data: reverted.data } as const;
+
+  test("is recorded while no run is open, and refused while one is", () => {
+    given(begun).when(revert).emits(reverted);
+    given(...running)
+      .when(revert)
+      .isRefused({ code: "run-open", runId });
+    given(...running, completed)
+      .when(revert)
+      .emits(reverted);
+  });
+
+  test("that changes nothing is none", () => {
+    given(begun)
+      .when({ ...revert, data: { ...reverted.data, edits: [] } })
+      .emitsNothing();
+  });
+});
+
 describe("a run", () => {
   test("is refused while one is open, the same one included: two callers must not both go", () => {
     given(begun).when(commands.startRun).emits(runStarted);

@@ -92,9 +92,20 @@ test("payloads and residues keep their members and the order of them, numbers an
   const text = '{"z":1,"2":2,"1":1,"__proto__":{"a":1},"role":"user"}';
   const payload: unknown = JSON.parse(text);
   if (!isJsonObject(payload)) throw new Error("the test's payload is an object");
-  const block = { id: "blk_0000000000000001", kind: "other", payload };
+  const block = { id: "blk_0000000000000001", kind: "other", digest: "0".repeat(64), payload };
   const event = parseConversationEvent("BlockAppended", 1, { block });
   expect(event.type === "BlockAppended" ? JSON.stringify(event.data.block.payload) : "").toBe(JSON.stringify(payload));
+});
+
+test.each<JsonObject>([
+  { type: "new" },
+  { type: "child", conversationId: "cnv_1234", runId: "run_0000000000000001", blockId: "run_0000000000000001/0.0/1" },
+  { type: "import", source: "chats.jsonl" },
+  { type: "import", source: "store", head: { revision: 3, digest: "0".repeat(64) } },
+])("a conversation may come from $type", (origin) => {
+  const read = (value: JsonObject) => parseConversationEvent("ConversationStarted", 1, { origin: value });
+  expect(read(origin).data).toEqual({ origin });
+  expect(() => read({ ...origin, surprise: 1 })).toThrow(UnreadableEventError);
 });
 
 test("docs/EVENTS.md tells every event, every field of it, and every actor", () => {

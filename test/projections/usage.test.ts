@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { usage } from "../../src/projections/usage.ts";
+import { usage, usageByDay } from "../../src/projections/usage.ts";
 import { fold, received, requested, settingsDeclared } from "./recorded-events.ts";
 
 const tokens = {
@@ -19,7 +19,7 @@ test("sums requests, bytes and tokens by day and model", () => {
     [requested("3"), { at: "2026-03-02T00:00:00.000Z" }],
   ]);
   const day = { model: "m-1", inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
-  expect([...rows.values()]).toEqual([
+  expect(rows).toEqual([
     {
       ...day,
       day: "2026-03-01",
@@ -39,14 +39,49 @@ test("counts an answer on the day it was asked for", () => {
     [requested("1"), { at: "2026-03-01T23:59:59.999Z" }],
     [received("1", [], { usage: tokens }), { at: "2026-03-02T00:00:01.000Z" }],
   ]);
-  expect([...rows.values()]).toMatchObject([{ day: "2026-03-01", model: "unknown", requests: 1, inputTokens: 100 }]);
+  expect(rows).toMatchObject([{ day: "2026-03-01", model: "unknown", requests: 1, inputTokens: 100 }]);
 });
 
 test("counts the bytes of a refused request, and no tokens that nobody told", () => {
   const { rows } = fold(usage, [[requested("1")], [received("1", [], { usage: "free" })]]);
-  expect([...rows.values()]).toMatchObject([{ requests: 1, requestBytes: 1_000, inputTokens: 0, outputTokens: 0 }]);
+  expect(rows).toMatchObject([{ requests: 1, requestBytes: 1_000, inputTokens: 0, outputTokens: 0 }]);
 });
 
 test("counts a fork for itself only", () => {
   expect(usage.lineage).toBe("own");
+});
+
+test("sums conversations by day and model, in the order of both", () => {
+  const asked = (model: string, day: string) =>
+    fold(usage, [
+      [settingsDeclared({ model }), { at: `${day}T10:00:00.000Z` }],
+      [requested("1", { requestBytes: 10 }), { at: `${day}T10:00:00.000Z` }],
+      [received("1", [], { usage: tokens }), { at: `${day}T10:00:01.000Z` }],
+    ]);
+  const views = [
+    asked("m-2", "2026-03-02"),
+    asked("m-1", "2026-03-02"),
+    asked("m-2", "2026-03-01"),
+    asked("m-1", "2026-03-02"),
+  ];
+  const rows = usageByDay(views);
+  expect(
+    rows.map(({ day, model, requests, requestBytes, inputTokens }) => [
+      day,
+      model,
+      requests,
+      requestBytes,
+      inputTokens,
+    ]),
+  ).toEqual([
+    ["2026-03-01", "m-2", 1, 10, 100],
+    ["2026-03-02", "m-1", 2, 20, 200],
+    ["2026-03-02", "m-2", 1, 10, 100],
+  ]);
+  expect(usageByDay([])).toEqual([]);
+});
+
+test("a view is JSON: saved and read again it is the same", () => {
+  const view = fold(usage, [[settingsDeclared({ model: "m-1" })], [requested("1")]]);
+  expect(JSON.parse(JSON.stringify(view))).toEqual(view);
 });

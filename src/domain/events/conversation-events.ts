@@ -1,16 +1,42 @@
 import * as z from "zod";
 import { blockJsonSchema } from "../block-json.ts";
-import { sha256Schema } from "../ids.ts";
+import { editSchema } from "../edits.ts";
+import { blockIdSchema, conversationIdSchema, runIdSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema } from "./shared.ts";
+
+const revisionSchema = z.int().nonnegative();
+
+/** Where a conversation came from (MODEL 11). Nothing of its parent is copied into it. */
+const originSchema = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("new") }),
+  /** It goes on from this event of its parent, whose digest stands for all that came before. */
+  z.strictObject({
+    type: z.literal("fork"),
+    conversationId: conversationIdSchema,
+    revision: revisionSchema,
+    digest: sha256Schema,
+  }),
+  /** A tool call of its parent opened it; it inherits nothing. */
+  z.strictObject({
+    type: z.literal("child"),
+    conversationId: conversationIdSchema,
+    runId: runIdSchema,
+    blockId: blockIdSchema,
+  }),
+  /** `head` is that of the stream it was read from, where that had one. */
+  z.strictObject({
+    type: z.literal("import"),
+    source: z.string(),
+    head: z.exactOptional(z.strictObject({ revision: revisionSchema, digest: sha256Schema })),
+  }),
+]);
+export type Origin = z.infer<typeof originSchema>;
 
 export const conversationStarted = z.strictObject({
   type: z.literal("ConversationStarted"),
   version: z.literal(1),
   data: z.strictObject({
-    origin: z.discriminatedUnion("type", [
-      z.strictObject({ type: z.literal("new") }),
-      z.strictObject({ type: z.literal("import"), source: z.string() }),
-    ]),
+    origin: originSchema,
     title: z.exactOptional(z.string()),
     labels: z.exactOptional(z.record(z.string(), z.string())),
   }),
@@ -37,4 +63,26 @@ export const settingsDeclared = z.strictObject({
   type: z.literal("SettingsDeclared"),
   version: z.literal(1),
   data: z.strictObject({ digest: sha256Schema, settings: jsonObjectSchema }),
+});
+
+/**
+ * The Turn is again what it was at a revision, or where an exchange ended: what came since stays in the log. One that is
+ * too big for one event is written as several, each against what the one before made.
+ */
+export const turnReverted = z.strictObject({
+  type: z.literal("TurnReverted"),
+  version: z.literal(1),
+  data: z.strictObject({
+    /** Whose Turn it is again, in this conversation; null where an exchange was named. */
+    toRevision: revisionSchema.nullable(),
+    edits: z.array(editSchema),
+    after: sha256Schema,
+  }),
+});
+
+/** An operator has looked at a damaged event: folds go on as if it were not there. */
+export const eventSkipped = z.strictObject({
+  type: z.literal("EventSkipped"),
+  version: z.literal(1),
+  data: z.strictObject({ revision: revisionSchema, reason: z.string() }),
 });

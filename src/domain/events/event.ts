@@ -1,6 +1,14 @@
 import * as z from "zod";
 import type { JsonObject } from "../../base/json.ts";
-import { blockAppended, conversationRelabelled, conversationStarted, settingsDeclared } from "./conversation-events.ts";
+import { quickCheck } from "../../base/quick-check.ts";
+import {
+  blockAppended,
+  conversationRelabelled,
+  conversationStarted,
+  eventSkipped,
+  settingsDeclared,
+  turnReverted,
+} from "./conversation-events.ts";
 import {
   anchorInvalidated,
   capabilityLearned,
@@ -8,9 +16,10 @@ import {
   inferenceRequested,
   reasoningQuarantined,
   responseReceived,
+  responseStarted,
 } from "./inference-events.ts";
-import { runCancelled, runCompleted, runFailed, runStarted, turnEdited } from "./run-events.ts";
-import { toolFinished, toolStarted } from "./tool-events.ts";
+import { runCancelled, runCompleted, runFailed, runParked, runResumed, runStarted, turnEdited } from "./run-events.ts";
+import { effectFinished, effectStarted, toolFinished, toolParked, toolSettled, toolStarted } from "./tool-events.ts";
 import { upcast } from "./upcast.ts";
 
 /** Every event of a conversation, in its current version. */
@@ -19,9 +28,13 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   conversationRelabelled,
   blockAppended,
   settingsDeclared,
+  turnReverted,
+  eventSkipped,
   runStarted,
+  runResumed,
   turnEdited,
   inferenceRequested,
+  responseStarted,
   responseReceived,
   inferenceFailed,
   anchorInvalidated,
@@ -29,6 +42,11 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   reasoningQuarantined,
   toolStarted,
   toolFinished,
+  toolParked,
+  toolSettled,
+  effectStarted,
+  effectFinished,
+  runParked,
   runCompleted,
   runFailed,
   runCancelled,
@@ -48,9 +66,14 @@ export class UnreadableEventError extends Error {
  * @throws {UnreadableEventError} for an unknown type or version, or data that is not of its schema.
  */
 export function parseConversationEvent(type: string, version: number, data: JsonObject): ConversationEvent {
-  const parsed = conversationEventSchema.safeParse(upcast({ type, version, data }));
+  const current: unknown = upcast({ type, version, data });
+  if (isConversationEvent(current)) return current;
+  const parsed = conversationEventSchema.safeParse(current);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const where = issue === undefined ? "" : `: ${issue.path.join(".")} ${issue.message}`;
   throw new UnreadableEventError(`cannot read ${type} version ${version}${where}`);
 }
+
+// The schema is asked for what is wrong, and where.
+const isConversationEvent = quickCheck(conversationEventSchema);

@@ -86,13 +86,26 @@ export const inferenceRequested = z.strictObject({
     settingsDigest: sha256Schema,
     decision: decisionSchema,
     /** Context digests of the outgoing Turn and of what the server holds as input, and the number of its blocks. */
-    input: z.strictObject({ turn: sha256Schema, held: sha256Schema, blocks: z.number().int() }),
+    input: z.strictObject({
+      turn: sha256Schema,
+      held: sha256Schema,
+      blocks: z.number().int(),
+      /** Of the whole Turn, where the instructions say its first blocks and `turn` is of those after them. */
+      outgoing: z.exactOptional(sha256Schema),
+    }),
     requestDigest: sha256Schema,
     requestBytes: z.number().int(),
     passes: z.exactOptional(z.array(passSchema)),
   }),
 });
 export type InferenceRequestedData = z.infer<typeof inferenceRequested>["data"];
+
+/** The server works on a response that can be fetched by its id, whatever becomes of the caller (background). */
+export const responseStarted = z.strictObject({
+  type: z.literal("ResponseStarted"),
+  version: z.literal(1),
+  data: z.strictObject({ inferenceId: inferenceIdSchema, responseId: z.string() }),
+});
 
 /** A response, in parts that together are the whole of it. */
 export const responseReceived = z.strictObject({
@@ -129,8 +142,10 @@ export const inferenceFailed = z.strictObject({
     /** The error body as it came, or the response that says that it failed. */
     body: z.exactOptional(jsonValueSchema),
     partial: z.array(jsonObjectSchema),
+    retryAfterMs: z.exactOptional(z.number()),
   }),
 });
+export type InferenceFailedData = z.infer<typeof inferenceFailed>["data"];
 
 export const anchorInvalidated = z.strictObject({
   type: z.literal("AnchorInvalidated"),

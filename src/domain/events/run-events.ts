@@ -16,6 +16,14 @@ export type Owner = z.infer<typeof ownerSchema>;
 const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
 export type LayerDescription = z.infer<typeof layerSchema>;
 
+/** When a request continues from an earlier response, as the caller has it (MODEL 6). */
+const chainPolicySchema = z.strictObject({
+  mode: z.enum(["auto", "never", "require"]),
+  onRefused: z.enum(["fallback", "throw"]),
+  maxAgeMs: z.number(),
+  onSettingsChange: z.record(z.string(), z.enum(["chain", "full"])),
+});
+
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
 export const runStarted = z.strictObject({
   type: z.literal("RunStarted"),
@@ -26,8 +34,23 @@ export const runStarted = z.strictObject({
     stack: z.array(layerSchema),
     provider: z.strictObject({ name: z.string(), scope: z.string(), codec: z.string() }),
     settingsDigest: sha256Schema,
+    chain: chainPolicySchema,
     base: sha256Schema,
   }),
+});
+
+/** Opens the next epoch of a run whose owner is gone: from here on the new owner's appends count. */
+export const runResumed = z.strictObject({
+  type: z.literal("RunResumed"),
+  version: z.literal(1),
+  data: z.strictObject({ epoch: z.number().int(), owner: ownerSchema, stack: z.array(layerSchema) }),
+});
+
+/** The run stays open without an owner until these effects, of which nobody knows whether they happened, are settled. */
+export const runParked = z.strictObject({
+  type: z.literal("RunParked"),
+  version: z.literal(1),
+  data: z.strictObject({ blockIds: z.array(blockIdSchema) }),
 });
 
 const turnNameSchema = z.string().regex(/^(given|result)\/\d+(\.\d+)*$/);

@@ -1,0 +1,135 @@
+import { utf8Length } from "../base/utf8.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import type { Origin } from "../domain/events/conversation-events.ts";
+import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
+import { byStream, type Projection } from "./projection.ts";
+import { excerpt } from "./wording.ts";
+
+/** What a list of conversations says of each. */
+export type ConversationSummary = {
+  title: string | null;
+  /** How the first user message begins. */
+  begins: string | null;
+  /** How it came into being, and the conversation that it is a fork or a child of. */
+  origin: Origin["type"];
+  parent: string | null;
+  events: number;
+  runs: number;
+  isRunOpen: boolean;
+  requests: number;
+  /** How many requests continued from the newest context, from an older one, or sent everything. */
+  chained: number;
+  rebased: number;
+  full: number;
+  /** UTF-8 bytes of all bodies, those of refused requests included. */
+  bytesSent: number;
+  /**
+   * UTF-8 bytes that were not sent again: for each request that continued from an answer of this conversation, what its
+   * context had cost, that is, the bodies up to it without their settings, and the payloads of its answers.
+   */
+  bytesSaved: number;
+  startedAt: string;
+  lastAt: string;
+};
+
+export type ConversationListView = {
+  readonly summary: ConversationSummary;
+  readonly stream: string;
+  /** The bytes of each declared settings' text. */
+  settingsBytes: DeclaredSettings<number>;
+  /** What the contexts of the newest requests had cost, the oldest first. */
+  contexts: readonly ContextBytes[];
+};
+
+type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
+
+/** A request that continues from a context older than so many requests is taken to have saved nothing. */
+const contextsMax = 64;
+
+/** One row a conversation: what it is called, how it goes, and what it cost. */
+export const conversationList: Projection<ConversationListView> = {
+  name: "conversation-list",
+  version: 1,
+  lineage: "own",
+  key: byStream,
+  initial: (stream) => ({
+    summary: {
+      ...{ title: null, begins: null, origin: "new", parent: null, events: 0, runs: 0, isRunOpen: false },
+      ...{ requests: 0, chained: 0, rebased: 0, full: 0, bytesSent: 0, bytesSaved: 0, startedAt: "", lastAt: "" },
+    },
+    ...{ stream, settingsBytes: [], contexts: [] },
+  }),
+  apply(view, recorded) {
+    const { event, stream, revision, at } = recorded;
+    if (event.type === "SettingsDeclared") {
+      const { digest, settings } = event.data;
+      view.settingsBytes = useSettings(view.settingsBytes, digest, utf8Length(JSON.stringify(settings)));
+    }
+    // A fork sees the settings of its parents, too.
+    if (stream !== view.stream) return view;
+    const { summary } = view;
+    summary.events = revision + 1;
+    if (summary.startedAt === "") summary.startedAt = at;
+    summary.lastAt = at;
+    applyEvent(view, recorded);
+    return view;
+  },
+};
+
+function applyEvent(view: ConversationListView, { event }: RecordedEvent): void {
+  const { summary } = view;
+  switch (event.type) {
+    case "ConversationStarted": {
+      const { origin, title } = event.data;
+      summary.origin = origin.type;
+      if (origin.type === "fork" || origin.type === "child") summary.parent = origin.conversationId;
+      if (title !== undefined) summary.title = excerpt(title, 80);
+      return;
+    }
+    case "ConversationRelabelled":
+      if (event.data.title !== undefined) summary.title = excerpt(event.data.title, 80);
+      return;
+    case "BlockAppended":
+      if (event.data.block.kind === "user") summary.begins ??= excerpt(blockFromJson(event.data.block).text, 80);
+      return;
+    case "RunStarted":
+      summary.runs += 1;
+      summary.isRunOpen = true;
+      return;
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunCancelled":
+      summary.isRunOpen = false;
+      return;
+    case "InferenceRequested":
+      noteRequest(view, event.data);
+      return;
+    case "ResponseReceived":
+      noteAnswer(view, event.data);
+      return;
+    default:
+  }
+}
+
+function noteRequest(view: ConversationListView, request: InferenceRequestedData): void {
+  const { summary } = view;
+  const { inferenceId, settingsDigest, requestBytes, decision } = request;
+  summary.requests += 1;
+  summary[decision.strategy] += 1;
+  summary.bytesSent += requestBytes;
+  const saved = view.contexts.find((context) => context.inferenceId === decision.anchor?.inferenceId)?.bytes ?? 0;
+  summary.bytesSaved += saved;
+  const settingsBytes = settingsValue(view.settingsBytes, settingsDigest);
+  if (settingsBytes !== undefined) view.settingsBytes = useSettings(view.settingsBytes, settingsDigest, settingsBytes);
+  const bytes = saved + Math.max(0, requestBytes - (settingsBytes ?? requestBytes));
+  view.contexts = [...view.contexts.slice(1 - contextsMax), { inferenceId, bytes }];
+}
+
+function noteAnswer(view: ConversationListView, { inferenceId, output }: ResponseReceivedData): void {
+  const answer = output.reduce((sum, { payload }) => sum + utf8Length(JSON.stringify(payload)), 0);
+  view.contexts = view.contexts.map((context) =>
+    context.inferenceId === inferenceId ? { inferenceId, bytes: context.bytes + answer } : context,
+  );
+}

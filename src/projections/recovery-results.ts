@@ -1,0 +1,31 @@
+import { sha256Hex } from "../base/sha256.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import { type BlockId, blockIdSchema } from "../domain/ids.ts";
+import { resultBlock } from "../domain/result-block.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { RunTurns } from "./run-turns.ts";
+
+type RecoveryResult = { readonly block: Block; readonly outcome: "aborted" | "in-doubt" };
+
+/**
+ * What answers the calls that a run leaves open, by call (MODEL 9): the same blocks whoever ends it, or forks from the
+ * middle of it.
+ */
+export const recoveryResults = (runId: string, turns: RunTurns): ReadonlyMap<BlockId, RecoveryResult> =>
+  new Map(turns.openCalls.map((call) => [idOf(call), recoveryResult(runId, turns, call)]));
+
+/** The Turn of an open run had it been cancelled now (MODEL 9), every call answered; pending blocks are not in it. */
+export const turnIfEnded = (runId: string, turns: RunTurns): Turn =>
+  turns.unfinishedTurn(new Map([...recoveryResults(runId, turns)].map(([id, { block }]) => [id, block])));
+
+/** A call that never began was aborted; of one that began nobody knows whether it took effect. */
+function recoveryResult(runId: string, turns: RunTurns, call: Block): RecoveryResult {
+  const id = idOf(call);
+  const outcome = turns.isToolStarted(id) ? "in-doubt" : "aborted";
+  const output =
+    outcome === "aborted" ? "aborted" : "in doubt: the run ended while this tool ran; it may have taken effect";
+  return { block: resultBlock(call, output).withId(recoveryId(runId, id)), outcome };
+}
+
+const recoveryId = (runId: string, callId: BlockId): BlockId =>
+  blockIdSchema.parse(`blk_${sha256Hex(`recovery ${runId} ${callId}`).slice(0, 21)}`);
