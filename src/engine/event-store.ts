@@ -1,5 +1,6 @@
 import type { Actor } from "../domain/actor.ts";
 import type { KeyframeStore } from "./keyframe-store.ts";
+import type { ViewStore } from "./view-store.ts";
 
 /** The newest event of a stream: its revision (from 0) and its chained digest. */
 export type Head = { readonly revision: number; readonly digest: string };
@@ -16,7 +17,7 @@ export type Envelope = {
   readonly revision: number;
   readonly type: string;
   readonly version: number;
-  /** ISO 8601 in UTC with milliseconds, never before the `at` of the stream's previous event. */
+  /** ISO 8601 in UTC with milliseconds, never before the `at` of the previous event, unless it is a run's (decision 0006). */
   readonly at: string;
   readonly actor: Actor;
   readonly runId?: string;
@@ -88,11 +89,17 @@ export type ReadLogOptions = {
  *   Appends that were called before are still written and answered.
  */
 export interface EventStore extends AsyncDisposable {
-  /** Drawn when the store was created: tells a copy, a restored backup or another file from this one. */
+  /**
+   * Drawn when the store was created: tells another store from this one. A restored backup is this store at an earlier
+   * time and has the same id; whoever had seen more finds another event at that position, or none.
+   */
   readonly storeId: string;
 
   /** A disposable cache beside the events, where the store has room for one. */
   readonly keyframes?: KeyframeStore;
+
+  /** Where projections keep their rows, disposable as well. */
+  readonly views?: ViewStore;
 
   /**
    * Appends all events or none, provided the stream is still at `prepared.expected`.

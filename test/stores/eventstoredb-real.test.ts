@@ -1,6 +1,7 @@
+import type { StartedTestContainer } from "testcontainers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEventStoreDb } from "../../src/stores/eventstoredb/store.ts";
-import { type Container, findEngine, startContainer } from "./container.ts";
+import { engineProblem, startContainer } from "./container.ts";
 import { describeEventStore } from "./contract.ts";
 import { opened, withSetting } from "./eventstoredb-opened.ts";
 
@@ -23,31 +24,34 @@ function freshAt(url: string): ReturnType<typeof opened> {
 const external = process.env["TURNLOG_TEST_ESDB"];
 if (external !== undefined) describeEventStore("the server of TURNLOG_TEST_ESDB", () => freshAt(external));
 
-const engine = findEngine();
-if (engine === null) withoutEngine();
-else for (const { image, prefix } of images) withContainer(engine, image, prefix);
+const problem = await engineProblem();
+if (problem === null) for (const { image, prefix } of images) withContainer(image, prefix);
+else withoutEngine(problem.replace(/\s+/g, " "));
 
-function withoutEngine(): void {
-  const reason = "no container engine answers (docker info, podman info)";
-  test.skipIf(process.env["REQUIRE_CONTAINERS"] !== "1")(`the store on real servers: ${reason}`, () => {
-    expect.fail(`REQUIRE_CONTAINERS=1, and ${reason}`);
-  });
+function withoutEngine(reason: string): void {
+  test.skipIf(process.env["REQUIRE_CONTAINERS"] !== "1")(
+    `the store on ${images.length} real servers: ${reason}`,
+    () => {
+      expect.fail(`REQUIRE_CONTAINERS=1, and no container engine answers: ${reason}`);
+    },
+  );
 }
 
-function withContainer(command: string, image: string, prefix: string): void {
+function withContainer(image: string, prefix: string): void {
   describe(image, () => {
-    let container: Container | null = null;
+    let container: StartedTestContainer | null = null;
     let url = "";
     beforeAll(async () => {
       const settings = { CLUSTER_SIZE: "1", INSECURE: "true", MEM_DB: "true", TELEMETRY_OPTOUT: "true" };
       const named = Object.entries(settings).map(([name, value]) => [`${prefix}_${name}`, value] as const);
-      const environment = Object.fromEntries(named);
-      container = await startContainer({ engine: command, image, environment, port: 2113 });
-      url = `esdb://127.0.0.1:${container.port}?tls=false`;
-      // A server that was just started answers when it is ready.
+      container = await startContainer({ image, environment: Object.fromEntries(named), port: 2113 });
+      url = `esdb://${container.getHost()}:${container.getMappedPort(2113)}?tls=false`;
+      // Its health check says that it lives, and not that it has a leader: itself.
       await (await openEventStoreDb(url, { viewsPath: ":memory:", readyTimeoutMs: 120_000 })).close();
     }, 600_000);
-    afterAll(() => container?.remove());
+    afterAll(async () => {
+      await container?.stop();
+    });
     describeEventStore(`the EventStoreDB store on ${image}`, () => freshAt(url));
   });
 }

@@ -10,6 +10,7 @@ import {
 import { anEvent } from "../support/eventstoredb/server.ts";
 import { describeEventStore } from "./contract.ts";
 import { describeKeyframes } from "./contract-keyframes.ts";
+import { describeViews } from "./contract-views.ts";
 import { opened, startServer, withSetting } from "./eventstoredb-opened.ts";
 import { all, append, headAfter, prepared, text } from "./prepared.ts";
 
@@ -24,6 +25,7 @@ describeEventStore("the EventStoreDB store beside other programs", async () => {
   return opened(withSetting(server.connectionString, "turnlogNamespace=staging"));
 });
 describeKeyframes("the EventStoreDB store", async () => opened((await startServer()).connectionString));
+describeViews("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 
 test("writes an event as JSON that the server's own tools read, data and id unchanged", async () => {
   const server = await startServer();

@@ -2,10 +2,12 @@ import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { describeEventStore } from "./contract.ts";
 import { describeKeyframes } from "./contract-keyframes.ts";
+import { describeViews } from "./contract-views.ts";
 import { append, newStream } from "./prepared.ts";
 
 describeEventStore("the memory store", async () => createMemoryStore());
 describeKeyframes("the memory store", async () => createMemoryStore());
+describeViews("the memory store", async () => createMemoryStore());
 
 test("delivers to a subscriber within one turn of the event loop", async () => {
   await using store = createMemoryStore();

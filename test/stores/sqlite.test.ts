@@ -13,12 +13,14 @@ import {
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { describeEventStore } from "./contract.ts";
 import { describeKeyframes } from "./contract-keyframes.ts";
+import { describeViews } from "./contract-views.ts";
 import { all, append, headAfter, prepared } from "./prepared.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 describeEventStore("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 describeEventStore("the sqlite store in memory", () => openSqliteStore(":memory:"));
 describeKeyframes("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
+describeViews("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 
 test("keeps events, heads, keyframes and its id when it is opened again", async () => {
   const path = temporaryFolder().file("store.db");

@@ -130,7 +130,8 @@ function renameKeys(object: JsonObject, rename: (key: string) => string): JsonOb
 }
 
 // JSON.stringify escapes neither `$` nor letters, so a reserved key is always visible in the text.
-const hasReservedKey = (text: string): boolean => text.includes("$blob") || text.includes("$secret");
+const hasReservedKey = (text: string): boolean =>
+  text.includes("$") && (text.includes("$blob") || text.includes("$secret"));
 
 function readReference(object: JsonObject): BlobReference | SecretReference | null {
   const { $blob: blob, $secret: secret } = object;

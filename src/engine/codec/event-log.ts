@@ -23,10 +23,10 @@ export type ParsedEvent = Omit<Envelope, "data"> & { readonly data: JsonObject }
 /** A parsed event with its place in the whole log. */
 type StoredEvent = ParsedEvent & { readonly position: string };
 
-/** A conflict names the head that the stream has instead. Earlier parts of a split append may have been written. */
+/** A conflict names the head that the stream has instead, and gives the events of a split append that were written before. */
 type LogAppendResult =
   | { readonly status: "appended"; readonly head: Head; readonly events: readonly ParsedEvent[] }
-  | { readonly status: "conflict"; readonly actual: Head | null };
+  | { readonly status: "conflict"; readonly actual: Head | null; readonly events: readonly ParsedEvent[] };
 
 type ReadEventsOptions = ReadStreamOptions & {
   /** The last revision to give, in the direction of reading. */
@@ -35,10 +35,15 @@ type ReadEventsOptions = ReadStreamOptions & {
   readonly blobs?: "keep" | "resolve";
 };
 
-/** Events with parsed data over a store of raw envelopes: preparation, blobs, and repeats after an unknown outcome. */
-export type EventLog = {
+/** Events with parsed data over a store of raw envelopes. */
+export type EventReader = {
   readonly store: EventStore;
 
+  read(stream: string, options?: ReadEventsOptions): AsyncIterable<StoredEvent>;
+};
+
+/** The same, to be written: preparation, blobs, and repeats after an unknown outcome. */
+export type EventLog = EventReader & {
   /**
    * Appends events after a head: all of them, or none unless they had to be split.
    *
@@ -46,8 +51,6 @@ export type EventLog = {
    * @throws {EventTooLargeError} when an event is too big although its long strings are stored apart.
    */
   append(stream: string, head: Head | null, events: readonly NewEvent[]): Promise<LogAppendResult>;
-
-  read(stream: string, options?: ReadEventsOptions): AsyncIterable<StoredEvent>;
 };
 
 export type EventLogSources = {
@@ -73,20 +76,20 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
     const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId });
     for (const blob of blobs) await writeBlob(store, append, { stream, blob });
     let result: AppendResult = { status: "conflict", actual: head };
+    const written: ParsedEvent[] = [];
     for (const prepared of appends) {
       result = await appendWithRepeats(store, prepared, pause);
-      if (result.status === "conflict") return result;
+      if (result.status === "conflict") break;
       newest.remember(prepared);
+      for (const envelope of prepared.envelopes) written.push(withData(envelope, events[written.length]));
     }
-    if (result.status === "conflict") return result;
-    const envelopes = appends.flatMap((prepared) => prepared.envelopes);
-    return {
-      status: "appended",
-      head: result.head,
-      events: envelopes.map((envelope, index) => withData(envelope, events[index])),
-    };
+    return { ...result, events: written };
   }
 
+  return { ...createEventReader(store), append };
+}
+
+export function createEventReader(store: EventStore): EventReader {
   async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<StoredEvent> {
     const { to, blobs = "keep", ...range } = options;
     const isBackwards = range.direction === "backwards";
@@ -101,7 +104,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
     }
   }
 
-  return { store, append, read };
+  return { store, read };
 }
 
 type Decoded = ReturnType<typeof decodeData>;

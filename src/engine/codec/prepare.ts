@@ -17,6 +17,8 @@ export type NewEvent = {
   readonly runId?: string | undefined;
   readonly frame?: string | undefined;
   readonly causationId?: string | undefined;
+  /** When it happened, in milliseconds, as it was told to someone already; by default now, never before the event before. */
+  readonly at?: number | undefined;
 };
 
 export type PrepareOptions = {
@@ -45,12 +47,14 @@ export type Preparation = {
  */
 export function prepareAppend(options: PrepareOptions): Preparation {
   const { stream, head, events, newEventId } = options;
-  const at = timeAfter(options.lastAt, options.clock);
+  const now = new Date(options.clock()).toISOString();
+  let at = options.lastAt ?? now;
   const envelopes: Envelope[] = [];
   const blobs: BlobText[] = [];
   let previous = head?.digest ?? firstPrevious(stream);
   let revision = head === null ? 0 : head.revision + 1;
   for (const event of events) {
+    at = event.at === undefined ? later(at, now) : new Date(event.at).toISOString();
     const encoded = sealEvent(event, { id: newEventId(), stream, revision, at, previous });
     envelopes.push(encoded.envelope);
     blobs.push(...encoded.blobs);
@@ -122,7 +126,4 @@ export function headOf(envelopes: readonly Envelope[]): Head | null {
   return last === undefined ? null : { revision: last.revision, digest: last.digest };
 }
 
-function timeAfter(lastAt: string | null, clock: () => number): string {
-  const now = new Date(clock()).toISOString();
-  return lastAt !== null && lastAt > now ? lastAt : now;
-}
+const later = (left: string, right: string): string => (left > right ? left : right);

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type EventStore, StoreClosedError } from "../../engine/event-store.ts";
 import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import type { ViewStore } from "../../engine/view-store.ts";
 import { parseAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
 import { connect } from "./connection.ts";
@@ -11,6 +12,7 @@ import { createViews, defaultViewsPath } from "./views.ts";
 
 export type EventStoreDbStore = EventStore & {
   readonly keyframes: KeyframeStore;
+  readonly views: ViewStore;
   /** The SQLite file on this machine for what is derived from the events. It may be deleted. */
   readonly viewsPath: string;
 };
@@ -81,6 +83,7 @@ function createStore(session: Session, closing: AbortController, { storeId, view
     storeId,
     viewsPath,
     keyframes: views.keyframes,
+    views: views.views,
     ...reads,
     async append(prepared) {
       refuseIfClosed();

@@ -4,16 +4,20 @@ import { dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../engine/event-store.ts";
 import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import type { ViewStore } from "../../engine/view-store.ts";
 import { storeError } from "../sqlite/errors.ts";
 import { createSqliteKeyframes } from "../sqlite/keyframes.ts";
 import { openDatabase } from "../sqlite/open.ts";
+import { createSqliteViews } from "../sqlite/views.ts";
 
 /** What is derived from a store's events and kept on this machine: a file that may be deleted at any time. */
-export type Views = { readonly keyframes: KeyframeStore; readonly close: () => void };
+export type Views = Derived & { readonly close: () => void };
+
+type Derived = { readonly keyframes: KeyframeStore; readonly views: ViewStore };
 
 /** The file is made when something is first kept or looked for. */
 export function createViews(path: string, refuseIfClosed: () => void): Views {
-  let opened: { readonly database: DatabaseSync; readonly keyframes: KeyframeStore } | null = null;
+  let opened: (Derived & { readonly database: DatabaseSync }) | null = null;
 
   function guarded<T>(work: () => T): T {
     refuseIfClosed();
@@ -23,20 +27,30 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
       throw storeError(error, path);
     }
   }
-  function open(): KeyframeStore {
+  function open(): Derived {
     refuseIfClosed();
     if (opened === null) {
       const database = openFile(path);
-      opened = { database, keyframes: createSqliteKeyframes(database, guarded) };
+      const keyframes = createSqliteKeyframes(database, guarded);
+      opened = { database, keyframes, views: createSqliteViews(database, guarded) };
     }
-    return opened.keyframes;
+    return opened;
   }
 
   return {
     keyframes: {
-      get: async (key, atMost) => open().get(key, atMost),
-      put: async (key, keyframe) => open().put(key, keyframe),
-      deleteAll: async () => open().deleteAll(),
+      get: async (key, atMost) => open().keyframes.get(key, atMost),
+      put: async (key, keyframe) => open().keyframes.put(key, keyframe),
+      deleteAll: async () => open().keyframes.deleteAll(),
+    },
+    views: {
+      builds: async (projection) => open().views.builds(projection),
+      begin: async (projection, version) => open().views.begin(projection, version),
+      save: async (build, batch) => open().views.save(build, batch),
+      publish: async (build) => open().views.publish(build),
+      row: async (build, key) => open().views.row(build, key),
+      rows: async (build, page) => open().views.rows(build, page),
+      degraded: async (build) => open().views.degraded(build),
     },
     close() {
       opened?.database.close();

@@ -12,11 +12,13 @@ import {
   type StoredEnvelope,
 } from "../../engine/event-store.ts";
 import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import type { ViewStore } from "../../engine/view-store.ts";
 import { createWake } from "../wake.ts";
 import { createMemoryKeyframes } from "./keyframes.ts";
+import { createMemoryViews } from "./views.ts";
 
 /** The reference store: everything the port promises but durability, for tests and for work that need not last. */
-export type MemoryStore = EventStore & { readonly keyframes: KeyframeStore };
+export type MemoryStore = EventStore & { readonly keyframes: KeyframeStore; readonly views: ViewStore };
 
 export function createMemoryStore(): MemoryStore {
   const log: StoredEnvelope[] = [];
@@ -118,6 +120,7 @@ export function createMemoryStore(): MemoryStore {
   return {
     storeId: randomUUID(),
     keyframes: createMemoryKeyframes(refuseIfClosed),
+    views: createMemoryViews(refuseIfClosed),
     ...{ append, readStream, readLog, subscribe, heads, close },
     async head(stream) {
       refuseIfClosed();

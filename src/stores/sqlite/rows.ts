@@ -2,31 +2,30 @@ import type { SQLInputValue } from "node:sqlite";
 import type { Actor } from "../../domain/actor.ts";
 import { type Envelope, StoreCorruptedError, type StoredEnvelope } from "../../engine/event-store.ts";
 
-/** A row of `events`, its position as text: SQLite's integers go beyond what a number holds exactly. */
-export type EventRow = {
-  readonly stream: string;
-  readonly position: string;
-  readonly revision: number;
-  readonly id: string;
-  readonly type: string;
-  readonly version: number;
-  readonly at: string;
-  readonly actor: string;
-  readonly run_id: string | null;
-  readonly frame: string | null;
-  readonly causation_id: string | null;
-  readonly tenant: string | null;
-  readonly key_id: string | null;
-  readonly nonce: string | null;
-  readonly encoding: "json";
-  readonly data_digest: string;
-  readonly digest: string;
-  readonly data: string;
-};
-
-const texts = [
-  ...["id", "type", "at", "actor", "run_id", "frame", "causation_id", "tenant", "key_id", "nonce"],
-  ...["encoding", "data_digest", "digest", "data"],
+/**
+ * A row of `events` with its stream's name, in the order of `eventColumns`. Its position is text: SQLite's integers go
+ * beyond what a number holds exactly.
+ */
+export type EventRow = readonly [
+  stream: string,
+  position: string,
+  revision: number,
+  actor: string,
+  data: string,
+  id: string,
+  type: string,
+  version: number,
+  at: string,
+  runId: string | null,
+  frame: string | null,
+  causationId: string | null,
+  tenant: string | null,
+  keyId: string | null,
+  nonce: string | null,
+  /** Null for `json`, so that it need not be read. */
+  encoding: Envelope["encoding"] | null,
+  dataDigest: string,
+  digest: string,
 ];
 
 /**
@@ -34,12 +33,16 @@ const texts = [
  * INTEGER, one beyond 2^53 would make the whole page unreadable.
  */
 export const eventColumns = [
-  ...["streams.name AS stream", "CAST(event.position AS TEXT) AS position"],
-  ...["revision", "version"].map((name) => `CAST(event.${name} AS REAL) AS ${name}`),
-  ...texts.map((name) => `event.${name}`),
+  ...["streams.name", "CAST(event.position AS TEXT)", "CAST(event.revision AS REAL)", "event.actor", "event.data"],
+  ...["event.id", "event.type", "CAST(event.version AS REAL)", "event.at", "event.run_id", "event.frame"],
+  ...["event.causation_id", "event.tenant", "event.key_id", "event.nonce"],
+  ...["NULLIF(event.encoding, 'json')", "event.data_digest", "event.digest"],
 ].join(", ");
 
-export const insertEvent = `INSERT INTO events (stream, revision, version, ${texts.join(", ")}) VALUES (?, ?, ?${", ?".repeat(texts.length)})`;
+export const insertEvent = `INSERT INTO events (
+    stream, revision, version, id, type, at, actor, run_id, frame, causation_id, tenant, key_id, nonce,
+    encoding, data_digest, digest, data
+  ) VALUES (?${", ?".repeat(16)})`;
 
 /** The parameters of `insertEvent`. */
 export function eventParameters(streamNumber: number, envelope: Envelope): SQLInputValue[] {
@@ -64,40 +67,65 @@ export function eventParameters(streamNumber: number, envelope: Envelope): SQLIn
   ];
 }
 
-/** The envelope of a row. Its content is not checked: that is what the digests are for. */
-export function envelopeOf(row: EventRow): StoredEnvelope {
-  // Runs for every event that is read, so it makes one object and spreads nothing.
-  const envelope: { -readonly [Member in keyof StoredEnvelope]: StoredEnvelope[Member] } = {
-    id: row.id,
-    stream: row.stream,
-    revision: row.revision,
-    position: row.position,
-    type: row.type,
-    version: row.version,
-    at: row.at,
-    actor: parseActor(row),
-    encoding: row.encoding,
-    data: row.data,
-    dataDigest: row.data_digest,
-    digest: row.digest,
+/** Makes envelopes of rows. Their content is not checked: that is what the digests are for. */
+export function createEnvelopes(): (row: EventRow) => StoredEnvelope {
+  const readActor = createActors();
+  // Events of one stream share its name.
+  let lastStream = "";
+  return (row) => {
+    const [name, position, revision, , data, id, type, version, at, runId, frame, causationId, ...others] = row;
+    const [tenant, keyId, nonce, encoding, dataDigest, digest] = others;
+    if (name !== lastStream) lastStream = name;
+    // Runs for every event that is read, so it makes one object and spreads nothing.
+    const envelope: { -readonly [Member in keyof StoredEnvelope]: StoredEnvelope[Member] } = {
+      id,
+      stream: lastStream,
+      revision,
+      position,
+      type,
+      version,
+      at,
+      actor: readActor(row),
+      encoding: encoding ?? "json",
+      data,
+      dataDigest,
+      digest,
+    };
+    if (runId !== null) envelope.runId = runId;
+    if (frame !== null) envelope.frame = frame;
+    if (causationId !== null) envelope.causationId = causationId;
+    if (tenant !== null) envelope.tenant = tenant;
+    if (keyId !== null) envelope.keyId = keyId;
+    if (nonce !== null) envelope.nonce = nonce;
+    return envelope;
   };
-  if (row.run_id !== null) envelope.runId = row.run_id;
-  if (row.frame !== null) envelope.frame = row.frame;
-  if (row.causation_id !== null) envelope.causationId = row.causation_id;
-  if (row.tenant !== null) envelope.tenant = row.tenant;
-  if (row.key_id !== null) envelope.keyId = row.key_id;
-  if (row.nonce !== null) envelope.nonce = row.nonce;
-  return envelope;
 }
 
-function parseActor(row: EventRow): Actor {
+/** How many actors are remembered: few write a conversation, and a layer is another one in each frame. */
+const actorsMax = 256;
+
+/** Events of one actor share it, as long as there are not too many. */
+function createActors(): (row: EventRow) => Actor {
+  const actorByText = new Map<string, Actor>();
+  return (row) => {
+    const text = row[3];
+    const known = actorByText.get(text);
+    if (known !== undefined) return known;
+    const actor = parseActor(row);
+    if (actorByText.size === actorsMax) actorByText.clear();
+    actorByText.set(text, actor);
+    return actor;
+  };
+}
+
+function parseActor([stream, , revision, text]: EventRow): Actor {
   try {
     // The column is written from an actor only; that it was not changed since is what the digest shows.
-    const actor = JSON.parse(row.actor) as Actor;
+    const actor = JSON.parse(text) as Actor;
     // Escapes can be written in two ways, which the digest of what they mean does not tell apart.
-    if (row.actor.includes("\\u") && JSON.stringify(actor) !== row.actor) throw new Error("it was written otherwise");
+    if (text.includes("\\u") && JSON.stringify(actor) !== text) throw new Error("it was written otherwise");
     return actor;
   } catch (cause) {
-    throw new StoreCorruptedError(`event ${row.revision} of ${row.stream} has an actor that cannot be read`, { cause });
+    throw new StoreCorruptedError(`event ${revision} of ${stream} has an actor that cannot be read`, { cause });
   }
 }

@@ -16,8 +16,9 @@ export type SetupOptions = { readonly path: string; readonly mustExist: boolean;
 /** Sets the pragmas, creates the tables in a new file, checks an old one; answers the store's id. */
 export function setUp(database: DatabaseSync, options: SetupOptions): string {
   database.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
-  if (options.mustExist && !hasTables(database))
-    throw new StoreNotFoundError(`there is no turnlog store in ${options.path}`);
+  // Before the pragmas, which would write to a file that is not ours.
+  if (hasTables(database)) checkSchema(database, options.path);
+  else if (options.mustExist) throw new StoreNotFoundError(`there is no turnlog store in ${options.path}`);
   setPragmas(database, options.path);
   // Looked at again inside: two processes may open a new file at once.
   if (!hasTables(database)) {
@@ -42,10 +43,17 @@ function setPragmas(database: DatabaseSync, path: string): void {
   }
 }
 
-const hasTables = (database: DatabaseSync): boolean =>
+/** Whether anybody has made something of the file. */
+export const hasTables = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() !== undefined;
 
-function checkSchema(database: DatabaseSync, path: string): string {
+/**
+ * The id of the store in a file.
+ *
+ * @throws {StoreTooNewError} when a newer turnlog has written it.
+ * @throws {StoreCorruptedError} when it is none.
+ */
+export function checkSchema(database: DatabaseSync, path: string): string {
   const read = (name: string): unknown =>
     database.prepare("SELECT value FROM meta WHERE name = ?").get(name)?.["value"];
   const isOurs = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get() !== undefined;

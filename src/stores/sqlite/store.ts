@@ -10,16 +10,18 @@ import {
   type StoredEnvelope,
 } from "../../engine/event-store.ts";
 import type { KeyframeStore } from "../../engine/keyframe-store.ts";
+import type { ViewStore } from "../../engine/view-store.ts";
 import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createSqliteKeyframes } from "./keyframes.ts";
 import { type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
 import { createPages, pageRowsMax } from "./read.ts";
-import { envelopeOf } from "./rows.ts";
+import { createEnvelopes } from "./rows.ts";
+import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
 
-export type SqliteStore = EventStore & { readonly keyframes: KeyframeStore };
+export type SqliteStore = EventStore & { readonly keyframes: KeyframeStore; readonly views: ViewStore };
 
 export type SqliteStoreOptions = OpenOptions & {
   /** How long a subscription may take to see a write of another process. */
@@ -41,6 +43,7 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
 
 function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: number): SqliteStore {
   const pages = createPages(database);
+  const envelopeOf = createEnvelopes();
   const watch = createWatch(database, pollMs);
   const translate = (error: unknown): unknown => storeError(error, path);
   const group = createGroupCommit({ database, append: createAppend(database), translate, onCommit: watch.ring });
@@ -74,8 +77,9 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
       for (const row of rows) {
         refuseIfClosed();
         signal?.throwIfAborted();
-        yield envelopeOf(row);
-        next = row.revision + step;
+        const envelope = envelopeOf(row);
+        yield envelope;
+        next = envelope.revision + step;
       }
       left -= rows.length;
       if (rows.length < pageRowsMax) return;
@@ -91,8 +95,9 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
       for (const row of rows) {
         refuseIfClosed();
         signal?.throwIfAborted();
-        yield envelopeOf(row);
-        after = row.position;
+        const envelope = envelopeOf(row);
+        yield envelope;
+        after = envelope.position;
       }
       left -= rows.length;
       if (rows.length < pageRowsMax) return;
@@ -113,8 +118,9 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
         if (rows.length === 0) await watch.sleep(signal);
         for (const row of rows) {
           if (isOver()) return;
-          yield envelopeOf(row);
-          after = row.position;
+          const envelope = envelopeOf(row);
+          yield envelope;
+          after = envelope.position;
         }
         left -= rows.length;
       }
@@ -155,6 +161,7 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
   return {
     storeId,
     keyframes: createSqliteKeyframes(database, guarded),
+    views: createSqliteViews(database, guarded),
     ...{ append, readStream, readLog, subscribe, heads, close },
     head: async (stream) => guarded(() => pages.head(stream)),
     [Symbol.asyncDispose]: close,

@@ -34,8 +34,12 @@ test("tells a conflict and writes nothing", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   await log.append(stream, null, [noted({})]);
   const actual = await log.store.head(stream);
-  expect(await log.append(stream, null, [noted({})])).toEqual({ status: "conflict", actual });
-  expect(await log.append("conversation-2", actual, [noted({})])).toEqual({ status: "conflict", actual: null });
+  expect(await log.append(stream, null, [noted({})])).toEqual({ status: "conflict", actual, events: [] });
+  expect(await log.append("conversation-2", actual, [noted({})])).toEqual({
+    status: "conflict",
+    actual: null,
+    events: [],
+  });
   expect(await all(log.store.readLog())).toHaveLength(1);
 });
 
@@ -158,7 +162,7 @@ test("says conflict when another was first, although the own answer was lost", a
     },
   };
   const result = await createEventLog(store, sources()).append(stream, null, fewEvents);
-  expect(result).toEqual({ status: "conflict", actual: await memory.head(stream) });
+  expect(result).toEqual({ status: "conflict", actual: await memory.head(stream), events: [] });
 });
 
 test("finds its own events after a lost answer in a store that only says conflict", async () => {

@@ -1,0 +1,45 @@
+import { publishedBuild, type Work } from "./build.ts";
+import type { EventSource } from "./source.ts";
+
+/** How a projection stands, for whoever operates it. */
+export type ProjectorStatus = {
+  readonly name: string;
+  /** Of the projection that is at hand. */
+  readonly version: number;
+  /** What this projector does now; another process may do something else. */
+  readonly state: "idle" | "catching-up" | "live";
+  /** Of the rows that are read; null when there are none yet. */
+  readonly builtVersion: number | null;
+  /** How many events these rows are made of. */
+  readonly events: number;
+  /** Events that they lack, counted up to `behindMax`. */
+  readonly behind: number;
+  /** Keys that lack something, and how many events they lack together. */
+  readonly degraded: number;
+  readonly quarantined: number;
+  /** Of this projector, over the last seconds. */
+  readonly eventsPerSecond: number;
+};
+
+/** More events behind than these are not counted. */
+export const behindMax = 10_000;
+
+/** What the store tells of a projection. */
+export async function readStatus(
+  work: Work,
+  source: EventSource,
+): Promise<Omit<ProjectorStatus, "state" | "eventsPerSecond">> {
+  const { name, views, projection } = work;
+  const build = await publishedBuild(work);
+  const degraded = build === null ? [] : await views.degraded(build);
+  let behind = 0;
+  for await (const _ of source.read(build?.checkpoint ?? null)) {
+    behind += 1;
+    if (behind === behindMax) break;
+  }
+  return {
+    ...{ name, version: projection.version, builtVersion: build?.version ?? null, events: build?.events ?? 0, behind },
+    degraded: degraded.length,
+    quarantined: degraded.reduce((sum, { quarantine }) => sum + (quarantine?.events ?? 0), 0),
+  };
+}

@@ -1,0 +1,187 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/event-store.ts";
+import { storeError } from "./errors.ts";
+import { checkSchema, hasTables } from "./schema.ts";
+
+/** What a file holds, once it was checked: a backup, or the store that one was restored to. */
+export type CheckedFile = {
+  readonly storeId: string;
+  readonly streams: number;
+  readonly events: number;
+  readonly bytes: number;
+};
+
+/** The file is there already, and was to be left alone. */
+export class FileExistsError extends Error {
+  override readonly name = "FileExistsError";
+  readonly code = "file-exists";
+}
+
+export type BackupOptions = {
+  /** Takes the place of what is there. */
+  readonly force?: boolean;
+};
+
+/**
+ * Writes a store as it is at this moment into one file, while others may write to it. The copy is checked before it takes
+ * its name: a crash leaves it whole or not at all.
+ *
+ * @throws {StoreNotFoundError} when there is no store.
+ * @throws {FileExistsError} when the file is there, unless forced.
+ * @throws {StoreCorruptedError} when the store is damaged.
+ */
+export function backUpStore(path: string, backup: string, { force = false }: BackupOptions = {}): CheckedFile {
+  if (existsSync(backup) && !force) throw exists(backup);
+  const copied = copyWhole(path, backup);
+  moveInto(copied.temporary, backup);
+  return copied.checked;
+}
+
+/**
+ * Puts a backup in a store's place, checked before it gets there. It keeps its storeId: it is the same store at an earlier
+ * time, and whoever followed the later one sees it by the event at their position.
+ *
+ * @throws {StoreNotFoundError} when there is no backup.
+ * @throws {FileExistsError} when there is a store at the path, unless forced.
+ * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
+ * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
+ */
+export function restoreStore(backup: string, path: string, { force = false }: BackupOptions = {}): CheckedFile {
+  if (existsSync(path) && !force) throw exists(path);
+  const { temporary, checked } = copyWhole(backup, path);
+  let old: OldStore | null = null;
+  try {
+    old = existsSync(path) ? takeOut(path) : null;
+    // They belong to the old file, and would be read as parts of the new one.
+    for (const end of companions) rmSync(`${path}${end}`, { force: true });
+    moveInto(temporary, path);
+    old?.giveUp();
+  } finally {
+    rmSync(temporary, { force: true });
+    old?.close();
+  }
+  return checked;
+}
+
+const companions = ["-wal", "-shm", "-journal"];
+
+const exists = (path: string): FileExistsError =>
+  new FileExistsError(`${path} is there already: name another file, or replace it with --force`);
+
+/** A compact copy beside `target`, complete with what is still in the source's log, and checked. */
+function copyWhole(source: string, target: string): { readonly temporary: string; readonly checked: CheckedFile } {
+  if (!existsSync(source)) throw new StoreNotFoundError(`there is no turnlog store at ${source}`);
+  const temporary = `${target}.${process.pid}.tmp`;
+  rmSync(temporary, { force: true });
+  // Made here, so that a place that cannot be written is told as such, and not as a fault of the source.
+  closeSync(openSync(temporary, "wx"));
+  try {
+    withDatabase(source, (database) => {
+      checkSchema(database, source);
+      // Reads one snapshot, however long it takes; others go on writing.
+      database.prepare("VACUUM INTO ?").run(temporary);
+    });
+    const checked = withDatabase(temporary, (database) => checkFile(database, source));
+    sync(temporary);
+    return { temporary, checked };
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+function withDatabase<T>(path: string, work: (database: DatabaseSync) => T): T {
+  let database: DatabaseSync | null = null;
+  try {
+    database = new DatabaseSync(path);
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    return work(database);
+  } catch (error) {
+    throw storeError(error, path);
+  } finally {
+    database?.close();
+  }
+}
+
+const busyTimeoutMs = 5_000;
+
+/** @throws {StoreCorruptedError} when pages are damaged, or a stream's head is not its newest event. */
+function checkFile(database: DatabaseSync, source: string): CheckedFile {
+  const problem = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
+  if (problem !== "ok") throw new StoreCorruptedError(`${source} is damaged: ${String(problem)}`);
+  const wrong = database.prepare(wrongHeads).get()?.["name"];
+  if (wrong !== undefined) {
+    throw new StoreCorruptedError(`${source} is damaged: ${String(wrong)} does not end with its head`);
+  }
+  const count = (query: string): number => Number(database.prepare(query).get()?.["count"]);
+  return {
+    storeId: checkSchema(database, source),
+    streams: count("SELECT count(*) AS count FROM streams"),
+    events: count("SELECT count(*) AS count FROM events"),
+    bytes: count("SELECT page_count * page_size AS count FROM pragma_page_count, pragma_page_size"),
+  };
+}
+
+const wrongHeads = `
+  SELECT streams.name FROM streams
+  LEFT JOIN (SELECT stream, max(revision) AS revision, count(*) AS events FROM events GROUP BY stream) AS newest
+    ON newest.stream = streams.number
+  LEFT JOIN events AS event ON event.stream = streams.number AND event.revision = streams.revision
+  WHERE newest.revision IS NOT streams.revision OR newest.events <> streams.revision + 1
+    OR event.digest IS NOT streams.digest
+  LIMIT 1`;
+
+type OldStore = { readonly giveUp: () => void; readonly close: () => void };
+
+/**
+ * Locks the store that is to be replaced; null where SQLite finds it too damaged to open.
+ *
+ * @throws {StoreUnavailableError} when another process has it open.
+ * @throws {StoreCorruptedError} when it is another program's database.
+ */
+function takeOut(path: string): OldStore | null {
+  const database = new DatabaseSync(path);
+  let isStore: boolean;
+  try {
+    isStore = hasTables(database);
+    if (isStore) checkSchema(database, path);
+    // Leaving the WAL succeeds for the only connection, and writes what the WAL holds into the file.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+  } catch (error) {
+    database.close();
+    const told = storeError(error, path);
+    if (told === error) throw error;
+    if (told instanceof StoreCorruptedError) return null;
+    throw new StoreUnavailableError(`${path} is open in another process: end it, then restore again`, { cause: error });
+  }
+  return {
+    // Who opened the old file in this moment, and waits for its lock, must not write where nobody will read.
+    giveUp() {
+      if (isStore) database.exec("DELETE FROM meta; COMMIT");
+    },
+    close() {
+      database.close();
+    },
+  };
+}
+
+function moveInto(temporary: string, path: string): void {
+  try {
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  if (process.platform !== "win32") sync(dirname(path));
+}
+
+function sync(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
