@@ -1,4 +1,5 @@
 import type { EventStore } from "./event-store.ts";
+import type { ViewStore } from "./view-store.ts";
 
 /** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
 export type AccessRequest = {
@@ -20,7 +21,10 @@ export class AccessDeniedError extends Error {
   }
 }
 
-/** The store behind one hook, asked before every append, read and subscription. Heads are reads. */
+/**
+ * The store behind one hook, asked before every append, read and subscription. Heads are reads; rows of projections, which may
+ * be made of any conversation, are for whoever may read them all.
+ */
 export function authorizedStore(store: EventStore, authorize: Authorize): EventStore {
   // A hook that answers at once costs no wait, so that calls keep the order in which they were made.
   async function allowed<T>(request: AccessRequest, go: () => Promise<T>): Promise<T> {
@@ -36,6 +40,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   return {
     storeId: store.storeId,
     ...(store.keyframes === undefined ? {} : { keyframes: store.keyframes }),
+    ...(store.views === undefined ? {} : { views: guardedViews(store.views, allowed) }),
     append: (prepared) => allowed({ action: "append", stream: prepared.stream }, () => store.append(prepared)),
     readStream: (stream, options) => after({ action: "read", stream }, () => store.readStream(stream, options)),
     readLog: (options) => after({ action: "read", stream: all(options?.streamPrefix) }, () => store.readLog(options)),
@@ -45,5 +50,21 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+function guardedViews(
+  views: ViewStore,
+  allowed: <T>(request: AccessRequest, go: () => Promise<T>) => Promise<T>,
+): ViewStore {
+  const guarded = <T>(go: () => Promise<T>): Promise<T> => allowed({ action: "read", stream: "conversation-*" }, go);
+  return {
+    builds: (projection) => guarded(() => views.builds(projection)),
+    begin: (projection, version) => guarded(() => views.begin(projection, version)),
+    save: (build, batch) => guarded(() => views.save(build, batch)),
+    publish: (build) => guarded(() => views.publish(build)),
+    row: (build, key) => guarded(() => views.row(build, key)),
+    rows: (build, page) => guarded(() => views.rows(build, page)),
+    degraded: (build) => guarded(() => views.degraded(build)),
   };
 }

@@ -1,20 +1,17 @@
 import type { Actor } from "../domain/actor.ts";
-import {
-  type Command,
-  type ConversationState,
-  decide,
-  draftState,
-  evolve,
-  initialState,
-  type Rejection,
-} from "../domain/conversation.ts";
+import type { Command, Rejection } from "../domain/commands.ts";
+import { decide, evolve } from "../domain/conversation.ts";
+import { type ConversationState, draftState, initialState } from "../domain/conversation-state.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { newsOf } from "./ancestors-news.ts";
 import type { EventLog } from "./codec/event-log.ts";
 import type { Head } from "./event-store.ts";
 import { type KeyframeTaker, openTaker } from "./keyframes/taker.ts";
+import { readHistory } from "./lineage.ts";
 import { readRecorded, recordedOf } from "./recorded.ts";
+import { foldAround } from "./skipped-events.ts";
 
 /** A command, and who gives it where. */
 export type Entry = {
@@ -22,6 +19,8 @@ export type Entry = {
   readonly actor: Actor;
   readonly runId?: string;
   readonly frame?: string;
+  /** When it happened, in milliseconds, where layers were told a time; by default when it is prepared. */
+  readonly at?: number;
 };
 
 export type CommitResult =
@@ -40,6 +39,10 @@ export class ConversationStream {
   readonly #log: EventLog;
   #head: Head | null = null;
   #lastRunAt: string | null = null;
+  #lastRunRevision: number | null = null;
+  #lastAt: string | null = null;
+  /** How far each ancestor's stream was looked at. */
+  readonly #ancestors = new Map<string, number>();
   #state: ConversationState = initialState();
   #view: ConversationView;
   #queue: Promise<unknown> = Promise.resolve();
@@ -61,9 +64,24 @@ export class ConversationStream {
     return this.#head;
   }
 
+  /** The latest time that an event of the stream has. */
+  get lastAt(): string | null {
+    return this.#lastAt;
+  }
+
   /** When the newest event of a run happened, as its envelope says: the last sign of life of a run that is open. */
   get lastRunAt(): string | null {
     return this.#lastRunAt;
+  }
+
+  /** The newest event of a run. */
+  get lastRunRevision(): number | null {
+    return this.#lastRunRevision;
+  }
+
+  /** The stream's own events, from a revision on. */
+  async *read(from: number): AsyncIterable<RecordedEvent> {
+    for await (const stored of this.#log.read(this.name, { from, blobs: "resolve" })) yield readRecorded(stored);
   }
 
   /** Reads what others wrote, and folds it. */
@@ -72,8 +90,22 @@ export class ConversationStream {
   }
 
   /**
-   * Appends what the commands make happen, all or nothing. On a conflict it reads what came first and decides anew;
-   * `guard` may refuse by throwing.
+   * Records what the ancestors of a fork have learnt since (MODEL 2): a response that a server lost for the parent is lost
+   * for the fork. What is planned then follows from this conversation's own events, whatever the ancestors go on to do.
+   */
+  async learnFromAncestors(): Promise<ConversationView> {
+    await this.refresh();
+    for (const [stream, seen] of this.#ancestors) {
+      const { commands, revision } = await newsOf(this.#log, { stream, seen, own: this.name }, this.#view);
+      if (commands.length > 0) await this.commit(commands.map((command) => ({ command, actor: { kind: "engine" } })));
+      this.#ancestors.set(stream, revision);
+    }
+    return this.#view;
+  }
+
+  /**
+   * Appends what the commands make happen, all or nothing unless it is too big for one append. On a conflict it reads what
+   * came first and decides anew what is not there yet; `guard` may refuse by throwing.
    *
    * @throws {StoreUnavailableError} when the outcome is unknown.
    */
@@ -83,20 +115,27 @@ export class ConversationStream {
 
   async #commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
     if (this.#head === null) await this.#catchUp();
+    const written: RecordedEvent[] = [];
+    let left = entries;
     for (let preparation = 1; ; preparation += 1) {
       guard?.(this.#view);
-      const decided = this.#decide(entries);
+      const decided = this.#decide(left);
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
-      if (decided.length === 0) return { status: "committed", events: [] };
+      if (decided.length === 0) return { status: "committed", events: written };
       const result = await this.#log.append(this.name, this.#head, decided.map(toNewEvent));
+      const events = result.events.map((stored, index) => recordedOf(stored, eventAt(decided, index)));
+      written.push(...events);
       if (result.status === "appended") {
-        const events = result.events.map((stored, index) => recordedOf(stored, eventAt(decided, index)));
-        for (const recorded of events) this.#fold(recorded);
+        if (events.some(isFork)) await this.#catchUp();
+        else for (const recorded of events) this.#fold(recorded);
         this.#head = result.head;
         await this.#taker?.save();
-        return { status: "committed", events };
+        return { status: "committed", events: written };
       }
       if (preparation === preparationsMax) throw new StreamContendedError(this.name);
+      // What was too big for one append may be there in part: the rest of it follows what came between.
+      const next = events.length === 0 ? undefined : decided[events.length]?.entry;
+      if (next !== undefined) left = left.slice(left.indexOf(next));
       await this.#catchUp();
     }
   }
@@ -115,23 +154,44 @@ export class ConversationStream {
     return decided;
   }
 
+  /** A fork is folded as its lineage: its ancestors' events come before its own first one. */
   async #catchUp(): Promise<ConversationView> {
-    const from = this.#head === null ? 0 : this.#head.revision + 1;
-    const { keyframes } = this.#log.store;
-    if (from === 0 && keyframes !== undefined) this.#taker = await openTaker(keyframes, this.name);
-    for await (const stored of this.#log.read(this.name, { from, blobs: "resolve" })) {
-      this.#fold(readRecorded(stored));
-      this.#head = { revision: stored.revision, digest: stored.digest };
-    }
-    await this.#taker?.save();
-    return this.#view;
+    return foldAround(this.#log, async (skipped) => {
+      try {
+        const from = this.#head === null ? 0 : this.#head.revision + 1;
+        const { keyframes } = this.#log.store;
+        if (from === 0 && keyframes !== undefined) this.#taker = await openTaker(keyframes, this.name);
+        for await (const { recorded, digest } of readHistory(this.#log, this.name, { from, skipped })) {
+          this.#fold(recorded);
+          if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest };
+          else this.#ancestors.set(recorded.stream, recorded.revision);
+        }
+      } catch (error) {
+        // What took half of an event in is of no use.
+        this.#forget();
+        throw error;
+      }
+      await this.#taker?.save();
+      return this.#view;
+    });
+  }
+
+  #forget(): void {
+    this.#head = null;
+    this.#ancestors.clear();
+    this.#state = initialState();
+    this.#view = conversationView.initial(this.name);
   }
 
   #fold(recorded: RecordedEvent): void {
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
     this.#taker?.note(this.#view, recorded);
-    if (recorded.runId !== null) this.#lastRunAt = recorded.at;
+    if (recorded.runId !== null) {
+      this.#lastRunAt = recorded.at;
+      this.#lastRunRevision = recorded.revision;
+    }
+    if (this.#lastAt === null || recorded.at > this.#lastAt) this.#lastAt = recorded.at;
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
@@ -140,6 +200,9 @@ export class ConversationStream {
     return result;
   }
 }
+
+const isFork = ({ event }: RecordedEvent): boolean =>
+  event.type === "ConversationStarted" && event.data.origin.type === "fork";
 
 type Decided = { readonly entry: Entry; readonly event: ConversationEvent };
 
@@ -150,6 +213,7 @@ const toNewEvent = ({ entry, event }: Decided) => ({
   actor: entry.actor,
   runId: entry.runId,
   frame: entry.frame,
+  at: entry.at,
 });
 
 function eventAt(decided: readonly Decided[], index: number): ConversationEvent {

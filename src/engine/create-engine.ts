@@ -2,6 +2,7 @@ import { randomId } from "./ids.ts";
 import type { Layer } from "./middleware.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./planner/plan.ts";
 import type { Provider } from "./provider.ts";
+import type { InDoubtHandler } from "./run/doubt.ts";
 import type { RunPart } from "./stream-part.ts";
 import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
@@ -18,6 +19,10 @@ export type EngineOptions = {
   readonly layerTimeoutMs: number;
   /** How long an owner of another process may be silent before its run counts as abandoned. */
   readonly takeoverAfterMs: number;
+  /** Asked about effects that may have happened before a run was cut off. */
+  readonly onInDoubt: InDoubtHandler | null;
+  /** Whether a request is sent again whose answer was lost with the process that had asked. */
+  readonly onUnknown: "again" | "fail";
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   /** A new id with this prefix. */
@@ -42,25 +47,34 @@ export type EngineConfig = {
   readonly chain?: ChainPolicy["mode"] | Partial<ChainPolicy>;
   /** How often the tool loop may ask the model in one run. */
   readonly iterationsMax?: number;
+  /** How long a layer may work on its own; ten minutes when absent. */
   readonly layerTimeoutMs?: number;
+  /** How long the owner of a run may be silent before others take it over; fifteen minutes when absent. */
   readonly takeoverAfterMs?: number;
   readonly sinks?: readonly Sink[];
+  /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
+  readonly onInDoubt?: InDoubtHandler;
+  /** A lost answer: `again` (the default) asks the model once more, `fail` lets the layers decide. */
+  readonly onUnknown?: "again" | "fail";
   /** For tests: a clock and ids that repeat. */
   readonly clock?: () => number;
   readonly newId?: (prefix: "run" | "inf") => string;
 };
 
 /** How long a layer may take for its own work, and how long an owner may be silent. */
-const layerTimeoutMs = 10 * 60_000;
-const takeoverAfterMs = 15 * 60_000;
+const layerTimeoutMsDefault = 10 * 60_000;
+const takeoverAfterMsDefault = 15 * 60_000;
 
 /**
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
  * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
+ *
+ * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run.
  */
 export function createEngine(config: EngineConfig): Engine {
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
   const policy = typeof chain === "string" ? { mode: chain } : chain;
+  const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
   const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax ?? 32 })];
   const layers = [...loop, ...middleware];
@@ -69,18 +83,29 @@ export function createEngine(config: EngineConfig): Engine {
     layers,
     tools: layers.flatMap((layer) => layer.tools ?? []),
     chain: { ...defaultChainPolicy, ...policy },
-    layerTimeoutMs: config.layerTimeoutMs ?? layerTimeoutMs,
-    takeoverAfterMs: config.takeoverAfterMs ?? takeoverAfterMs,
+    layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
+    takeoverAfterMs,
+    onInDoubt: config.onInDoubt ?? null,
+    onUnknown: config.onUnknown ?? "again",
     clock: config.clock ?? Date.now,
     newId: config.newId ?? randomId,
     learned: new Map(),
     sinks,
   };
-  const longest = Math.max(0, ...options.tools.map(({ timeoutMs }) => timeoutMs));
-  if (longest > options.takeoverAfterMs) {
-    throw new RangeError(
-      `a tool may run for ${longest} ms, longer than takeoverAfterMs: others would take its run over`,
-    );
-  }
+  mustBeHeardOf(options);
   return { options };
+}
+
+/** While a run waits for something it writes nothing, and whoever is silent for too long loses the run (MODEL 8). */
+function mustBeHeardOf({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
+  const limits = [
+    ...tools.map(({ name, timeoutMs }) => ({ what: `tool ${name}`, timeoutMs })),
+    { what: `an answer of ${provider.name}`, timeoutMs: provider.timeoutMs ?? 0 },
+    { what: "a layer", timeoutMs: layerTimeoutMs },
+  ];
+  const tooLong = limits.find(({ timeoutMs }) => timeoutMs > takeoverAfterMs);
+  if (tooLong === undefined) return;
+  const { what, timeoutMs } = tooLong;
+  const limit = `${timeoutMs} ms, longer than takeoverAfterMs (${takeoverAfterMs})`;
+  throw new RangeError(`${what} may take ${limit}: others would take its run over`);
 }

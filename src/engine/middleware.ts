@@ -28,6 +28,19 @@ export type Layer = {
   readonly isEngine?: true;
 };
 
+/** What a layer does outside; its answer is kept in the log. The key is the same for every attempt at it. */
+export type EffectWork = (ctx: {
+  readonly idempotencyKey: string;
+  readonly signal: AbortSignal;
+}) => JsonValue | Promise<JsonValue>;
+
+export type EffectOptions = {
+  /** Doing it twice with one key does what doing it once does: only then it is ever done again. */
+  readonly idempotent?: boolean;
+  /** By default as long as a layer may work. */
+  readonly timeoutMs?: number;
+};
+
 /** What a layer is given besides the Turn. Time, ids and randomness come from the log, so that a replay is the same. */
 export type LayerContext = {
   readonly runId: string;
@@ -48,11 +61,17 @@ export type LayerContext = {
   /** Blocks of the Turn that no server has seen yet. */
   readonly unsent: ReadonlySet<BlockId>;
   /** Runs once a server has answered a request made within this call. */
-  onAcknowledged(work: () => void): void;
+  onAcknowledged(work: () => unknown): void;
   /** Runs a call that a response of this run made, unless it has run; gives the block that answers it. */
   tool(call: Block): Promise<Block>;
   /** Whether a response of this run made the call: a call that a layer wrote is never run. */
   canRun(call: Block): boolean;
+  /**
+   * Reaches outside, once: for caches, retrieval, moderation, clocks. What it gives is kept in the log, as JSON, and answers
+   * when the run is taken up again or replayed. It is done again only if it is `idempotent`; else people are asked.
+   */
+  effect(name: string, work: EffectWork, options?: EffectOptions): Promise<JsonValue>;
+  /** Whether what happens now happened before, and is answered from the log. */
   readonly replaying: boolean;
 };
 

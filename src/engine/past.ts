@@ -4,16 +4,18 @@ import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type Blame, lastChange } from "../projections/blame.ts";
-import { blameOf, type OpenRun } from "../projections/client-turn.ts";
+import { blameOf } from "../projections/client-turn.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { EventLog } from "./codec/event-log.ts";
 import { withContents } from "./keyframes/contents.ts";
 import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.ts";
+import { type PastRun, pastRun } from "./past-run.ts";
+import { splitTurn } from "./planner/instruction-blocks.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
 import type { Provider } from "./provider.ts";
 import { contextsOf, learnedCapabilities } from "./run/contexts.ts";
-import { settingsDigest } from "./run/settings.ts";
+import { settingsDigest, withInstructions } from "./run/settings.ts";
 
 /** There is no such revision. */
 export class RevisionNotFoundError extends Error {
@@ -22,7 +24,7 @@ export class RevisionNotFoundError extends Error {
 }
 
 /** The endpoint that a plan is for. */
-type Endpoint = Pick<Provider, "scope" | "codec" | "capabilities" | "settings">;
+type Endpoint = Pick<Provider, "scope" | "codec" | "capabilities" | "settings" | "systemAs">;
 
 type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
 
@@ -53,8 +55,9 @@ export class PastConversation {
   }
 
   /** The run that is open here. */
-  get run(): OpenRun | null {
-    return this.#folded.view.client.run;
+  get run(): PastRun | null {
+    const { run } = this.#folded.view.client;
+    return run === null ? null : pastRun(run, this.event.frame);
   }
 
   /** What servers held, in the order of the log. */
@@ -71,7 +74,7 @@ export class PastConversation {
   /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
   async content(): Promise<Turn> {
     try {
-      return await withContents(this.#log, this.event.stream, this.turn);
+      return await withContents(this.#log, this.turn);
     } catch {
       // The keyframe was wrong about it; the events are not.
       return (await this.load()).turn;
@@ -86,7 +89,9 @@ export class PastConversation {
 
   /** How a request of the Turn would be sent from here. Reads what follows the newest context that servers hold of it. */
   async planFor(endpoint: Endpoint, options: PlanOptions = {}): Promise<Decision> {
-    if (this.#folded.isWhole) return (await this.load()).planFor(endpoint, options);
+    // What the instructions say has to be read, and every context is of what follows it.
+    if (this.#folded.isWhole || endpoint.systemAs === "instructions")
+      return (await this.load()).planFor(endpoint, options);
     try {
       const turn = await this.#readUnsent(endpoint.scope);
       return planAt(this.event, { view: this.#folded.view, turn, isWhole: false }, { ...options, endpoint });
@@ -107,11 +112,10 @@ export class PastConversation {
     for (const { digest } of this.turn.contexts()) {
       const held = (server.byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
       if (held.length === 0) continue;
-      for (const context of held)
-        await readSettings(this.#log, this.event.stream, this.#folded, context.settingsDigest);
-      return withContents(this.#log, this.event.stream, this.turn, Math.min(...held.map((each) => each.inputLength)));
+      for (const context of held) await readSettings(this.#log, this.#folded, context.settingsDigest);
+      return withContents(this.#log, this.turn, Math.min(...held.map((each) => each.inputLength)));
     }
-    return withContents(this.#log, this.event.stream, this.turn);
+    return withContents(this.#log, this.turn);
   }
 }
 
@@ -133,8 +137,9 @@ export class LoadedPast {
     return this.view.client.committed;
   }
 
-  get run(): OpenRun | null {
-    return this.view.client.run;
+  get run(): PastRun | null {
+    const { run } = this.view.client;
+    return run === null ? null : pastRun(run, this.event.frame);
   }
 
   get serverContexts(): readonly ServerContext[] {
@@ -168,13 +173,14 @@ export async function readPast(log: EventLog, stream: string, revision: number):
 type Known = { readonly view: ConversationView; readonly turn: Turn; readonly isWhole: boolean };
 
 function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { readonly endpoint: Endpoint }): Decision {
-  const { view, turn, isWhole } = known;
+  const { view, isWhole } = known;
   const { endpoint } = options;
-  const { blame } = view.client;
-  const settings = options.settings ?? endpoint.settings;
+  const { blame, run } = view.client;
+  const { input, instructions } = splitTurn(view, known.turn, endpoint);
+  const settings = withInstructions(options.settings ?? endpoint.settings, instructions);
   const contexts = contextsOf(view);
   return plan({
-    turn,
+    turn: input,
     contexts: {
       ...contexts,
       settings: (digest) => view.server.settings.get(digest) ?? (isWhole ? {} : notAtHand()),
@@ -188,7 +194,7 @@ function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { rea
     capabilities: learnedCapabilities(endpoint, view),
     settings,
     settingsDigest: settingsDigest(settings),
-    policy: { ...defaultChainPolicy, ...options.policy },
+    policy: { ...defaultChainPolicy, ...run?.started.chain, ...options.policy },
     now: options.now ?? event.at,
   });
 }

@@ -41,6 +41,8 @@ export type InferenceRequest = {
   readonly signal: AbortSignal;
   /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
   readonly onDelta: (delta: StreamDelta) => void;
+  /** Called, and waited for, once the server says that it makes the response in the background, under this id. */
+  readonly onStarted?: (responseId: string) => Promise<void>;
 };
 
 /** A part of an answer while it comes. Never stored. */
@@ -54,26 +56,33 @@ export type StreamDelta =
 export type InferenceResponse = { readonly response: JsonObject };
 
 /** Why an inference failed, in the words of responses-api.md sections 3 and 6. */
-export type FailureKind =
-  | "lost-state"
-  | "chaining-unsupported"
-  | "missing-tool-output"
-  | "orphan-tool-output"
-  | "reasoning-pairing"
-  | "duplicate-item"
-  | "item-not-found"
-  | "invalid-encrypted-content"
-  | "context-length-exceeded"
-  | "rate-limited"
-  | "conversation-locked"
-  | "conversation-not-found"
-  | "authentication"
-  | "invalid-request"
-  | "server-error"
-  | "connection"
-  | "stream-cut"
-  | "aborted"
-  | "unknown";
+export type FailureKind = (typeof failureKinds)[number];
+
+export const failureKinds = [
+  "lost-state",
+  "chaining-unsupported",
+  "missing-tool-output",
+  "orphan-tool-output",
+  "reasoning-pairing",
+  "duplicate-item",
+  "item-not-found",
+  "invalid-encrypted-content",
+  "context-length-exceeded",
+  "rate-limited",
+  "conversation-locked",
+  "conversation-not-found",
+  "authentication",
+  "invalid-request",
+  "server-error",
+  "connection",
+  "stream-cut",
+  "aborted",
+  /** The process that asked was gone before the answer came. */
+  "interrupted",
+  /** A response that was made in the background is not there any more. */
+  "lost-response",
+  "unknown",
+] as const;
 
 /** The provider refused or failed. `outcome` says whether the server may have acted on the request. */
 export class ProviderError extends Error {
@@ -144,6 +153,10 @@ export interface Provider {
   readonly transport: "json" | "sse";
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;
+  /** The longest that one inference takes, its stream included; absent where nothing ends it. */
+  readonly timeoutMs?: number;
+  /** Where system blocks at the beginning of the Turn go: into the input (when absent), or into the instructions. */
+  readonly systemAs?: "input" | "instructions";
   /** Statuses of a response that mean `completed` in this dialect. */
   readonly completedStatuses: readonly string[];
 
@@ -153,4 +166,21 @@ export interface Provider {
    * @throws {ProviderError} for every refusal, failure, cut stream and abort.
    */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
+
+  /**
+   * Waits for a response that is made in the background, where the endpoint can; `settings` are those it was asked with.
+   *
+   * @throws {ProviderError} `lost-response` when it is not there; when it failed, or the wait was aborted.
+   */
+  waitFor?(responseId: string, options: WaitOptions): Promise<InferenceResponse>;
+
+  /**
+   * Tells the server that nobody waits for a response any more that it makes in the background. It may have ended; saying
+   * so twice is harmless.
+   *
+   * @throws {ProviderError} when the server could not be told.
+   */
+  cancel?(responseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
+
+export type WaitOptions = { readonly signal: AbortSignal; readonly settings: Settings };

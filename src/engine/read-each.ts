@@ -14,6 +14,21 @@ export async function* readEach(store: EventStore, stream: string): AsyncIterabl
   for await (const envelope of store.readStream(stream)) yield await readOne(store, envelope);
 }
 
+/** The same, and then every event as it comes, whoever writes it, until the signal aborts. */
+export async function* followEach(store: EventStore, stream: string, signal: AbortSignal): AsyncIterable<EventReading> {
+  let last: string | null = null;
+  for await (const envelope of store.readStream(stream)) {
+    yield await readOne(store, envelope);
+    if (signal.aborted) return;
+    last = envelope.position;
+  }
+  const range = { streamPrefix: stream, signal, ...(last === null ? {} : { after: last }) };
+  for await (const envelope of store.subscribe(range)) {
+    // Another stream's name may begin with this one's.
+    if (envelope.stream === stream) yield await readOne(store, envelope);
+  }
+}
+
 async function readOne(store: EventStore, envelope: StoredEnvelope): Promise<EventReading> {
   try {
     return { isRead: true, recorded: await readEnvelope(store, envelope) };

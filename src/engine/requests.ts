@@ -6,6 +6,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { lastChange } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
+import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
 import { heldContext, inputItems, shapedBlocks } from "./planner/shaped-input.ts";
 import type { ItemCodec } from "./provider.ts";
@@ -42,7 +43,7 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
   const { decision } = request;
   const settings = view.server.settings.get(request.settingsDigest);
   if (settings === undefined) throw new Error(`its settings ${request.settingsDigest.slice(0, 12)}… were not declared`);
-  const parts = { turn: outgoingTurn(view, recorded), settings, request, codec: codecOf(request, codecs) };
+  const parts = { turn: inputTurn(view, recorded), settings, request, codec: codecOf(request, codecs) };
   const { bodyText, shaped } = encode(parts, decision);
   const anchor = decision.anchor === null ? null : view.server.byResponse.get(decision.anchor.responseId);
   return { bodyText, digest: sha256Hex(bodyText), held: heldContext(anchor?.held ?? null, shaped) };
@@ -55,14 +56,16 @@ export function requestProblem(view: ConversationView, recorded: RecordedEvent, 
   const rebuilt = rebuildRequest(view, recorded, codecs);
   if (rebuilt.digest !== request.requestDigest) return "its rebuilt body is not the one that was sent";
   if (utf8Length(rebuilt.bodyText) !== request.requestBytes) return "its body has another length than was recorded";
-  if (outgoingTurn(view, recorded).length !== request.input.blocks) return "its Turn has another number of blocks";
+  const input = inputTurn(view, recorded);
+  if (input.length !== request.input.blocks) return "its Turn has another number of blocks";
+  if (input.digest !== request.input.turn) return "its input is not of the Turn that was recorded";
   if (sendFrom !== (anchor?.length ?? 0)) return "it does not send what follows its anchor";
   if (anchor !== null) {
     const context = view.server.byResponse.get(anchor.responseId);
     if (context === undefined) return `its anchor ${anchor.responseId} is no response of this conversation`;
     if (context.length !== anchor.length || context.inferenceId !== anchor.inferenceId)
       return `its anchor ${anchor.responseId} is another than was recorded`;
-    if (context.turn !== outgoingTurn(view, recorded).contextAt(anchor.length))
+    if (context.turn !== input.contextAt(anchor.length))
       return `what ${anchor.responseId} holds is no beginning of its Turn`;
   }
   return rebuilt.held === request.input.held ? null : "what the server held of it is not what was recorded";
@@ -81,12 +84,12 @@ export function planAgain(
   return { decision, bodyText: encode({ ...parts, request }, decision).bodyText };
 }
 
-/** What the planner was asked, as far as the log tells: the caller's policy is not recorded, so it is the default. */
+/** What the planner was asked, as the log tells it. */
 export function planRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
   const request = requestOf(recorded);
   const { blame, run } = view.client;
   return {
-    turn: outgoingTurn(view, recorded),
+    turn: inputTurn(view, recorded),
     contexts: contextsOf(view),
     provenance: {
       authorOf: (block) => run?.turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
@@ -98,16 +101,23 @@ export function planRequest(view: ConversationView, recorded: RecordedEvent, cod
     capabilities: request.decision.capabilities,
     settings: view.server.settings.get(request.settingsDigest) ?? {},
     settingsDigest: request.settingsDigest,
-    policy: defaultChainPolicy,
+    policy: run?.started.chain ?? defaultChainPolicy,
     now: request.decision.now,
   };
 }
 
 /** The Turn that a recorded request is meant to show the model: what left the innermost layer. */
-export function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
+function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
   const { run } = view.client;
   if (run === null) throw new Error("no run is open at this request");
   return run.turns.given(frame ?? "0");
+}
+
+/** What of it the input is made of: system blocks before it were said by the instructions (MODEL 6). */
+export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn {
+  const turn = outgoingTurn(view, recorded);
+  const { outgoing, blocks } = requestOf(recorded).input;
+  return outgoing === undefined ? turn : withoutFirst(view, turn, Math.max(0, turn.length - blocks));
 }
 
 /** Whether declared settings are what their digest says. */
@@ -133,7 +143,8 @@ function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
   return event.data;
 }
 
-function codecOf({ encoder }: InferenceRequestedData, codecs: Codecs): ItemCodec {
+/** @throws {UnknownCodecError} when the codec of a request is not at hand. */
+export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, codecs: Codecs): ItemCodec {
   const codec = codecs.get(encoder);
   if (codec !== undefined) return codec;
   throw new UnknownCodecError(`the request was encoded by '${encoder}', which this turnlog does not know: update it`);

@@ -1,10 +1,13 @@
 import type { Block } from "../domain/block.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
+import type { Turn } from "../domain/turn.ts";
 import type { RunResult } from "./run/result.ts";
 
 /** What a run shows while it happens. Never stored: the log gets the final items. */
 export type RunPart =
   | { readonly type: "run-start"; readonly runId: string }
+  /** A run that was cut off goes on from here; what it had shown before is not shown again. */
+  | { readonly type: "resumed"; readonly runId: string; readonly turn: Turn }
   | {
       readonly type: "request-start";
       readonly frame: string;

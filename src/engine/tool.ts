@@ -1,11 +1,16 @@
 import * as z from "zod";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import type { BlockId, ConversationId, RunId } from "../domain/ids.ts";
 
 /** What a tool is told besides its input. */
 export type ToolContext = {
   /** The same for every attempt at one call: hand it to services that deduplicate. */
   readonly idempotencyKey: string;
   readonly callId: string;
+  /** The conversation, the run and the call's block: what `conversation.child(name, ctx)` links a subagent to. */
+  readonly conversationId: ConversationId;
+  readonly runId: RunId;
+  readonly blockId: BlockId;
   readonly signal: AbortSignal;
 };
 

@@ -7,19 +7,24 @@ import { ConversationStream } from "./conversation-stream.ts";
 import type { EventStore } from "./event-store.ts";
 import { randomId } from "./ids.ts";
 
-/** For tests: a clock and event ids that repeat, and no waiting before an append is sent again. */
-export type StoreSources = Partial<EventLogSources>;
+/** For tests: a clock and ids that repeat, and no waiting before an append is sent again. */
+export type StoreSources = Partial<EventLogSources> & {
+  /** A new id with this prefix, for a conversation or a block that was made outside a run. */
+  readonly newId?: (prefix: "cnv" | "blk") => string;
+};
 
 /** Conversations over an event store. */
 export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
+  readonly newId: (prefix: "cnv" | "blk") => string;
   // One writer a stream in this process (MODEL 8), for as long as the store is open.
   readonly #streams = new Map<ConversationId, ConversationStream>();
 
   constructor(events: EventStore, sources: StoreSources = {}) {
-    const { clock = Date.now, newEventId = createEventIds({ clock }), ...rest } = sources;
+    const { clock = Date.now, newEventId = createEventIds({ clock }), newId = randomId, ...rest } = sources;
     this.events = events;
+    this.newId = newId;
     this.log = createEventLog(events, { clock, newEventId, ...rest });
   }
 
@@ -28,12 +33,12 @@ export class TurnlogStore implements AsyncDisposable {
    *
    * @throws {ZodError} for a text that is no conversation id (`cnv_` and 4 to 32 letters, digits or `_`).
    */
-  conversation(id: string = randomId("cnv")): Conversation {
+  conversation(id: string = this.newId("cnv")): Conversation {
     const conversationId = conversationIdSchema.parse(id);
     const known = this.#streams.get(conversationId);
     const stream = known ?? new ConversationStream(this.log, conversationStream(conversationId));
     this.#streams.set(conversationId, stream);
-    return new Conversation(conversationId, stream, this.log);
+    return new Conversation(conversationId, stream, this);
   }
 
   /** The ids of all conversations, in the order of their names. */

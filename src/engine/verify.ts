@@ -1,11 +1,16 @@
+import { hasOwnDigest } from "../domain/block-json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
+import { createEventReader, type EventReader } from "./codec/event-log.ts";
 import type { EventStore, Head, StoredEnvelope } from "./event-store.ts";
+import { blocksIn } from "./keyframes/block-places.ts";
+import { readAncestors } from "./lineage.ts";
 import { isOfTheStore, readEnvelope } from "./read-each.ts";
 import { areSettingsIntact, type Codecs, requestProblem } from "./requests.ts";
+import { foldAround, isSkipped, SkippedEvents } from "./skipped-events.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
 type StreamProblem = {
@@ -45,8 +50,8 @@ export type VerifyOptions = {
 };
 
 /**
- * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of settings and
- * contexts, and every request, which is made again and compared with what was sent.
+ * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,
+ * settings and contexts, and every request, which is made again and compared with what was sent.
  *
  * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
  */
@@ -74,24 +79,40 @@ function chosen(conversations: readonly ConversationId[] | undefined): (stream: 
 type StreamOptions = { readonly codecs: Codecs; readonly savedHead: Head | null };
 
 async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
-  const check = new StreamCheck(store, stream, options);
-  const problem = await check.run();
-  const { head, requests } = check;
+  const check = await checkAroundSkipped(store, stream, options);
+  const { head, requests, problem } = check;
   const events = head === null ? 0 : head.revision + 1;
   return { stream, conversation: conversationOfStream(stream), events, requests, head, problem };
 }
 
+/** What an operator has skipped is no news any more, and what comes after it is looked at. */
+async function checkAroundSkipped(store: EventStore, stream: string, options: StreamOptions): Promise<StreamCheck> {
+  const skipped = new SkippedEvents();
+  const reader = createEventReader(store);
+  for (;;) {
+    const check = new StreamCheck(reader, stream, { ...options, skipped });
+    await check.run();
+    const { problem } = check;
+    if (problem === null || (problem.kind !== "fold" && problem.kind !== "unreadable")) return check;
+    if (skipped.has(stream, problem.revision) || !(await isSkipped(reader, stream, problem.revision))) return check;
+    skipped.add(stream, problem.revision);
+  }
+}
+
 class StreamCheck {
+  readonly #reader: EventReader;
   readonly #store: EventStore;
   readonly #stream: string;
-  readonly #options: StreamOptions;
+  readonly #options: StreamOptions & { readonly skipped: SkippedEvents };
   readonly #isConversation: boolean;
   #view: ConversationView;
   head: Head | null = null;
   requests = 0;
+  problem: StreamProblem | null = null;
 
-  constructor(store: EventStore, stream: string, options: StreamOptions) {
-    this.#store = store;
+  constructor(reader: EventReader, stream: string, options: StreamOptions & { readonly skipped: SkippedEvents }) {
+    this.#reader = reader;
+    this.#store = reader.store;
     this.#stream = stream;
     this.#options = options;
     this.#isConversation = conversationOfStream(stream) !== null;
@@ -102,7 +123,11 @@ class StreamCheck {
     return this.head === null ? 0 : this.head.revision + 1;
   }
 
-  async run(): Promise<StreamProblem | null> {
+  async run(): Promise<void> {
+    this.problem = await this.#firstProblem();
+  }
+
+  async #firstProblem(): Promise<StreamProblem | null> {
     for (;;) {
       const problem = (await this.#checkEvents()) ?? this.#checkSavedHead();
       if (problem !== null) return problem;
@@ -145,14 +170,30 @@ class StreamCheck {
   }
 
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
-    if (!this.#isConversation) return null;
+    if (!this.#isConversation || this.#options.skipped.has(this.#stream, envelope.revision)) return null;
     const recorded = await readEnvelope(this.#store, envelope);
+    const wrong = blocksIn(recorded.event).find((block) => !hasOwnDigest(block));
+    if (wrong !== undefined) return this.#problem("fold", `block ${wrong.id} is not what its digest names`);
     try {
+      if (recorded.revision === 0) await this.#inherit(recorded);
       this.#view = conversationView.apply(this.#view, recorded);
     } catch (error) {
       return this.#problem("fold", describe(error));
     }
     return this.#checkMeaning(recorded);
+  }
+
+  /** A fork is folded on what its ancestors say; whether they say it soundly is told of their own streams. */
+  #inherit(first: RecordedEvent): Promise<void> {
+    return foldAround(this.#reader, async (skipped) => {
+      this.#view = conversationView.initial(this.#stream);
+      for await (const { recorded } of readAncestors(this.#reader, first, skipped)) {
+        this.#view = conversationView.apply(this.#view, recorded);
+      }
+    }).catch((error: unknown) => {
+      const isDamaged = error instanceof ConversationDamagedError && error.stream !== this.#stream;
+      throw isDamaged ? new Error(`what it was forked from is damaged ${error.message}`, { cause: error }) : error;
+    });
   }
 
   #checkMeaning(recorded: RecordedEvent): StreamProblem | null {

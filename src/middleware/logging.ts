@@ -1,5 +1,5 @@
 import { stderr } from "node:process";
-import type { Block } from "../domain/block.ts";
+import { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 
 /** One thing that a log says of a call. Numbers and ids only: nothing of what the conversation is about. */
@@ -26,33 +26,44 @@ export type LoggingOptions = {
 
 /** Says what goes through its place in the stack: as the outermost layer every step, as the innermost every request. */
 export function logging({ write = writeLine, now = () => performance.now() }: LoggingOptions = {}): Layer {
+  const kindsOf = createCounter();
   return defineMiddleware({ name: "logging", version: "1.0.0" }, (next) => async (turn, { runId, frame }) => {
     const since = now();
-    const say = (event: LogEntry["event"], blocks: readonly Block[], error?: unknown): void => {
+    const say = (event: LogEntry["event"], { length: blocks }: Turn, kinds: Kinds, error?: unknown): void => {
       const durationMs = event === "started" ? 0 : Math.round((now() - since) * 100) / 100;
-      const entry = { event, runId, frame, blocks: blocks.length, kinds: countsOf(blocks), durationMs };
+      const entry = { event, runId, frame, blocks, kinds, durationMs };
       try {
         write(error === undefined ? entry : { ...entry, error: nameOf(error) });
       } catch {
         // As the option says.
       }
     };
-    say("started", turn.blocks);
+    const asked = kindsOf(turn);
+    say("started", turn, asked);
     try {
       const result = await next(turn);
-      say("completed", result.blocks);
+      say("completed", result, kindsOf(result));
       return result;
     } catch (error) {
-      say("failed", turn.blocks, error ?? "unknown");
+      say("failed", turn, asked, error ?? "unknown");
       throw error;
     }
   });
 }
 
-function countsOf(blocks: readonly Block[]): Readonly<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const { kind } of blocks) counts[kind] = (counts[kind] ?? 0) + 1;
-  return counts;
+type Kinds = LogEntry["kinds"];
+
+/** Counts the blocks of Turns by kind: of one that goes on where the last one ended, only what is new. */
+function createCounter(): (turn: Turn) => Kinds {
+  let last: { readonly turn: Turn; readonly kinds: Kinds } = { turn: Turn.empty, kinds: {} };
+  return (turn) => {
+    const { length, digest } = last.turn;
+    const isLonger = length <= turn.length && turn.contextAt(length) === digest;
+    const kinds: Record<string, number> = isLonger ? { ...last.kinds } : {};
+    for (const { kind } of turn.after(isLonger ? length : 0)) kinds[kind] = (kinds[kind] ?? 0) + 1;
+    last = { turn, kinds };
+    return kinds;
+  };
 }
 
 const nameOf = (error: unknown): string => {

@@ -1,11 +1,20 @@
-import type { JsonObject } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
-import type { Capabilities, InferenceRequest, InferenceResponse, Provider } from "../engine/provider.ts";
+import {
+  type Capabilities,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Provider,
+  ProviderError,
+  type WaitOptions,
+} from "../engine/provider.ts";
+import { fetchEnded, idUnderWay } from "./background.ts";
 import { defaultCapabilities } from "./capabilities.ts";
-import { createDeadline } from "./deadline.ts";
+import { createDeadline, type Deadline } from "./deadline.ts";
+import { jsonOf } from "./json-text.ts";
 import { createHttpClient, type Endpoint } from "./openai-http.ts";
 import { ProviderSettingsError, settingsOf } from "./provider-settings.ts";
-import { readAnswer } from "./read-answer.ts";
+import { readAnswer, tellItems } from "./read-answer.ts";
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets, maskMembers, type Secrets } from "./secrets.ts";
 
@@ -26,21 +35,24 @@ export type OpenaiResponsesOptions = {
   readonly transport?: "json" | "sse" | undefined;
   /** What this endpoint can do other than OpenAI's own. */
   readonly capabilities?: Partial<Capabilities> | undefined;
+  /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
+  readonly systemAs?: "input" | "instructions" | undefined;
   /** Values for the settings that are `secret("NAME")`: sent, and never recorded. */
   readonly secrets?: Secrets | undefined;
-  /** For a whole answer, stream included; ten minutes when absent. */
+  /** For a whole answer, stream or background included; ten minutes when absent. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly [setting: string]: unknown;
 };
 
 /** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
-export type OpenaiResponses = Provider & {
-  /** The response as the server holds it. */
-  retrieve(responseId: string, signal?: AbortSignal): Promise<JsonObject>;
-  /** Has the server forget a response. */
-  delete(responseId: string, signal?: AbortSignal): Promise<void>;
-};
+export type OpenaiResponses = Provider &
+  Required<Pick<Provider, "waitFor" | "cancel">> & {
+    /** The response as the server holds it. */
+    retrieve(responseId: string, signal?: AbortSignal): Promise<JsonObject>;
+    /** Has the server forget a response. */
+    delete(responseId: string, signal?: AbortSignal): Promise<void>;
+  };
 
 /**
  * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by
@@ -61,7 +73,46 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     const deadline = createDeadline(request.signal, endpoint.timeoutMs);
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
-    return { response: maskMembers(await readAnswer(answer, { client, deadline, onDelta }), secrets) };
+    const begun = new Set<string>();
+    const onUnderWay = async (response: JsonObject): Promise<void> => {
+      const id = idUnderWay(response);
+      if (id === null || begun.has(id)) return;
+      begun.add(id);
+      await request.onStarted?.(id);
+    };
+    try {
+      const response = await readAnswer(answer, { client, deadline, onDelta, onUnderWay });
+      await onUnderWay(response);
+      if (idUnderWay(response) === null) return { response: maskMembers(response, secrets) };
+    } catch (error) {
+      // The server goes on without whoever listens.
+      if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;
+    }
+    const body = jsonOf(request.bodyText);
+    const [id = ""] = begun;
+    const response = await ended(id, isJsonObject(body) ? body : {}, deadline);
+    if (transport === "json") tellItems(response, onDelta);
+    return { response: maskMembers(response, secrets) };
+  }
+
+  async function waitFor(responseId: string, { signal, settings: asked }: WaitOptions): Promise<InferenceResponse> {
+    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    return { response: maskMembers(await ended(responseId, asked, deadline), secrets) };
+  }
+
+  function ended(responseId: string, asked: JsonObject, deadline: Deadline): Promise<JsonObject> {
+    const path = pathOf(responseId) + includeQuery(asked);
+    return fetchEnded(async () => {
+      const answer = await client.send({ method: "get", path, accept: "application/json", deadline });
+      return readAnswer(answer, { client, deadline, onDelta: () => undefined });
+    }, deadline);
+  }
+
+  async function cancel(responseId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    const path = `${pathOf(responseId)}/cancel`;
+    const answer = await client.send({ method: "post", path, accept: "application/json", deadline });
+    await answer.body?.cancel();
   }
 
   async function retrieve(responseId: string, signal = new AbortController().signal): Promise<JsonObject> {
@@ -83,9 +134,13 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     capabilities: { ...defaultCapabilities, ...options.capabilities },
     transport: options.transport ?? "sse",
     settings,
+    systemAs: options.systemAs ?? "input",
+    timeoutMs: endpoint.timeoutMs,
     // Recorded answers of one server say `complete`.
     completedStatuses: ["completed", "complete"],
     infer,
+    waitFor,
+    cancel,
     retrieve,
     delete: remove,
   };
@@ -100,6 +155,7 @@ const notSettings: ReadonlySet<string> = new Set([
   "headers",
   "transport",
   "capabilities",
+  "systemAs",
   "secrets",
   "timeoutMs",
   "fetch",
@@ -139,3 +195,13 @@ function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, owner: st
 }
 
 const pathOf = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;
+
+/** A retrieve has to ask anew for what a request included. */
+function includeQuery({ include }: JsonObject): string {
+  const names = isJsonList(include) ? include.filter((name) => typeof name === "string") : [];
+  const query = names.map((name) => `include[]=${encodeURIComponent(name)}`).join("&");
+  return query === "" ? "" : `?${query}`;
+}
+
+const isBrokenOff = (error: unknown, { signal }: Deadline): boolean =>
+  error instanceof ProviderError && ["stream-cut", "connection"].includes(error.kind) && !signal.aborted;

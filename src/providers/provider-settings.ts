@@ -30,7 +30,6 @@ export function settingsOf(options: Readonly<Record<string, unknown>>, notSettin
 const refusals: ReadonlyMap<string, string> = new Map([
   ["conversation", "a conversation object keeps a context of its own; turnlog chains by response id"],
   ["prompt", "a stored prompt brings items that turnlog does not see; give instructions instead"],
-  ["background", "answers are waited for"],
 ]);
 
 /** The value as JSON, so that what is recorded is what is sent. Members that are undefined are left out. */

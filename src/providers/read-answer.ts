@@ -11,6 +11,8 @@ type Reading = {
   readonly client: Pick<HttpClient, "events">;
   readonly deadline: Deadline;
   readonly onDelta: (delta: StreamDelta) => void;
+  /** Called, and waited for, with every response of a stream that is not the last word yet. */
+  readonly onUnderWay?: (response: JsonObject) => Promise<void>;
 };
 
 /**
@@ -38,14 +40,20 @@ async function readJson(answer: Response, { deadline, onDelta }: Reading): Promi
   });
   const body = jsonOf(text) ?? text;
   if (!isJsonObject(body) || !isJsonList(body["output"])) throw notAResponse(answer, text);
-  for (const [index, item] of body["output"].filter(isJsonObject).entries()) {
-    for (const delta of deltasOf(item, index)) onDelta(delta);
-    onDelta({ type: "item-done", outputIndex: index, item });
-  }
+  tellItems(body, onDelta);
   return body;
 }
 
-async function readStream(answer: Response, { client, deadline, onDelta }: Reading): Promise<JsonObject> {
+/** Shows an answer that came whole, item by item. */
+export function tellItems({ output }: JsonObject, onDelta: Reading["onDelta"]): void {
+  const items = isJsonList(output) ? output.filter(isJsonObject) : [];
+  for (const [index, item] of items.entries()) {
+    for (const delta of deltasOf(item, index)) onDelta(delta);
+    onDelta({ type: "item-done", outputIndex: index, item });
+  }
+}
+
+async function readStream(answer: Response, { client, deadline, onDelta, onUnderWay }: Reading): Promise<JsonObject> {
   const stream = new ResponseStream(onDelta);
   const controller = new AbortController();
   const events = (await client.events(answer, controller))[Symbol.asyncIterator]();
@@ -57,9 +65,27 @@ async function readStream(answer: Response, { client, deadline, onDelta }: Readi
     const { event, data } = next.value;
     if (!isJsonObject(data)) continue;
     const response = stream.take(event, data);
-    if (response === null) continue;
+    if (response === null) {
+      await underWay(data, controller, onUnderWay);
+      continue;
+    }
     await drained(events, controller);
     return response;
+  }
+}
+
+/** Nobody reads on when what is told of a response cannot be kept. */
+async function underWay(
+  { response }: JsonObject,
+  controller: AbortController,
+  onUnderWay: Reading["onUnderWay"],
+): Promise<void> {
+  if (!isJsonObject(response)) return;
+  try {
+    await onUnderWay?.(response);
+  } catch (error) {
+    controller.abort();
+    throw error;
   }
 }
 

@@ -71,7 +71,8 @@ function payloadOf(kind: BlockKind, item: JsonObject): JsonObject {
   const type = typeof item["type"] === "string" ? item["type"] : "message";
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined || value === null || isBookkeeping(type, name) || isNoContent(kind, name, value)) continue;
-    setMember(payload, name, isMessage(kind) && name === "content" ? partsOf(value) : value);
+    const holdsParts = (isMessage(kind) && name === "content") || (isPartOutput(type, name) && isJsonList(value));
+    setMember(payload, name, holdsParts ? partsOf(value) : value);
   }
   return payload;
 }
@@ -84,7 +85,10 @@ function plainItem({ kind, payload, wire }: Content): JsonObject {
     const said = content === undefined ? {} : { content: contentFor(role, partsOf(content)) };
     return { type: "message", role, ...said, ...rest, ...issued };
   }
-  return kind === "reasoning" ? { type: "reasoning", summary: [], ...payload, ...issued } : { ...payload, ...issued };
+  if (kind === "reasoning") return { type: "reasoning", summary: [], ...payload, ...issued };
+  const { type, output } = payload;
+  if (!isJsonList(output) || !isPartOutput(type, "output")) return { ...payload, ...issued };
+  return { ...payload, output: contentFor("tool", partsOf(output)), ...issued };
 }
 
 function residueOf(content: Content, item: JsonObject): JsonValue | undefined {
@@ -107,6 +111,10 @@ function inOrder(item: JsonObject, order: readonly JsonValue[]): JsonObject {
   }
   return ordered;
 }
+
+/** What a function answers is a text or a list of parts, as a message's content is. */
+const isPartOutput = (type: JsonValue | undefined, name: string): boolean =>
+  name === "output" && (type === "function_call_output" || type === "custom_tool_call_output");
 
 /** Members that say how an item fared, not what it says. */
 function isBookkeeping(type: string, name: string): boolean {

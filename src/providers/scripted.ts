@@ -35,6 +35,7 @@ export type ScriptedOptions = {
   readonly prefix?: string;
   readonly transport?: "json" | "sse";
   readonly capabilities?: Partial<Capabilities>;
+  readonly systemAs?: "input" | "instructions";
   /** Settings of its requests; `{ model: "scripted" }` when none are given. */
   readonly settings?: Settings;
 };
@@ -60,8 +61,15 @@ export function scripted(
   const requests: JsonObject[] = [];
   const readings: Context[] = [];
   const contexts = new Map<string, Context>();
+  const made = new Map<string, JsonObject>();
 
-  async function infer({ bodyText, signal, transport, onDelta }: InferenceRequest): Promise<InferenceResponse> {
+  async function infer({
+    bodyText,
+    signal,
+    transport,
+    onDelta,
+    onStarted,
+  }: InferenceRequest): Promise<InferenceResponse> {
     const number = requests.length;
     const body = jsonOf(bodyText);
     if (!isJsonObject(body)) throw providerError({ status: 400, body: "the body of a request is a JSON object" });
@@ -85,9 +93,22 @@ export function scripted(
     const tokens = { inputTokens: context.tokens, cachedTokens: known.tokens };
     const response = scriptedResponse(answer, { body, tag, number, ...tokens });
     const output = itemsOf(response["output"]);
+    if (body["background"] === true) {
+      made.set(`resp_${tag}`, response);
+      contexts.set(`resp_${tag}`, extended(context, output));
+      await onStarted?.(`resp_${tag}`);
+    }
     await deliver(output, { signal, transport, onDelta });
     if (response["status"] === "failed") throw providerError({ body: response });
     if (body["store"] !== false) contexts.set(`resp_${tag}`, extended(context, output));
+    return { response };
+  }
+
+  async function waitFor(responseId: string): Promise<InferenceResponse> {
+    const response = made.get(responseId);
+    const told = { kind: "lost-response", outcome: "unknown", status: 404 } as const;
+    if (response === undefined) throw new ProviderError(`response with id '${responseId}' not found`, told);
+    if (response["status"] === "failed") throw providerError({ body: response });
     return { response };
   }
 
@@ -98,8 +119,10 @@ export function scripted(
     capabilities: { ...defaultCapabilities, ...options.capabilities },
     transport,
     settings,
+    systemAs: options.systemAs ?? "input",
     completedStatuses: ["completed"],
     infer,
+    waitFor,
     requests,
     reading: (requestNumber) => allItems(readings[requestNumber] ?? emptyContext),
   };

@@ -1,6 +1,7 @@
 import { message, type ScriptedAnswer, type ScriptedItem } from "./answers.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
 import type { Fault } from "./faults.ts";
+import { isKept, keepingOf } from "./keeping.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
 import {
@@ -34,9 +35,15 @@ export interface Accepted {
 /** Decides on requests and makes responses; knows nothing of HTTP. */
 export interface Inference {
   accept(body: JsonObject, fault: Fault | undefined): Accepted | { readonly refusal: Refusal };
-  /** The response to an accepted request, held but not yet committed. */
-  respond(accepted: Accepted, arrival: number, fault: Fault | undefined): Promise<HeldResponse>;
-  /** From here on the response can be used. */
+  /** A response that will be made in the background: it can be fetched from here on, and says that it is not there yet. */
+  queue(accepted: Accepted): HeldResponse;
+  /** The response to an accepted request, held but not yet committed; of a queued one under its id. */
+  respond(
+    accepted: Accepted,
+    arrival: number,
+    options: { readonly fault: Fault | undefined; readonly queued?: HeldResponse },
+  ): Promise<HeldResponse>;
+  /** From here on the response can be used, unless it was cancelled or deleted meanwhile. */
   commit(held: HeldResponse): void;
   /** After `respond`, whatever became of it. */
   release(accepted: Accepted): void;
@@ -66,11 +73,23 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const reading = readingOf({ parent: state.parent, link: admitted.link, body, fault, options });
       return { body, before: admitted.link, input: admitted.link.items, reading, ...state };
     },
-    respond(request, arrival, fault) {
+    queue(request) {
+      const { body, before, input } = request;
+      const at = (options.now ?? Date.now)();
+      const times = { createdAt: seconds(at), completedAt: seconds(at) };
+      const made = headOf({ memory, request, answered: { output: [] }, output: [], fault: undefined, ...times });
+      const head = { ...made, status: "queued" };
+      const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
+      memory.responses.set(head.id, held);
+      return held;
+    },
+    respond(request, arrival, { fault, queued }) {
       accepted += 1;
-      return respond({ memory, options, request, fault, arrival, number: accepted - 1 });
+      return respond({ memory, options, request, fault, arrival, number: accepted - 1, queued });
     },
     commit(held) {
+      const before = memory.responses.get(held.head.id);
+      if (before?.head.status === "cancelled" || (before?.head.status === "queued" && !before.isStored)) return;
       memory.responses.set(held.head.id, held);
       for (const item of held.output) {
         const issued = memory.issued.get(stringOf(item["id"]) ?? "");
@@ -98,20 +117,24 @@ async function respond(to: {
   readonly fault: Fault | undefined;
   readonly arrival: number;
   readonly number: number;
+  readonly queued: HeldResponse | undefined;
 }): Promise<HeldResponse> {
-  const { memory, options, request, fault } = to;
+  const { memory, options, request, fault, queued } = to;
   const { body, before, input } = request;
   const now = options.now ?? Date.now;
-  const createdAt = seconds(now());
+  const at = now();
+  const createdAt = seconds(at);
   const answered = await answerOf(to);
   const finished = memory.finish(fault?.kind === "duplicate-call" ? doubled(answered.output) : answered.output);
   const output = finished.map(({ item }) => item);
   const context = extend(before, output, asyncToolsOf(body));
   memory.issue(finished, false);
-  const head = headOf({ memory, request, answered, output, fault, createdAt, completedAt: seconds(now()) });
-  const isStored = body["store"] !== false && options.neverStores !== true && fault?.kind !== "unstored";
-  const held = { head, input, output, before, context, isBackground: body["background"] === true, isStored };
-  memory.responses.set(head.id, { ...held, isStored: false });
+  const times = { createdAt, completedAt: seconds(now()) };
+  const head = headOf({ memory, request, answered, output, fault, id: queued?.head.id, ...times });
+  const keeping = keepingOf(body, at);
+  const isStored = keeping.isStored && options.neverStores !== true && fault?.kind !== "unstored";
+  const held = { head, input, output, before, context, ...keeping, isStored };
+  if (queued === undefined) memory.responses.set(head.id, { ...held, isStored: false });
   return held;
 }
 
@@ -125,7 +148,7 @@ function stateOf(
   body: JsonObject,
   by: {
     readonly memory: Memory;
-    readonly options: DialectOptions;
+    readonly options: ReferenceServerOptions;
     readonly fault: Fault | undefined;
     readonly locked: ReadonlySet<string>;
   },
@@ -148,7 +171,7 @@ function stateOf(
 
 function chainRefusal(
   id: string,
-  { memory, options }: { readonly memory: Memory; readonly options: DialectOptions },
+  { memory, options }: { readonly memory: Memory; readonly options: ReferenceServerOptions },
 ): Refusal | undefined {
   if (options.noChain === "http-detail") return unsupportedPreviousDetail();
   if (options.noChain === "llama.cpp") return unsupportedPreviousLlama();
@@ -157,7 +180,7 @@ function chainRefusal(
   const status = held?.head.status;
   // A response that failed is no parent; whether an incomplete one is, no source says for sure.
   const isDone = status === "completed" || (status === "incomplete" && options.chainsFromIncomplete !== false);
-  if (held?.isStored === true && isDone) return undefined;
+  if (isDone && isKept(held, (options.now ?? Date.now)())) return undefined;
   return options.notFound === "vllm" ? previousNotFoundVllm(id) : previousNotFound(id);
 }
 
@@ -230,6 +253,7 @@ function headOf(of: {
   readonly fault: Fault | undefined;
   readonly createdAt: number;
   readonly completedAt: number;
+  readonly id?: string | undefined;
 }): HeldResponse["head"] {
   const { request, answered, fault, output } = of;
   const { body } = request;
@@ -239,7 +263,7 @@ function headOf(of: {
     request.before.tokens + tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
   const tokens = { input, cached, output: tokensOf(output), reasoning: tokensOf(reasoning) };
   return {
-    id: of.memory.nextId("resp"),
+    id: of.id ?? of.memory.nextId("resp"),
     body,
     model: stringOf(body["model"]) ?? "",
     createdAt: of.createdAt,

@@ -17,6 +17,8 @@ export interface HeldResponse {
   /** Whether ids of it can be used. */
   isStored: boolean;
   readonly isBackground: boolean;
+  /** Milliseconds: a background response that was not asked to be stored is gone then. */
+  readonly goneAt: number;
 }
 
 /** All that a server remembers. */

@@ -4,6 +4,7 @@ import type { Fault } from "./faults.ts";
 import { framesOf, streamText } from "./frames.ts";
 import type { Accepted, Inference } from "./inference.ts";
 import { listInput } from "./input-items.ts";
+import { isKept } from "./keeping.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { badJson, notBackground, type Refusal, refusal, responseNotFound, serverError } from "./refusals.ts";
@@ -68,6 +69,7 @@ export function retrieve(
 ): JsonObject | undefined {
   const held = memory.responses.get(responseId);
   if (held === undefined) return undefined;
+  if (held.head.status === "queued") return startedBody(held.head, "in_progress");
   const isAsked = withCiphertexts || wantsCiphertexts(held.head.body, options);
   return responseBody(held.head, memory.deliver(held.output, isAsked));
 }
@@ -114,13 +116,50 @@ async function infer(
   { accepted, fault }: { readonly accepted: Accepted; readonly fault: Fault | undefined },
 ): Promise<void> {
   const { received } = exchange;
-  const held = await parts.inference.respond(accepted, received.index, fault);
+  const isAside = accepted.body["background"] === true && accepted.body["stream"] !== true;
+  if (isAside && fault?.kind !== "stream-error") {
+    await inferAside(parts, exchange, { accepted, fault });
+    return;
+  }
+  const held = await parts.inference.respond(accepted, received.index, { fault });
   received.responseId = held.head.id;
   parts.readings.set(held.head.id, accepted.reading);
   const outgoing = outgoingOf(held, fault, parts);
-  const isLost = isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
+  // What is made in the background goes on without a listener.
+  const isLost = !held.isBackground && isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
   if (!isLost && fault?.kind !== "stream-error") parts.inference.commit(held);
   await finish(exchange, outgoing, fault);
+}
+
+/** Answers at once that the response is queued, and makes it meanwhile. */
+async function inferAside(
+  { inference, readings }: Parts,
+  exchange: Exchange,
+  { accepted, fault }: { readonly accepted: Accepted; readonly fault: Fault | undefined },
+): Promise<void> {
+  const { received } = exchange;
+  const queued = inference.queue(accepted);
+  if (fault?.kind === "unstored") queued.isStored = false;
+  received.responseId = queued.head.id;
+  readings.set(queued.head.id, accepted.reading);
+  const made = inference.respond(accepted, received.index, { fault, queued }).catch((error: unknown) => {
+    const told = { code: "server_error", message: error instanceof Error ? error.message : String(error) };
+    return { ...queued, head: { ...queued.head, status: "failed", error: told } };
+  });
+  const committed = made.then((held) => {
+    inference.commit(held);
+  });
+  await finish(exchange, asJson(200, startedBody(queued.head, "queued")), fault);
+  await committed;
+}
+
+/** A response that is not there yet is not made any more; one that is stays as it is. */
+function cancelled(parts: Parts, held: HeldResponse): JsonObject {
+  const { head } = held;
+  if (head.status === "queued") {
+    parts.memory.responses.set(head.id, { ...held, head: { ...head, status: "cancelled" } });
+  }
+  return retrieve(parts, head.id) ?? {};
 }
 
 async function finish({ received, response }: Exchange, outgoing: Outgoing, fault?: Fault): Promise<void> {
@@ -135,7 +174,8 @@ function byId(parts: Parts, received: Received, url: URL): Outgoing {
   const [, , , encodedId = "", action = ""] = url.pathname.split("/");
   const id = decodeURIComponent(encodedId);
   const held = memory.responses.get(id);
-  if (held?.isStored !== true) return refused(responseNotFound(id));
+  const now = (parts.options.now ?? Date.now)();
+  if (!isKept(held, now)) return refused(responseNotFound(id));
   const { searchParams: query } = url;
   switch (`${received.method} ${action}`) {
     case "GET ": {
@@ -148,7 +188,7 @@ function byId(parts: Parts, received: Received, url: URL): Outgoing {
     case "GET input_items":
       return listed(held, query);
     case "POST cancel":
-      return held.isBackground ? asJson(200, retrieve(parts, id) ?? {}) : refused(notBackground());
+      return held.isBackground ? asJson(200, cancelled(parts, held)) : refused(notBackground());
     default:
       return refused(noRoute(received));
   }

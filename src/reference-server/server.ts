@@ -101,6 +101,8 @@ function inspection(parts: Parts): Pick<ReferenceServer, "reading" | "context" |
   };
 }
 
+const foreground = { isStored: true, isBackground: false, goneAt: Number.POSITIVE_INFINITY };
+
 function adopted(memory: Memory, response: JsonObject, input: readonly JsonObject[]): HeldResponse {
   const previous = memory.responses.get(stringOf(response["previous_response_id"]) ?? "");
   const conversation = response["conversation"];
@@ -124,5 +126,5 @@ function adopted(memory: Memory, response: JsonObject, input: readonly JsonObjec
     usage: isObject(response["usage"]) ? response["usage"] : {},
     transformations: [],
   };
-  return { head, input, output, before, context: extend(before, output), isStored: true, isBackground: false };
+  return { head, input, output, before, context: extend(before, output), ...foreground };
 }

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import * as z from "zod";
+import { linesOf } from "../base/lines.ts";
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
@@ -97,20 +98,6 @@ export async function* readChatLines(pieces: AsyncIterable<string>): AsyncGenera
     const line = number === 1 ? text.replace(/^\uFEFF/, "") : text;
     if (line.trim() !== "") yield readLine(line, number);
   }
-}
-
-/** Lines end at line feeds only: `node:readline` would also end them at U+2028, which JSON texts may hold. */
-async function* linesOf(pieces: AsyncIterable<string>): AsyncIterable<string> {
-  let begun: string[] = [];
-  for await (const piece of pieces) {
-    const [first = "", ...others] = piece.split("\n");
-    begun.push(first);
-    for (const other of others) {
-      yield begun.join("");
-      begun = [other];
-    }
-  }
-  yield begun.join("");
 }
 
 function readLine(text: string, line: number): ChatLine {

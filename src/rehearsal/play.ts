@@ -44,7 +44,8 @@ export type Playing = {
  */
 export async function playConversation(playing: Playing): Promise<void> {
   const { conversation, document, play, stage, server, counts } = playing;
-  const watching = watch(conversation, stage, counts);
+  stage.view = conversationView.initial(conversation.id);
+  let next = 0;
   let entries: readonly Entry[] = [];
   try {
     const data = { origin: { type: "new" }, title: document.id } as const;
@@ -57,6 +58,7 @@ export async function playConversation(playing: Playing): Promise<void> {
       const edit = drawEdit(entries, { conversation: document.id, request }, playing.edits);
       const outgoing = edit === null ? entries : changeEntries(entries, edit.change);
       stage.edit = edit;
+      next = await foldFrom(next, playing);
       const failure = await ask(playing);
       const wrong = failure ?? verdict(server, request, outgoing);
       if (wrong === null) counts.coherent += 1;
@@ -70,21 +72,23 @@ export async function playConversation(playing: Playing): Promise<void> {
     }
     await append(conversation, play.rest);
   } finally {
-    watching.unsubscribe();
+    await foldFrom(next, playing);
     counts.requests += server.requests.length;
     for (const { bodyText } of server.requests) counts.bytesSent += utf8Length(bodyText);
   }
 }
 
-/** Follows the conversation by its events: what was decided, and what the planner will know next. */
-function watch(conversation: Conversation, stage: Stage, counts: Counts) {
-  stage.view = conversationView.initial(conversation.id);
-  return conversation.changes$.subscribe((recorded) => {
+/** Folds what was recorded since: what was decided, and what the planner knows next. */
+async function foldFrom(first: number, { conversation, stage, counts }: Playing): Promise<number> {
+  let next = first;
+  for await (const recorded of conversation.events(first)) {
     stage.view = conversationView.apply(stage.view, recorded);
     counts.events += 1;
-    const { event } = recorded;
+    const { event, revision } = recorded;
     if (event.type === "InferenceRequested") counts[event.data.decision.strategy] += 1;
-  });
+    next = revision + 1;
+  }
+  return next;
 }
 
 async function append(conversation: Conversation, entries: readonly Entry[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { createEngine } from "../engine/create-engine.ts";
+import { createEngine, type EngineConfig } from "../engine/create-engine.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";
@@ -10,6 +10,8 @@ import { editingLayer, emptyStage, measuringLayer } from "./stage.ts";
 export type RehearsalOptions = PlayOptions &
   EditOptions & {
     readonly chain: "auto" | "never";
+    /** For tests: a clock and ids that repeat. */
+    readonly sources?: Pick<EngineConfig, "clock" | "newId">;
     readonly signal?: AbortSignal;
     readonly onIncoherence?: (incoherence: Incoherence) => void;
     /** After each conversation, with how many there were. */
@@ -57,7 +59,8 @@ export async function rehearse(
   });
   const stage = emptyStage();
   const provider = parts.provider(server);
-  const engine = createEngine({ provider, chain, middleware: [editingLayer(stage), measuringLayer(stage, provider)] });
+  const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
+  const engine = createEngine({ provider, chain, middleware, ...options.sources });
   const counts: Counts = { ...noCounts };
   let conversations = 0;
   for await (const document of documents) {

@@ -20,6 +20,17 @@ export type Said = {
   readonly hosted?: { readonly type: string; readonly id: string };
 };
 
+/** How a run is asked to say what is no message: the instructions of its provider, and where system messages go. */
+export type Asked = { readonly instructions: string; readonly systemAs: "input" | "instructions" };
+
+/** What the instructions say, and what is left for the input: system messages at the beginning may go into the former. */
+export function instructed(said: readonly Said[], { instructions, systemAs }: Asked) {
+  const first = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
+  if (systemAs === "input" || first < 1) return { instructions, rest: said };
+  const texts = [instructions, ...said.slice(0, first).map(({ text }) => text)];
+  return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };
+}
+
 /** What a model is meant to read of these, under the rules of MODEL 5, told anew. */
 export function expectedLines(
   said: readonly Said[],
@@ -103,9 +114,14 @@ function intactResponses(said: readonly Said[]): ReadonlySet<number> {
       const here = said[place]?.group;
       return here?.response === group.response && here.index === offset;
     });
+    if (!isWhole) continue;
+    // After a copy of one of its calls that call is renamed: the response goes without ids, and a hosted item cannot.
+    const isRenamed = said.slice(0, start).some((one) => one.group?.response === group.response && one.kind === "call");
+    const hasHosted = places.some((place) => said[place]?.kind === "hosted");
     // A copy of a response is not the response: its items would stand twice under one id.
-    if (isWhole && !seen.has(group.response)) for (const place of places) intact.add(place);
-    if (isWhole) seen.add(group.response);
+    const isIntact = !seen.has(group.response) && !(isRenamed && hasHosted);
+    if (isIntact) for (const place of places) intact.add(place);
+    seen.add(group.response);
   }
   return intact;
 }

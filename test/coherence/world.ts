@@ -6,11 +6,8 @@ import type { Turn } from "../../src/domain/turn.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
 import { createEngine } from "../../src/engine/create-engine.ts";
 import { defineMiddleware, type Layer, type Next } from "../../src/engine/middleware.ts";
-import { rebuildRequest } from "../../src/engine/requests.ts";
 import { tool } from "../../src/engine/tool.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
-import { conversationView } from "../../src/projections/conversation-view.ts";
-import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import {
   type Expected,
@@ -26,8 +23,10 @@ import {
   type ScriptedItem,
 } from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { replayed } from "../support/replayed.ts";
 import { createRandom, type Random } from "./random.ts";
-import { expectedLines, type Said } from "./truth.ts";
+import { recordedRequests } from "./recorded-requests.ts";
+import { type Asked, expectedLines, instructed, type Said } from "./truth.ts";
 
 /** What a world has shown. */
 export type Tally = {
@@ -39,6 +38,9 @@ export type Tally = {
   responses: number;
   reasoned: number;
   failedRuns: number;
+  forks: number;
+  /** Requests whose system messages stood in the instructions. */
+  instructed: number;
   /** Requests that an injected fault answered, and requests that were refused because the server had forgotten. */
   faulty: number;
   lost: number;
@@ -54,13 +56,19 @@ export const emptyTally = (): Tally => ({
   responses: 0,
   reasoned: 0,
   failedRuns: 0,
+  forks: 0,
+  instructed: 0,
   faulty: 0,
   lost: 0,
   incoherent: [],
 });
 
-/** What the tool loop tells the model of a tool that is not there. */
-const noSuchTool = "Error: there is no tool named no-such-tool";
+/** What the model is told of a tool that is not there, and of a call that a run left open when it failed. */
+const engineSays = [
+  "Error: there is no tool named no-such-tool",
+  "aborted",
+  "in doubt: the run ended while this tool ran; it may have taken effect",
+];
 
 const nonceOf = (content: string): string | null => /n\d+x/.exec(content)?.[0] ?? null;
 
@@ -92,7 +100,7 @@ export class World {
   async play(): Promise<void> {
     const random = this.#random;
     await using store = new TurnlogStore(createMemoryStore());
-    const conversation = store.conversation();
+    let conversation = store.conversation();
     const instructions = random.chance(0.5) ? "Be exact." : "";
     const lookUp = tool({
       name: "look-up",
@@ -130,9 +138,10 @@ export class World {
         try {
           return await next(turn);
         } finally {
-          this.#judgeNew(instructions, tools);
+          this.#judgeNew({ instructions, systemAs }, tools);
         }
       });
+      const systemAs = random.chance(0.25) ? "instructions" : "input";
       const engine = createEngine({
         provider: openaiResponses({
           model: "model-1",
@@ -141,6 +150,7 @@ export class World {
           apiKey: "key",
           transport: random.chance(0.1) ? "sse" : "json",
           ...(isStored ? {} : { store: false }),
+          systemAs,
         }),
         tools: hasTools ? [lookUp] : [],
         middleware: [...layers, probe],
@@ -153,29 +163,49 @@ export class World {
         const isExpected = error instanceof Error && "code" in error && error.code === "run-failed";
         if (!isExpected) this.#blame(`run ended with ${String(error)}`);
       }
+      if (random.chance(0.15)) conversation = await this.#forked(conversation);
+      else if (random.chance(0.05)) await this.#revert(conversation);
     }
-    await this.#compareBodies(conversation);
+    await this.#compareBodies(store);
+    await this.#replay(store);
     // Folded anew from the first event, the log gives what the writer held.
     const past = await conversation.at(-1);
     if (past.turn.digest !== (await conversation.turn()).digest) this.#blame("the log folds to another Turn");
   }
 
-  /** Law 7: the bodies that the events give are the bodies that the server received, one for one. */
-  async #compareBodies(conversation: Conversation): Promise<void> {
-    const bodies: string[] = [];
-    let view = conversationView.initial("");
-    for await (const recorded of conversation.events()) {
-      view = conversationView.apply(view, recorded);
-      if (recorded.event.type !== "InferenceRequested") continue;
-      this.#tally[recorded.event.data.decision.strategy] += 1;
-      bodies.push(rebuildRequest(view, recorded, codecs).bodyText);
+  /** Goes on from any revision: most often from the newest, else also from the middle of a run. */
+  async #forked(conversation: Conversation): Promise<Conversation> {
+    const random = this.#random;
+    const { revision } = await conversation.at(-1);
+    this.#tally.forks += 1;
+    return conversation.fork(random.chance(0.4) ? revision : random.below(revision + 1));
+  }
+
+  async #revert(conversation: Conversation): Promise<void> {
+    const { exchanges } = await conversation.turn();
+    if (exchanges.length > 0) await conversation.revertToExchange(this.#random.below(exchanges.length));
+  }
+
+  /** Planned, shaped and encoded again from events alone, every conversation says what it said, its forks included. */
+  async #replay(store: TurnlogStore): Promise<void> {
+    for await (const id of store.conversations()) {
+      const { difference } = await replayed(store, { id });
+      if (difference !== null) this.#blame(`replay of ${id}@${difference.revision}: ${difference.message}`);
     }
+  }
+
+  /** Law 7: the bodies that the events give are the bodies that the server received. */
+  async #compareBodies(store: TurnlogStore): Promise<void> {
+    const recorded = await recordedRequests(store);
+    for (const { strategy } of recorded) this.#tally[strategy] += 1;
     const received = this.#server.requests.filter(({ method }) => method === "POST").map(({ bodyText }) => bodyText);
-    const differing = received.findIndex((body, index) => body !== bodies[index]);
-    if (differing >= 0) this.#blame(`the body of request ${differing} is not what the events give`);
-    // A request that was recorded may have been aborted before it left.
-    if (bodies.length < received.length)
-      this.#blame(`${received.length} requests came, ${bodies.length} were recorded`);
+    // One that was recorded and never answered may not have left; all others came, in their order.
+    let came = 0;
+    for (const { bodyText, isAnswered } of recorded) {
+      if (bodyText === received[came]) came += 1;
+      else if (isAnswered) break;
+    }
+    if (came < received.length) this.#blame(`the body of request ${came} is not what the events give`);
   }
 
   /** The answer to a request: drawn, and kept as what was said. */
@@ -286,8 +316,8 @@ export class World {
   }
 
   #saidOf(block: Block): Said | null {
-    if (block.kind === "tool_result" && block.text === noSuchTool) {
-      return { kind: "result", text: noSuchTool, images: [], group: null, callId: block.callId ?? "" };
+    if (block.kind === "tool_result" && engineSays.includes(block.text)) {
+      return { kind: "result", text: block.text, images: [], group: null, callId: block.callId ?? "" };
     }
     const nonce = nonceOf(block.kind === "other" ? JSON.stringify(block.payload) : block.text);
     const said = nonce === null ? undefined : this.#said.get(nonce);
@@ -394,7 +424,7 @@ export class World {
     return this.#random.chance(0.5) ? first : second;
   }
 
-  #judgeNew(instructions: string, tools: readonly Expected[]): void {
+  #judgeNew(asked: Asked, tools: readonly Expected[]): void {
     const { requests } = this.#server;
     for (; this.#judged < requests.length; this.#judged += 1) {
       const request = requests[this.#judged];
@@ -416,11 +446,10 @@ export class World {
         this.#blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
         continue;
       }
-      const expected = expectedLines(
-        said.filter((one) => one !== null),
-        instructions,
-        tools,
-      );
+      const known = said.filter((one) => one !== null);
+      const { instructions, rest } = instructed(known, asked);
+      const expected = expectedLines(rest, instructions, tools);
+      if (rest.length < known.length) this.#tally.instructed += 1;
       const isCompared = (line: string): boolean => !this.#hostedMayBeMissing || !line.includes("web_search_call");
       // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
       const reasoningPolicy = this.#hostedMayBeMissing ? "subset" : "exact";

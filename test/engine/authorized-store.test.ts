@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { type AccessRequest, authorizedStore } from "../../src/engine/authorized-store.ts";
+import { createProjector } from "../../src/engine/projector/projector.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { createMemoryViews } from "../../src/stores/memory/views.ts";
 import { describeEventStore } from "../stores/contract.ts";
 
 describeEventStore("a store whose hook always says yes", async () => authorizedStore(createMemoryStore(), () => true));
@@ -39,4 +42,20 @@ test("reading, following and listing are each refused by name", async () => {
   );
   await expect(first(store.heads())).rejects.toThrow("not allowed to read *");
   await expect(store.head("x")).rejects.toThrow("not allowed to read x");
+});
+
+test("rows of projections are for whoever may read all conversations", async () => {
+  const memory = createMemoryStore();
+  const one = authorizedStore(memory, ({ stream }) => stream === "conversation-cnv_mine");
+  await new TurnlogStore(memory).conversation("cnv_mine").append("Hello");
+  await expect(createProjector(one, conversationList).catchUp()).rejects.toThrow("not allowed to read conversation-*");
+  const all = authorizedStore(memory, ({ stream }) => stream.startsWith("conversation-"));
+  const projector = createProjector(all, conversationList);
+  await projector.catchUp();
+  expect((await projector.read("conversation-cnv_mine"))?.view.summary.begins).toBe("Hello");
+  await expect(createProjector(one, conversationList).read("conversation-cnv_mine")).rejects.toThrow("not allowed");
+  const mine = { stream: "conversation-cnv_mine", views: createMemoryViews() };
+  const own = createProjector(one, conversationList, mine);
+  await own.catchUp();
+  expect((await own.read("conversation-cnv_mine"))?.view.summary.events).toBe(2);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { assistant, system, user } from "../../src/domain/make-block.ts";
+import { defineMiddleware } from "../../src/engine/middleware.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds, typesOf } from "../support/workshop.ts";
@@ -41,6 +42,23 @@ test.each(storeKinds)("the same key appends once, whoever repeats it (%s)", asyn
   );
   await conversation.append("one", { key: "message-18" });
   expect(textsOf((await conversation.turn()).blocks)).toEqual(["one", "two", "one"]);
+});
+
+test("a key that was used before gives the block of then, whatever is said now and became of it since", async () => {
+  const { conversation, store, scripted } = createWorkshop();
+  const said = [user("one"), user("two ".repeat(20_000))];
+  const before = await conversation.append(said, { key: "message-1" });
+  const shorten = defineMiddleware(
+    { name: "shorten", version: "1.0.0" },
+    (next) => (turn) => next(turn.filter(({ text }) => text !== "one")),
+  );
+  await conversation.run(scripted(["answer"], { middleware: [shorten] }).engine);
+  const again = await store.conversation(conversation.id).append([user("other"), user("words"), user("new")], {
+    key: "message-1",
+  });
+  expect(textsOf(again)).toEqual([...textsOf(before), "new"]);
+  expect(again.map(({ id }) => id).slice(0, 2)).toEqual(before.map(({ id }) => id));
+  expect(textsOf((await conversation.turn()).blocks)).toEqual([textsOf(before)[1], "answer", "new"]);
 });
 
 test("the second block of one key is not the first of another", async () => {
@@ -131,14 +149,14 @@ test("an open run shows what it has, what waits, and what would remain if it end
       async infer(request) {
         await conversation.append("meanwhile");
         const { run, turn } = await conversation.at(-1);
-        seen.push(run?.turns.given("0").length, run?.pending.length, run?.turns.unfinishedTurn().length, turn.length);
+        seen.push(run?.outgoing("0").length, run?.pending.length, run?.ifEndedHere.length, turn.length);
         return provider.infer(request);
       },
     },
   });
   await conversation.append("hello");
   await conversation.run(watching);
-  expect(seen).toEqual([1, 1, 1, 1]);
+  expect(seen).toEqual([1, 1, 2, 1]);
 });
 
 test("the events are told from any revision on", async () => {

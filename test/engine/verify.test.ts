@@ -5,7 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
-import { conversationIdSchema } from "../../src/domain/ids.ts";
+import { blockToJson } from "../../src/domain/block-json.ts";
+import { blockIdSchema, conversationIdSchema } from "../../src/domain/ids.ts";
+import { user } from "../../src/domain/make-block.ts";
 import { decodeData } from "../../src/engine/codec/data.ts";
 import { chainDigest, firstPrevious } from "../../src/engine/codec/envelope.ts";
 import type { Head, StoredEnvelope } from "../../src/engine/event-store.ts";
@@ -68,13 +70,7 @@ test("finds a stream that is gone, by heads that were saved before", async () =>
 test("finds a history that was written anew, by heads that were saved before", async () => {
   const path = copy();
   const savedHeads = headsOf(await verified(path));
-  await rewrite(
-    path,
-    "conversation-cnv_note",
-    1,
-    (data) => ({ ...data }),
-    (text) => text.replace("a note", "a joke"),
-  );
+  await rewrite(path, "conversation-cnv_note", 1, () => ({ block: blockToJson(user("Just a joke").withId(joke)) }));
   expect(problems(await verified(path))).toEqual([]);
   expect(problems(await verified(path, { savedHeads }))).toEqual(["conversation-cnv_note@1 head"]);
 });
@@ -132,6 +128,30 @@ test("finds a request that the server held otherwise than was recorded", async (
   expect(problems(await verified(path))).toEqual([`${journey}@${revision} request`]);
 });
 
+test.each(["BlockAppended", "TurnEdited", "ResponseReceived", "ToolFinished"])(
+  "finds a block of %s under another digest than its own, although the hash chain is right",
+  async (type) => {
+    const path = copy();
+    const revision = firstOf(path, type, '%"digest":%"payload":%');
+    const other = (text: string): string =>
+      text.replace(/"digest":"[0-9a-f]{64}","payload"/, `"digest":"${"0".repeat(64)}","payload"`);
+    await rewrite(path, journey, revision, (data) => data, other);
+    expect(problems(await verified(path))).toEqual([`${journey}@${revision} fold`]);
+  },
+);
+
+test("finds a block that says something else under its digest, although the hash chain is right", async () => {
+  const path = copy();
+  await rewrite(
+    path,
+    "conversation-cnv_note",
+    1,
+    (data) => data,
+    (text) => text.replace("a note", "a joke"),
+  );
+  expect(problems(await verified(path))).toEqual(["conversation-cnv_note@1 fold"]);
+});
+
 test("finds an event of a kind that it does not know", async () => {
   const path = copy();
   const revision = firstOf(path, "RunCompleted");
@@ -175,11 +195,14 @@ function edit(path: string, work: (database: DatabaseSync) => void): void {
   database.close();
 }
 
-const firstOf = (path: string, type: string): number =>
+const joke = blockIdSchema.parse("blk_joke_0000000000001");
+
+const firstOf = (path: string, type: string, data = "%"): number =>
   numberOf(
     path,
-    "SELECT min(events.revision) AS found FROM events JOIN streams ON number = stream WHERE name = ? AND type = ?",
-    [journey, type],
+    `SELECT min(events.revision) AS found FROM events JOIN streams ON number = stream
+     WHERE name = ? AND type = ? AND data LIKE ?`,
+    [journey, type, data],
   );
 const digestAt = (path: string, revision: number): string => {
   const database = new DatabaseSync(path);

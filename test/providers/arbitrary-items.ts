@@ -48,7 +48,7 @@ const typed = fc.record({
   execution: fc.constantFrom("server", "client", undefined),
   call_id: maybe(text),
   arguments: maybe(fc.oneof(text, jsonValue)),
-  output: maybe(fc.oneof(text, jsonValue)),
+  output: maybe(fc.oneof(text, fc.array(part, { maxLength: 3 }), jsonValue)),
   summary: maybe(fc.oneof(fc.constant([]), fc.array(part, { maxLength: 2 }))),
   content: maybe(fc.oneof(fc.constant([]), fc.array(part, { maxLength: 2 }))),
   ...bookkeeping,

@@ -32,7 +32,6 @@ describe("settings", () => {
   test.each([
     ["conversation", "conv_1", /conversation is not supported: .* chains by response id/],
     ["prompt", { id: "pmpt_1" }, /prompt is not supported: .* instructions instead/],
-    ["background", true, /background is not supported/],
     ["input", [], /input is no setting/],
     ["previous_response_id", "resp_1", /previous_response_id is no setting/],
     ["stream", true, /stream is no setting/],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
-import { toolResult, user } from "../../src/domain/make-block.ts";
+import { text, toolResult, user } from "../../src/domain/make-block.ts";
 import { ProviderError } from "../../src/engine/provider.ts";
 import { type OpenaiResponses, openaiResponses } from "../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
@@ -61,7 +61,8 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
   const resultsFor = (blocks: readonly Block[]): readonly Block[] =>
     blocks.flatMap((block) => {
       const type = block.itemType === "custom_tool_call" ? "custom_tool_call_output" : "function_call_output";
-      return block.kind === "tool_call" ? [toolResult({ callId: block.callId ?? "", output: "ok", type })] : [];
+      const output = type === "custom_tool_call_output" ? [text("ok")] : "ok";
+      return block.kind === "tool_call" ? [toolResult({ callId: block.callId ?? "", output, type })] : [];
     });
 
   test("a chain and a full resend of what it holds are accepted, and read the same", async () => {

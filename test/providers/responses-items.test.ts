@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../../src/domain/block-json.ts";
 import { blockIdSchema } from "../../src/domain/ids.ts";
-import { assistant, file, image, system, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
+import { assistant, file, image, system, text, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
 import { parsed } from "../base/arbitrary-json.ts";
 import { anyItem } from "./arbitrary-items.ts";
@@ -206,6 +206,27 @@ describe("a request's item", () => {
   test("of a result is what the tool made", () => {
     const item = { type: "function_call_output", call_id: "c", output: "72F" };
     expect(plain(toolResult({ callId: "c", output: "72F" }))).toEqual(item);
+  });
+
+  test("of a result in parts has them as a user's message has, and is read as the same parts", () => {
+    const block = toolResult({ callId: "c", output: [text("72F"), image("data:,")] });
+    const output = [
+      { type: "input_text", text: "72F" },
+      { type: "input_image", image_url: "data:,", detail: "auto" },
+    ];
+    expect(plain(block)).toEqual({ type: "function_call_output", call_id: "c", output });
+    expect(decode(plain(block)).digest).toBe(block.digest);
+    const custom = toolResult({ callId: "c", output: [text("72F")], type: "custom_tool_call_output" });
+    expect(plain(custom)["output"]).toEqual(output.slice(0, 1));
+  });
+
+  test("of a result that is a list of something else is that list", () => {
+    const output = [
+      { stdout: "", stderr: "", outcome: { type: "exit", exit_code: 0 } },
+      { type: "text", text: "x" },
+    ];
+    const block = toolResult({ callId: "c", output, type: "shell_call_output" });
+    expect(plain(block)["output"]).toEqual(output);
   });
 
   test("has the status that the API requires of hosted items", () => {

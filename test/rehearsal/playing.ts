@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import type { Provider } from "../../src/engine/provider.ts";
 import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
@@ -14,6 +15,8 @@ export const quiet: RehearsalOptions = {
   parallel: false,
   chain: "auto",
 };
+
+import { replayed } from "../support/replayed.ts";
 
 /** What a rehearsal came to, and what it said on the way. */
 export type Played = {
@@ -36,13 +39,27 @@ export async function play(
 ): Promise<Played> {
   const incoherent: Incoherence[] = [];
   const bodies: string[] = [];
-  const parts = watched(rehearsalParts(null), bodies);
+  const parts = replaying(watched(rehearsalParts(null), bodies));
   const figures = await rehearse(
     documents,
     { ...parts, provider: (server) => spoil(parts.provider(server)) },
     { ...quiet, ...options, onIncoherence: (incoherence) => incoherent.push(incoherence) },
   );
   return { figures, incoherent, bodies };
+}
+
+/** The same parts, whose conversations are replayed when they have been played. */
+export function replaying(parts: RehearsalParts): RehearsalParts {
+  return {
+    ...parts,
+    async closeStore(store) {
+      for await (const id of store.conversations()) {
+        const { difference } = await replayed(store, { id });
+        expect(difference, `replay of ${id}`).toBeNull();
+      }
+      await parts.closeStore(store);
+    },
+  };
 }
 
 /** The same parts, whose server keeps what it got when it is cleared. */

@@ -20,6 +20,7 @@ export function watchStore(store: EventStore, around: AroundAppend = (_, append)
   return {
     storeId: store.storeId,
     ...(store.keyframes === undefined ? {} : { keyframes: store.keyframes }),
+    ...(store.views === undefined ? {} : { views: store.views }),
     written,
     async append(prepared) {
       asked += 1;

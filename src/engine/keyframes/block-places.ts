@@ -2,9 +2,10 @@ import type { Block } from "../../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../../domain/block-json.ts";
 import type { BlockContent, Edit } from "../../domain/edits.ts";
 import type { ConversationEvent } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 
 /** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
-export type BlockPlace = { readonly revision: number; readonly index: number };
+export type BlockPlace = { readonly stream: string; readonly revision: number; readonly index: number };
 
 // By object: two versions of a block may differ in no more than what the provider said of them.
 const placeByBlock = new WeakMap<Block, BlockPlace>();
@@ -17,10 +18,10 @@ export function setPlace(block: Block, place: BlockPlace): void {
 }
 
 /** Notes where the blocks of an event are stored. */
-export function notePlaces(event: ConversationEvent, revision: number): void {
+export function notePlaces({ event, stream, revision }: RecordedEvent): void {
   for (const [index, json] of blocksIn(event).entries()) {
     const block = blockFromJson(json);
-    if (!placeByBlock.has(block)) placeByBlock.set(block, { revision, index });
+    if (!placeByBlock.has(block)) placeByBlock.set(block, { stream, revision, index });
   }
 }
 
@@ -34,6 +35,7 @@ export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
     case "ToolFinished":
       return [event.data.result];
     case "TurnEdited":
+    case "TurnReverted":
       return event.data.edits.flatMap(contentsOf).flatMap((content) => ("block" in content ? [content.block] : []));
     default:
       return [];

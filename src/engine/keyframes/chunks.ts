@@ -28,7 +28,11 @@ export class KeyframeDamagedError extends Error {
  * A Turn as chunks: those of `before` whose stretch stands in it unchanged, wherever, and new ones for the rest. Null
  * when a block is in no event yet.
  */
-export function cutTurn(turn: Turn, before: readonly Chunk[], from = 0): readonly Chunk[] | null {
+export function cutTurn(
+  turn: Turn,
+  before: readonly Chunk[],
+  { stream, from = 0 }: { readonly stream: string; readonly from?: number },
+): readonly Chunk[] | null {
   const chunkByFirst = new Map(before.map((chunk) => [chunk.blocks[0], chunk]));
   const blocks = turn.after(from);
   const stretches: Stretch[] = [];
@@ -50,7 +54,7 @@ export function cutTurn(turn: Turn, before: readonly Chunk[], from = 0): readonl
   return stretches.map(({ blocks, name }) => {
     length += blocks.length;
     const digest = turn.contextAt(length);
-    return { name: name ?? chunkName(chunkText(blocks)), digest, blocks };
+    return { name: name ?? chunkName(chunkText(blocks, stream)), digest, blocks };
   });
 }
 
@@ -69,12 +73,16 @@ export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[
   });
 }
 
-/** The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`, the digest in base64url. */
-export const chunkText = (blocks: readonly Block[]): string =>
+/**
+ * The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`, the digest in base64url. Where the
+ * event is not in the stream that the keyframe is of, but in an ancestor's, that one's name follows.
+ */
+export const chunkText = (blocks: readonly Block[], own: string): string =>
   blocks
     .map((block) => {
-      const { revision, index } = placeOf(block) ?? { revision: -1, index: -1 };
-      return `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${Buffer.from(block.digest, "hex").toString("base64url")}`;
+      const { stream, revision, index } = placeOf(block) ?? { stream: own, revision: -1, index: -1 };
+      const line = `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${Buffer.from(block.digest, "hex").toString("base64url")}`;
+      return stream === own ? line : `${line} ${stream}`;
     })
     .join("\n");
 
@@ -82,17 +90,21 @@ export const chunkText = (blocks: readonly Block[]): string =>
 export const chunkName = (text: string): string => sha256Hex(text).slice(0, 32);
 
 /** The Turn that goes on with the listed stretches; a list is taken apart when one of its blocks is looked at. */
-export function turnOfChunks(prefix: Turn, refs: readonly ChunkRef[], textByName: ReadonlyMap<string, string>): Turn {
+export function turnOfChunks(
+  prefix: Turn,
+  refs: readonly ChunkRef[],
+  { stream, textByName }: { readonly stream: string; readonly textByName: ReadonlyMap<string, string> },
+): Turn {
   return refs.reduce((turn, [name, length, digest]) => {
     const text = textByName.get(name);
     if (text === undefined) throw new KeyframeDamagedError(`there is no list ${name}`);
-    return Turn.stored(turn, { length, digest, read: () => readChunk(text) });
+    return Turn.stored(turn, { length, digest, read: () => readChunk(text, stream) });
   }, prefix);
 }
 
-function readChunk(text: string): readonly Block[] {
+function readChunk(text: string, own: string): readonly Block[] {
   return text.split("\n").map((line) => {
-    const [revision, index, kindNumber, id, digestText] = line.split(" ");
+    const [revision, index, kindNumber, id, digestText, stream = own] = line.split(" ");
     const kind = blockKinds[Number(kindNumber)];
     if (id === undefined || digestText === undefined || kind === undefined) {
       throw new KeyframeDamagedError("a list of blocks cannot be read");
@@ -100,7 +112,7 @@ function readChunk(text: string): readonly Block[] {
     // The list was written from ids, and its name is the digest of what was written.
     const digest = Buffer.from(digestText, "base64url").toString("hex");
     const block = Block.outline({ id: id as BlockId, kind, digest });
-    setPlace(block, { revision: Number(revision), index: Number(index) });
+    setPlace(block, { stream, revision: Number(revision), index: Number(index) });
     return block;
   });
 }

@@ -14,25 +14,36 @@ const gapMax = 64;
  *
  * @throws {KeyframeDamagedError} when a block is not where the keyframe has it.
  */
-export async function withContents(log: EventLog, stream: string, turn: Turn, from = 0): Promise<Turn> {
+export async function withContents(log: EventLog, turn: Turn, from = 0): Promise<Turn> {
   const blocks = turn.after(from);
-  const revisions = new Set<number>();
-  for (const block of blocks) if (block.isOutline) revisions.add(placeOf(block)?.revision ?? -1);
-  if (revisions.size === 0) return turn;
-  const blocksByRevision = new Map<number, readonly Block[]>();
-  for (const { first, last } of rangesOf([...revisions])) {
+  const wanted = new Map<string, Map<number, readonly Block[]>>();
+  for (const block of blocks) {
+    const place = block.isOutline ? placeOf(block) : null;
+    if (place === null) continue;
+    const revisions = wanted.get(place.stream) ?? new Map<number, readonly Block[]>();
+    wanted.set(place.stream, revisions.set(place.revision, []));
+  }
+  if (wanted.size === 0) return turn;
+  for (const [stream, blocksByRevision] of wanted) await readBlocks(log, stream, blocksByRevision);
+  const prefix = from === 0 ? Turn.empty : turn.slice(from);
+  return prefix.concat(blocks.map((block) => (block.isOutline ? contentOf(block, wanted) : block)));
+}
+
+/** Puts in the blocks of the events that are asked for. */
+async function readBlocks(log: EventLog, stream: string, blocksByRevision: Map<number, readonly Block[]>) {
+  for (const { first, last } of rangesOf([...blocksByRevision.keys()])) {
     for await (const stored of log.read(stream, { from: first, to: last, blobs: "resolve" })) {
-      if (!revisions.has(stored.revision)) continue;
+      if (!blocksByRevision.has(stored.revision)) continue;
       blocksByRevision.set(stored.revision, blocksIn(readRecorded(stored).event).map(blockFromJson));
     }
   }
-  const prefix = from === 0 ? Turn.empty : turn.slice(from);
-  return prefix.concat(blocks.map((block) => (block.isOutline ? contentOf(block, blocksByRevision) : block)));
 }
 
-function contentOf(outline: Block, blocksByRevision: ReadonlyMap<number, readonly Block[]>): Block {
+type BlocksByPlace = ReadonlyMap<string, ReadonlyMap<number, readonly Block[]>>;
+
+function contentOf(outline: Block, read: BlocksByPlace): Block {
   const place = placeOf(outline);
-  const block = place === null ? undefined : blocksByRevision.get(place.revision)?.[place.index];
+  const block = place === null ? undefined : read.get(place.stream)?.get(place.revision)?.[place.index];
   if (block?.id !== outline.id || block.digest !== outline.digest) {
     throw new KeyframeDamagedError(`block ${idOf(outline)} is not where it is said to be`);
   }

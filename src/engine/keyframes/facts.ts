@@ -1,6 +1,8 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
   addContext,
+  type Invalidation,
+  type ScopeInvalidation,
   type ServerContext,
   type ServerContextsView,
   type Unusable,
@@ -13,6 +15,8 @@ import {
 export type Facts = {
   /** The list before this one. */
   readonly before: string | null;
+  /** How many contexts these facts and those before tell. */
+  known: number;
   readonly texts: string[];
   readonly contexts: ContextRow[];
   readonly others: OtherFact[];
@@ -21,6 +25,7 @@ export type Facts = {
 type ContextRow = readonly [
   responseId: string,
   inferenceId: string,
+  stream: number,
   revision: number,
   at: string,
   scope: number,
@@ -38,27 +43,39 @@ type ContextRow = readonly [
 
 type OtherFact =
   /** Settings are read where they were declared. */
-  | readonly ["settings", digest: string, revision: number]
-  | readonly ["invalidated", scope: string, responseId: string | null, reason: string, revision: number]
+  | readonly ["settings", digest: string, place: SettingsPlace]
+  | readonly ["invalidated", responseId: string, Invalidation]
+  | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
   | readonly ["learned", scope: string, capability: string, value: boolean | string]
   | readonly ["quarantined", blockIds: readonly string[]];
 
-/** Where settings were declared, by digest. */
-export type SettingsPlaces = Map<string, number>;
+/** The event that declared settings. */
+type SettingsPlace = { readonly stream: string; readonly revision: number };
 
-export const noFacts = (before: string | null): Facts => ({ before, texts: [], contexts: [], others: [] });
+/** Where settings were declared, by digest. */
+export type SettingsPlaces = Map<string, SettingsPlace>;
+
+export const noFacts = (before: string | null, known: number): Facts => ({
+  before,
+  known,
+  texts: [],
+  contexts: [],
+  others: [],
+});
 export const hasFacts = ({ contexts, others }: Facts): boolean => contexts.length + others.length > 0;
 
-/** Adds what an event made true; `contexts` are the rows that the fold made of it. */
-export function noteFacts(facts: Facts, { event, revision }: RecordedEvent, contexts: readonly ServerContext[]): void {
-  for (const context of contexts) facts.contexts.push(rowOf(context, facts));
+/** Adds what an event made true; the fold has taken it in. */
+export function noteFacts(facts: Facts, { event, stream, revision }: RecordedEvent, view: ServerContextsView): void {
+  noteContexts(facts, view);
   switch (event.type) {
     case "SettingsDeclared":
-      facts.others.push(["settings", event.data.digest, revision]);
+      facts.others.push(["settings", event.data.digest, { stream, revision }]);
       return;
     case "AnchorInvalidated": {
       const { scope, responseId, reason } = event.data;
-      facts.others.push(["invalidated", scope, responseId, reason, revision]);
+      const { length: contexts } = view.all;
+      if (responseId !== null) facts.others.push(["invalidated", responseId, { reason, revision }]);
+      else facts.others.push(["scope-invalidated", scope, { reason, revision, contexts }]);
       return;
     }
     case "CapabilityLearned": {
@@ -73,11 +90,29 @@ export function noteFacts(facts: Facts, { event, revision }: RecordedEvent, cont
   }
 }
 
+/** All that a view holds, as a fork's first facts tell it: what its ancestors learnt. */
+export function noteInherited(facts: Facts, view: ServerContextsView, settings: SettingsPlaces): void {
+  noteContexts(facts, view);
+  for (const [digest, place] of settings) facts.others.push(["settings", digest, place]);
+  for (const [id, invalidation] of view.invalidResponses) facts.others.push(["invalidated", id, invalidation]);
+  for (const [scope, invalidation] of view.invalidScopes) facts.others.push(["scope-invalidated", scope, invalidation]);
+  for (const [scope, learned] of view.learned)
+    for (const [name, value] of learned) facts.others.push(["learned", scope, name, value]);
+  if (view.quarantined.size > 0) facts.others.push(["quarantined", [...view.quarantined]]);
+}
+
+/** Those that no facts tell yet. */
+function noteContexts(facts: Facts, { all }: ServerContextsView): void {
+  if (facts.known < all.length)
+    for (const context of all.slice(facts.known)) facts.contexts.push(rowOf(context, facts));
+  facts.known = all.length;
+}
+
 /** Puts facts into a view, as the fold of their events did, but for the settings: of them it says where they are. */
 export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, facts: Facts): void {
   let previous: string | null = null;
   for (const row of facts.contexts) {
-    addContext(view, contextOf(row, facts.texts, previous));
+    addContext(view, contextOf(row, facts.texts, { previous, index: view.all.length }));
     previous = row[0];
   }
   for (const fact of facts.others) {
@@ -85,12 +120,12 @@ export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, f
       case "settings":
         places.set(fact[1], fact[2]);
         break;
-      case "invalidated": {
-        const [, scope, responseId, reason, revision] = fact;
-        if (responseId === null) view.invalidScopes.set(scope, { reason, revision });
-        else view.invalidResponses.set(responseId, { reason, revision });
+      case "invalidated":
+        view.invalidResponses.set(fact[1], fact[2]);
         break;
-      }
+      case "scope-invalidated":
+        view.invalidScopes.set(fact[1], fact[2]);
+        break;
       case "learned": {
         const [, scope, capability, value] = fact;
         const learned = view.learned.get(scope) ?? new Map<string, boolean | string>();
@@ -109,30 +144,28 @@ function rowOf(context: ServerContext, { texts, contexts }: Facts): ContextRow {
     const known = texts.indexOf(text);
     return known < 0 ? texts.push(text) - 1 : known;
   };
-  const { responseId, inferenceId, revision, at, scope, model, settingsDigest, turn, held } = context;
+  const { responseId, inferenceId, stream, revision, at, scope, model, settingsDigest, turn, held } = context;
   const { inputLength, length, unusable } = context;
   const parent = context.parent !== null && context.parent === contexts.at(-1)?.[0] ? true : context.parent;
   return [
-    ...([responseId, inferenceId, revision, at] as const),
+    ...([responseId, inferenceId, numberOf(stream), revision, at] as const),
     ...([numberOf(scope), numberOf(model), numberOf(settingsDigest)] as const),
     ...([turn, held === turn ? "" : held, inputLength, length, parent, unusable] as const),
   ];
 }
 
-function contextOf(row: ContextRow, texts: readonly string[], previous: string | null): ServerContext {
+type Before = { readonly previous: string | null; readonly index: number };
+
+function contextOf(row: ContextRow, texts: readonly string[], { previous, index }: Before): ServerContext {
+  const [responseId, inferenceId, stream, revision, at, scope, model, settings, turn, held, ...rest] = row;
+  const [inputLength, length, parent, unusable] = rest;
   return {
-    responseId: row[0],
-    inferenceId: row[1],
-    revision: row[2],
-    at: row[3],
-    scope: texts[row[4]] ?? "",
-    model: texts[row[5]] ?? null,
-    settingsDigest: texts[row[6]] ?? "",
-    turn: row[7],
-    held: row[8] === "" ? row[7] : row[8],
-    inputLength: row[9],
-    length: row[10],
-    parent: row[11] === true ? previous : row[11],
-    unusable: row[12],
+    ...{ responseId, inferenceId, revision, index, at, turn, inputLength, length, unusable },
+    stream: texts[stream] ?? "",
+    scope: texts[scope] ?? "",
+    model: texts[model] ?? null,
+    settingsDigest: texts[settings] ?? "",
+    held: held === "" ? turn : held,
+    parent: parent === true ? previous : parent,
   };
 }

@@ -1,9 +1,10 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import type { KeyframeStore } from "../keyframe-store.ts";
+import { forkPoint, readHistory } from "../lineage.ts";
 import { readRecorded } from "../recorded.ts";
-import { type Keyframe, type Restored, readKeyframe, restoreFold } from "./keyframe.ts";
+import { foldAround } from "../skipped-events.ts";
+import { type Restored, readKeyframe, restoreFold } from "./keyframe.ts";
 import { KeyframeTaker } from "./taker.ts";
 
 /** A conversation folded up to an event, and where the settings are that were declared before the keyframe. */
@@ -15,64 +16,71 @@ export type Folded = Restored & {
 
 /** The fold of a stream up to a revision that is there: the nearest keyframe, and the events after it. */
 export async function foldTo(log: EventLog, stream: string, revision: number): Promise<Folded> {
-  const { keyframes } = log.store;
-  if (keyframes === undefined) return foldWhole(log, stream, revision);
-  const keyframe = await readKeyframe(keyframes, stream, revision);
-  const taker = new KeyframeTaker(keyframes, stream, keyframe);
-  const folded = (keyframe && (await foldFrom(log, stream, { keyframe, keyframes, taker, to: revision }))) ?? null;
-  if (folded !== null) {
-    await taker.save();
-    return folded;
-  }
-  const anew = new KeyframeTaker(keyframes, stream, null);
-  const whole = await foldWhole(log, stream, revision, anew);
-  await anew.save();
-  return whole;
+  return (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, "taking-keyframes"));
 }
 
-type Start = {
-  readonly keyframe: Keyframe;
-  readonly keyframes: KeyframeStore;
-  readonly taker: KeyframeTaker;
-  readonly to: number;
-};
-
-/** Null when something is wrong with the keyframe, or with what follows: the events alone will tell. */
-async function foldFrom(
-  log: EventLog,
-  stream: string,
-  { keyframe, keyframes, taker, to }: Start,
-): Promise<Folded | null> {
+/**
+ * The fold from a keyframe of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
+ * or with what follows: the events alone will tell.
+ */
+async function foldNearest(log: EventLog, stream: string, revision: number): Promise<Folded | null> {
+  const { keyframes } = log.store;
+  if (keyframes === undefined) return null;
+  const keyframe = await readKeyframe(keyframes, stream, revision);
+  const taker = new KeyframeTaker(keyframes, stream, keyframe);
   try {
-    const restored = await restoreFold(keyframes, stream, keyframe);
-    taker.goOn(restored.view);
-    return await foldTail(log, stream, { restored, from: keyframe.revision + 1, to, taker });
+    let restored: Restored;
+    if (keyframe === null) {
+      const fork = await forkPoint(log, stream);
+      const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
+      if (parent === null) return null;
+      restored = parent;
+      taker.inherit(restored.view, restored.settingsPlaces);
+    } else {
+      restored = await restoreFold(keyframes, stream, keyframe);
+      taker.goOn(restored.view);
+    }
+    const from = keyframe === null ? 0 : keyframe.revision + 1;
+    const folded = await foldTail(log, stream, { restored, from, to: revision, taker });
+    await taker.save();
+    return folded;
   } catch {
     return null;
   }
 }
 
-/** The fold of all events up to a revision that is there. */
+/** The fold of all events up to a revision that is there, its ancestors' too. */
 export async function foldWhole(
   log: EventLog,
   stream: string,
   revision: number,
-  taker?: KeyframeTaker,
+  how?: "taking-keyframes",
 ): Promise<Folded> {
-  const restored: Restored = { view: conversationView.initial(stream), settingsPlaces: new Map() };
-  const folded = await foldTail(log, stream, { restored, from: 0, to: revision, taker });
-  return { ...folded, isWhole: true };
+  const { keyframes } = log.store;
+  return foldAround(log, async (skipped) => {
+    const view = conversationView.initial(stream);
+    const isTaking = how !== undefined && keyframes !== undefined;
+    const taker = isTaking ? new KeyframeTaker(keyframes, stream, null) : undefined;
+    let last: RecordedEvent | null = null;
+    for await (const { recorded } of readHistory(log, stream, { to: revision, skipped })) {
+      last = recorded;
+      conversationView.apply(view, recorded);
+      taker?.note(view, recorded);
+    }
+    await taker?.save();
+    return { view, settingsPlaces: new Map(), last: lastOf(last, stream, revision), isWhole: true };
+  });
 }
 
 type Tail = {
   readonly restored: Restored;
   readonly from: number;
   readonly to: number;
-  readonly taker: KeyframeTaker | undefined;
+  readonly taker: KeyframeTaker;
 };
 
 async function foldTail(log: EventLog, stream: string, { restored, from, to, taker }: Tail): Promise<Folded> {
-  const { view } = restored;
+  const { view, settingsPlaces } = restored;
   let last: RecordedEvent | null = null;
   // The event itself is wanted, also where the keyframe was taken right after it.
   for await (const stored of log.read(stream, { from: Math.min(from, to), to, blobs: "resolve" })) {
@@ -80,20 +88,27 @@ async function foldTail(log: EventLog, stream: string, { restored, from, to, tak
     if (last.revision < from) continue;
     const { event } = last;
     // A response is understood with the settings of its request.
-    if (event.type === "InferenceRequested") await readSettings(log, stream, restored, event.data.settingsDigest);
+    if (event.type === "InferenceRequested") await readSettings(log, restored, event.data.settingsDigest);
+    // A fork that comes after this one has them from here.
+    if (event.type === "SettingsDeclared") settingsPlaces.set(event.data.digest, { stream, revision: last.revision });
     conversationView.apply(view, last);
-    taker?.note(view, last);
+    taker.note(view, last);
   }
-  if (last === null) throw new Error(`revision ${to} of ${stream} cannot be read`);
-  return { view, settingsPlaces: restored.settingsPlaces, last, isWhole: false };
+  return { view, settingsPlaces, last: lastOf(last, stream, to), isWhole: false };
+}
+
+function lastOf(last: RecordedEvent | null, stream: string, revision: number): RecordedEvent {
+  if (last === null) throw new Error(`revision ${revision} of ${stream} cannot be read`);
+  return last;
 }
 
 /** Puts settings into the view that were declared before its keyframe. */
-export async function readSettings(log: EventLog, stream: string, restored: Restored, digest: string): Promise<void> {
+export async function readSettings(log: EventLog, restored: Restored, digest: string): Promise<void> {
   const { settings } = restored.view.server;
   const place = restored.settingsPlaces.get(digest);
   if (place === undefined || settings.has(digest)) return;
-  for await (const stored of log.read(stream, { from: place, to: place, blobs: "resolve" })) {
+  const { stream, revision } = place;
+  for await (const stored of log.read(stream, { from: revision, to: revision, blobs: "resolve" })) {
     const { event } = readRecorded(stored);
     if (event.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
   }

@@ -16,8 +16,7 @@ const keyframeSchema = z.strictObject({
   newest: z.array(
     z.strictObject({
       scope: z.string(),
-      /** The revision of its response. */
-      revision: z.number().int(),
+      inferenceId: z.string(),
       /** How many blocks of the Turn it begins with. */
       shared: z.number().int(),
       rest: z.array(chunkRefSchema),
@@ -41,14 +40,14 @@ export type Restored = {
 /** Where the keyframes of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
 export const keyframeKey = (stream: string): KeyframeKey => ({
   stream,
-  projection: `${conversationView.name}/1`,
+  projection: `${conversationView.name}/2`,
   version: conversationView.version,
 });
 
 /** Where a list is kept that keyframes of a stream name. */
 export const listKey = (stream: string, name: string): KeyframeKey => ({
   ...keyframeKey(stream),
-  projection: `${conversationView.name}/1/${name}`,
+  projection: `${conversationView.name}/2/${name}`,
 });
 
 /** The newest keyframe at or before a revision; null when there is none that can be read. */
@@ -75,11 +74,12 @@ export async function restoreFold(store: KeyframeStore, stream: string, { data }
   const view = conversationView.initial(stream);
   const settingsPlaces: SettingsPlaces = new Map();
   for (const facts of await readFacts(store, stream, data.facts)) restoreFacts(view.server, settingsPlaces, facts);
-  view.client.committed = turnOfChunks(Turn.empty, data.turn, textByName);
-  for (const { scope, revision, shared, rest } of data.newest) {
-    const context = view.server.all.findLast((each) => each.revision === revision);
-    if (context === undefined) throw new KeyframeDamagedError(`there is no response at revision ${revision}`);
-    view.newest.set(scope, { context, turn: turnOfChunks(view.client.committed.slice(shared), rest, textByName) });
+  const lists = { stream, textByName };
+  view.client.committed = turnOfChunks(Turn.empty, data.turn, lists);
+  for (const { scope, inferenceId, shared, rest } of data.newest) {
+    const context = view.server.all.findLast((each) => each.inferenceId === inferenceId);
+    if (context === undefined) throw new KeyframeDamagedError(`there is no response to ${inferenceId}`);
+    view.newest.set(scope, { context, turn: turnOfChunks(view.client.committed.slice(shared), rest, lists) });
   }
   view.title = data.title;
   view.labels = data.labels;

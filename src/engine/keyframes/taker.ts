@@ -3,7 +3,7 @@ import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { KeyframeStore } from "../keyframe-store.ts";
 import { notePlaces } from "./block-places.ts";
 import { type Chunk, chunkName, chunksOf, chunkText, cutTurn, refOf } from "./chunks.ts";
-import { hasFacts, noFacts, noteFacts } from "./facts.ts";
+import { hasFacts, noFacts, noteFacts, noteInherited, type SettingsPlaces } from "./facts.ts";
 import { type Keyframe, type KeyframeData, keyframeKey, listKey, readKeyframe } from "./keyframe.ts";
 
 /** How much work a fold may be from the nearest keyframe (MODEL 7); a run that is open by then has its end waited for. */
@@ -22,8 +22,7 @@ export class KeyframeTaker {
   #awaited: Keyframe | null;
   /** Those of the last keyframe; taken apart only when another is taken. */
   #chunks: () => readonly Chunk[] = () => [];
-  #facts = noFacts(null);
-  #contexts = 0;
+  #facts = noFacts(null, 0);
   #work = { events: 0, edits: 0 };
   #unsaved: Unsaved[] = [];
 
@@ -35,21 +34,21 @@ export class KeyframeTaker {
     this.#awaited = newest;
   }
 
-  /** Follows the fold: `recorded` is the event that it has just taken in. */
+  /** Follows the fold: `recorded` is the event that it has just taken in, of the stream or of an ancestor's. */
   note(view: ConversationView, recorded: RecordedEvent): void {
-    const { event, revision } = recorded;
-    notePlaces(event, revision);
+    const { event, stream, revision } = recorded;
+    notePlaces(recorded);
+    const isOwn = stream === this.#stream;
     if (this.#awaited !== null) {
-      if (revision === this.#awaited.revision) this.goOn(view);
+      if (isOwn && revision === this.#awaited.revision) this.goOn(view);
       return;
     }
-    const { all } = view.server;
-    noteFacts(this.#facts, recorded, all.length > this.#contexts ? all.slice(this.#contexts) : []);
-    this.#contexts = all.length;
+    noteFacts(this.#facts, recorded, view.server);
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
     const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
-    if (isDue && view.client.run === null) this.#take(view, revision);
+    // What a fork inherits is work as well: it has a keyframe of its own where it begins.
+    if (isDue && isOwn && view.client.run === null) this.#take(view, revision);
   }
 
   /** The fold stands where the newest keyframe was taken. */
@@ -59,8 +58,12 @@ export class KeyframeTaker {
     this.#awaited = null;
     const { committed } = view.client;
     this.#chunks = () => chunksOf(committed, turn);
-    this.#facts = noFacts(facts);
-    this.#contexts = view.server.all.length;
+    this.#facts = noFacts(facts, view.server.all.length);
+  }
+
+  /** The fold stands where a fork begins, and its ancestors' events were not followed. */
+  inherit(view: ConversationView, settings: SettingsPlaces): void {
+    if (this.#awaited === null) noteInherited(this.#facts, view.server, settings);
   }
 
   /** Writes what was taken since it was last called. */
@@ -82,32 +85,32 @@ export class KeyframeTaker {
   }
 
   #take(view: ConversationView, revision: number): void {
+    this.#work = { events: 0, edits: 0 };
     const { committed } = view.client;
     const before = this.#chunks();
-    const chunks = cutTurn(committed, before);
+    const chunks = cutTurn(committed, before, { stream: this.#stream });
     if (chunks === null) return;
     const rests: Chunk[] = [];
     const newest: KeyframeData["newest"] = [];
     for (const [scope, { context, turn }] of view.newest) {
       const shared = committed.commonPrefixLength(turn);
-      const rest = cutTurn(turn, chunks, shared);
+      const rest = cutTurn(turn, chunks, { stream: this.#stream, from: shared });
       if (rest === null) return;
       rests.push(...rest);
-      newest.push({ scope, revision: context.revision, shared, rest: rest.map(refOf) });
+      newest.push({ scope, inferenceId: context.inferenceId, shared, rest: rest.map(refOf) });
     }
     const known = new Set(before.map(({ name }) => name));
     const unknown = [...chunks, ...rests].filter(({ name }) => !known.has(name));
-    const textByName = new Map(unknown.map(({ name, blocks }) => [name, chunkText(blocks)]));
+    const textByName = new Map(unknown.map(({ name, blocks }) => [name, chunkText(blocks, this.#stream)]));
     if (hasFacts(this.#facts)) {
       const text = JSON.stringify(this.#facts);
       textByName.set(chunkName(text), text);
-      this.#facts = noFacts(chunkName(text));
+      this.#facts = noFacts(chunkName(text), this.#facts.known);
     }
     const { title, labels } = view;
     const data = { turn: chunks.map(refOf), newest, facts: this.#facts.before, title, labels };
     this.#unsaved.push({ revision, data, textByName });
     this.#chunks = () => chunks;
-    this.#work = { events: 0, edits: 0 };
   }
 }
 

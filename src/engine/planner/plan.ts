@@ -117,8 +117,8 @@ function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null 
 function preferred(sharing: readonly ServerContext[], turn: Turn, length: number): readonly ServerContext[] {
   if (sharing.length < 2) return sharing;
   const cut = turn.at(length - 1)?.wire?.group?.id;
-  const rank = ({ inferenceId, revision }: ServerContext): number =>
-    inferenceId === cut ? Number.POSITIVE_INFINITY : revision;
+  const rank = ({ inferenceId, index }: ServerContext): number =>
+    inferenceId === cut ? Number.POSITIVE_INFINITY : index;
   // Responses that are not in the log yet are equally new, and listed in their order.
   return sharing.toReversed().toSorted((left, right) => rank(right) - rank(left));
 }

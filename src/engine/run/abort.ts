@@ -11,10 +11,7 @@ export function rejectionOf(signal: AbortSignal): Promise<never> {
   return promise;
 }
 
-/**
- * A signal that aborts with an outer one, or when `end` says so; what has ended hears the outer one no more. One frame
- * makes one, and `AbortSignal.any` would cost as much as all signals above it.
- */
+/** A signal that aborts with an outer one, or when `end` says so; what has ended hears the outer one no more. */
 export function innerSignal(outer: AbortSignal): {
   readonly signal: AbortSignal;
   readonly end: (reason: unknown) => void;

@@ -1,21 +1,40 @@
-/** Work of a layer that waits until a server has answered a request made within a call. */
-export type Acknowledgement = {
-  readonly frame: string;
-  /** How many responses the run had received by then: those were answers to earlier requests. */
-  readonly after: number;
-  readonly work: () => void;
-};
+import type { JsonValue } from "../../base/json.ts";
+import { runEffect } from "./effects.ts";
+import type { Acknowledgement, RunSession } from "./session.ts";
 
-/** Runs what waited for the `index`-th response of the run, which came to `frame` and is durable. */
-export function acknowledge(waiting: Acknowledgement[], index: number, frame: string): void {
+/**
+ * Runs what waited for a response of the run (by number, from 0), which came to `frame` and is durable. An effect like any
+ * other, at least once; the run ends after it, whatever becomes of it.
+ */
+export function acknowledge(
+  session: RunSession,
+  { index, frame }: { readonly index: number; readonly frame: string },
+): void {
+  const { acknowledgements, acknowledging, running } = session;
   const isDue = (one: Acknowledgement): boolean => one.after <= index && frame.startsWith(`${one.frame}.`);
-  const due = waiting.filter(isDue);
-  waiting.splice(0, waiting.length, ...waiting.filter((one) => !isDue(one)));
-  for (const { work } of due) {
-    try {
-      work();
-    } catch {
-      // The answer is in the log whatever becomes of who waited for it.
-    }
+  const due = acknowledgements.filter(isDue);
+  if (due.length === 0) return;
+  acknowledgements.splice(0, acknowledgements.length, ...acknowledgements.filter((one) => !isDue(one)));
+  for (const { id, frame: from, actor, work } of due) {
+    const place = {
+      id,
+      name: "acknowledged",
+      frame: from,
+      actor,
+      signal: running,
+      idempotent: true,
+      isAside: true,
+    } as const;
+    const effect = async (): Promise<JsonValue> => {
+      await work();
+      return null;
+    };
+    // The answer is in the log whatever becomes of who waited for it.
+    const done = runEffect(session, place, effect)
+      .catch(() => undefined)
+      .then(() => {
+        acknowledging.delete(done);
+      });
+    acknowledging.add(done);
   }
 }

@@ -1,7 +1,9 @@
+import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { Provenance } from "../planner/divergence.ts";
+import { withoutFirst } from "../planner/instruction-blocks.ts";
 import type { ContextLookup } from "../planner/plan.ts";
 import type { Capabilities, Provider } from "../provider.ts";
 import type { RunSession } from "./session.ts";
@@ -12,16 +14,25 @@ export function contextsOf(view: ConversationView): ContextLookup & { byResponse
   return {
     byTurn: (digest) => server.byTurn.get(digest) ?? [],
     byResponse: (id) => server.byResponse.get(id) ?? null,
-    newest: (scope) => newest.get(scope) ?? null,
+    newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(view, context),
     settings: (digest) => server.settings.get(digest) ?? {},
     quarantined: server.quarantined,
   };
 }
 
+type Received = { readonly context: ServerContext; readonly turn: Turn };
+
+/** With the Turn as its server holds it: what the instructions said of it is not there. */
+function asHeld(view: ConversationView, received: Received | undefined): Received | null {
+  if (received === undefined) return null;
+  const { context, turn } = received;
+  return { context, turn: withoutFirst(view, turn, turn.length - context.length) };
+}
+
 /** The same, with what this run has received and the folds may not hold yet. */
 export function contextLookup(session: RunSession): ReturnType<typeof contextsOf> {
-  const logged = contextsOf(session.view());
+  const logged = contextsBefore(session);
   const { scope } = session.engine.provider;
   const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
   return {
@@ -32,10 +43,18 @@ export function contextLookup(session: RunSession): ReturnType<typeof contextsOf
       return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
     },
     byResponse: (id) => own.find(({ context }) => context.responseId === id)?.context ?? logged.byResponse(id),
-    newest: (wanted) => (wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
+    newest: (wanted) => asHeld(session.view(), wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
     invalidation: (context) => session.invalid.get(context.responseId) ?? logged.invalidation(context),
     quarantined: new Set([...session.quarantined, ...logged.quarantined]),
   };
+}
+
+/** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
+function contextsBefore({ view, stream, firstRevision }: RunSession): ReturnType<typeof contextsOf> {
+  const logged = contextsOf(view());
+  if (firstRevision === null) return logged;
+  const isBefore = (context: ServerContext): boolean => context.stream !== stream || context.revision < firstRevision;
+  return { ...logged, byTurn: (digest) => logged.byTurn(digest).filter(isBefore) };
 }
 
 /** What the endpoint can do: as configured, and as this conversation and this process have seen it do. */
@@ -77,5 +96,5 @@ function invalidationOf({ server }: ConversationView, context: ServerContext): I
   const one = server.invalidResponses.get(context.responseId);
   if (one !== undefined) return one;
   const all = server.invalidScopes.get(context.scope);
-  return all !== undefined && all.revision > context.revision ? all : null;
+  return all !== undefined && context.index < all.contexts ? all : null;
 }

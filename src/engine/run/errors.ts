@@ -1,4 +1,5 @@
 import type { Owner } from "../../domain/events/run-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
 
 /** Another run of the conversation is open, and its owner lives. */
 export class RunInProgressError extends Error {
@@ -66,5 +67,62 @@ export class NothingToSendError extends Error {
 
   constructor(blocks: number) {
     super(`none of the Turn's ${blocks} blocks can be sent to this endpoint; append a message`);
+  }
+}
+
+/** Someone wrote before the run's first event was durable: nothing happened yet, and it begins anew. */
+export class ConversationMovedError extends Error {
+  override readonly name = "ConversationMovedError";
+}
+
+/** There is nothing to ask the model. */
+export class EmptyConversationError extends Error {
+  override readonly name = "EmptyConversationError";
+  readonly code = "empty-conversation";
+
+  constructor(stream: string) {
+    super(`${stream} has no blocks; append a message first`);
+  }
+}
+
+/** A run was cut off, and the caller wants to look at it first. */
+export class RunUnfinishedError extends Error {
+  override readonly name = "RunUnfinishedError";
+  readonly code = "run-unfinished";
+  readonly runId: string;
+
+  constructor(runId: string) {
+    super(`run ${runId} was cut off; resume it, or abandon it with unfinished: "abandon"`);
+    this.runId = runId;
+  }
+}
+
+/** The stack is not the one that the run began with, so that its log cannot answer it. */
+export class StackChangedError extends Error {
+  override readonly name = "StackChangedError";
+  readonly code = "stack-changed";
+}
+
+/** A run's log cannot be gone through without a tool that it called: nobody knows what that may do. */
+export class ToolMissingError extends Error {
+  override readonly name = "ToolMissingError";
+  readonly code = "tool-missing";
+
+  constructor(runId: string, names: readonly string[], how: "was cut off in" | "called") {
+    const otherwise = how === "called" ? "" : ", or abandon the run";
+    super(`run ${runId} ${how} ${names.join(", ")}, which this engine does not have; add the tool${otherwise}`);
+  }
+}
+
+/** The run waits until what is in doubt has been settled; it is no failure, and run() tells it as a status. */
+export class RunParkedError extends Error {
+  override readonly name = "RunParkedError";
+  readonly code = "run-parked";
+  /** Block ids and names. */
+  readonly inDoubt: readonly (readonly [BlockId, string])[];
+
+  constructor(runId: string, inDoubt: readonly (readonly [BlockId, string])[]) {
+    super(`run ${runId} waits until ${inDoubt.map(([id, name]) => `${name} (${id})`).join(", ")} will be settled`);
+    this.inDoubt = inDoubt;
   }
 }

@@ -1,34 +1,30 @@
-import type { JsonObject } from "../../base/json.ts";
-import { sha256Hex } from "../../base/sha256.ts";
-import { utf8Length } from "../../base/utf8.ts";
-import { idOf } from "../../domain/block.ts";
-import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
-import { inferenceIdSchema } from "../../domain/ids.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import type {
+  InferenceFailedData,
+  InferenceRequestedData,
+  ResponseReceivedData,
+} from "../../domain/events/inference-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
-import { ChainRequiredError, plan } from "../planner/plan.ts";
-import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
-import { type InferenceResponse, ProviderError } from "../provider.ts";
-import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
-import { NothingToSendError } from "./errors.ts";
-import type { CallScope } from "./frames.ts";
+import { failureKinds, type InferenceResponse, ProviderError } from "../provider.ts";
+import { acknowledge } from "./acknowledgements.ts";
+import { noteEnded } from "./background.ts";
+import type { CallScope } from "./call-scope.ts";
+import type { PastInference } from "./journal.ts";
+import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";
-import { engineActor, newBlockId, type RunSession, record, takePasses } from "./session.ts";
-import { requestSettings, settingsDigest } from "./settings.ts";
-
-/** One request as it was decided, encoded and recorded. */
-type Prepared = {
-  readonly request: InferenceRequestedData;
-  readonly settings: JsonObject;
-  readonly bodyText: string;
-  readonly shaped: readonly ShapedBlock[];
-};
+import { delivered, engineActor, newBlockId, type RunSession, record } from "./session.ts";
+import { type Effect, held } from "./stop.ts";
 
 /**
  * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered
- * by one more attempt of its kind; every attempt is an event before it is a call.
+ * by one more attempt of its kind; every attempt is an event before it is a call. What the log of a run that was cut off
+ * knows is not asked again.
  *
  * @throws {ProviderError} when the provider refused or failed for good.
  * @throws {ChainRequiredError} when the policy requires a chained request and none is possible.
@@ -36,150 +32,194 @@ type Prepared = {
 export async function inferStep(session: RunSession, frame: string, outgoing: Turn, scope: CallScope): Promise<Turn> {
   const reactions = new Map<string, number>();
   let retry: Retry = {};
+  let losses = 0;
   for (let attempt = 0; ; attempt += 1) {
-    const prepared = prepare(session, frame, { outgoing, scope, attempt, retry });
-    await session.recorder.flush();
-    scope.signal.throwIfAborted();
-    session.emit({
-      type: "request-start",
-      frame,
-      attempt,
-      decision: prepared.request.decision,
-      requestBytes: prepared.request.requestBytes,
-    });
-    const answer = await send(session, frame, prepared, scope);
-    if (answer instanceof ProviderError) {
-      const error = answer;
-      recordFailure(session, frame, prepared.request, error);
-      const reaction = reactTo(session, { error, request: prepared.request, shaped: prepared.shaped, reactions });
-      session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind });
-      if (reaction === null) throw error;
-      // What an earlier refusal said still holds: a server that lost one response may have lost them all.
-      retry = { ...retry, ...reaction };
-      continue;
-    }
-    return receive(session, frame, prepared, answer);
+    const past = session.journal.inference(frame, attempt, outgoing);
+    const prepared =
+      past === null
+        ? prepare(session, frame, { outgoing, scope, attempt, retry })
+        : preparedBefore(session, frame, { outgoing, request: past.request });
+    const answer =
+      past === null
+        ? await ask(session, frame, prepared, scope)
+        : await answeredBefore(session, frame, { prepared, past, scope });
+    if (!(answer instanceof ProviderError)) return enter(session, frame, prepared, answer);
+    session.emit({ type: "attempt-discarded", frame, attempt, reason: answer.kind });
+    // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
+    if (answer.kind === "lost-response") losses += 1;
+    const isUnknown = answer.kind === "interrupted" || (answer.kind === "lost-response" && losses <= lossesMax);
+    if (isUnknown && session.engine.onUnknown === "again") continue;
+    const reaction = reactTo(session, { error: answer, request: prepared.request, shaped: prepared.shaped, reactions });
+    if (reaction === null) throw answer;
+    // What an earlier refusal said still holds: a server that lost one response may have lost them all.
+    retry = { ...retry, ...reaction };
   }
 }
 
-type Attempt = {
-  readonly outgoing: Turn;
-  readonly scope: CallScope;
-  readonly attempt: number;
-  readonly retry: Retry;
-};
+/** How often one step is asked again because the server lost the response that it made in the background. */
+const lossesMax = 2;
 
-function prepare(session: RunSession, frame: string, { outgoing, scope, attempt, retry }: Attempt): Prepared {
-  const { engine } = session;
-  const { provider } = engine;
-  const { codec, transport } = provider;
-  const capabilities = effectiveCapabilities(session);
-  const settings = requestSettings(engine, capabilities, scope.instructions);
-  const digest = settingsDigest(settings);
-  const contexts = contextLookup(session);
-  const decision = plan({
-    turn: outgoing,
-    contexts,
-    provenance: provenanceOf(session),
-    scope: provider.scope,
-    codec,
-    capabilities,
-    settings,
-    settingsDigest: digest,
-    policy: engine.chain,
-    now: new Date(engine.clock()).toISOString(),
-    ...retry,
-  });
-  const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
-  if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
-  const shaped = shapedBlocks(outgoing, decision.sendFrom, decision.repairs, {
-    ...capabilities,
-    scope: provider.scope,
-  });
-  if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
-  const bodyText = codec.encodeRequest({
-    settings,
-    input: inputItems(shaped, codec),
-    previousResponseId: decision.anchor?.responseId ?? null,
-    stream: transport === "sse",
-  });
-  const anchor = decision.anchor === null ? null : contexts.byResponse(decision.anchor.responseId);
-  const request: InferenceRequestedData = {
-    inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
-    attempt,
-    scope: provider.scope,
-    transport,
-    encoder: codec.name,
-    settingsDigest: digest,
-    decision,
-    input: {
-      turn: outgoing.digest,
-      held: heldContext(anchor?.held ?? null, shaped),
-      blocks: outgoing.length,
-    },
-    requestDigest: sha256Hex(bodyText),
-    requestBytes: utf8Length(bodyText),
-    ...takePasses(session),
-  };
-  const declarer = scope.instructions.at(-1)?.actor ?? engineActor;
-  record(session, { type: "DeclareSettings", data: { digest, settings } }, declarer, frame);
-  record(session, { type: "RequestInference", runId: session.runId, data: request }, engineActor, frame);
-  session.turns.request(frame);
-  return { request, settings, bodyText, shaped };
-}
-
-async function send(
+/** Sends a request that is durable, and records what came of it. */
+async function ask(
   session: RunSession,
   frame: string,
-  { bodyText }: Prepared,
-  { signal }: CallScope,
-): Promise<InferenceResponse | ProviderError> {
+  prepared: Prepared,
+  scope: CallScope,
+): Promise<Received | ProviderError> {
+  const { request, settings, bodyText } = prepared;
+  await session.recorder.flush();
+  scope.throwIfEnded();
+  const { decision, requestBytes, attempt } = request;
+  session.emit({ type: "request-start", frame, attempt, decision, requestBytes });
   const { provider } = session.engine;
-  try {
-    return await provider.infer({
+  const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
+    provider.infer({
       bodyText,
       transport: provider.transport,
-      signal,
+      signal: scope.signal,
       onDelta: (delta) => {
         if (delta.type !== "item-done") session.emit({ ...delta, frame });
       },
-    });
+      onStarted: (responseId) => startedResponse(session, frame, request, responseId),
+    }),
+  );
+  return recordAnswer(session, frame, { request, settings }, answer);
+}
+
+/** A call to the provider; its failures are values, for each has its own consequence. */
+async function answerOf(
+  session: RunSession,
+  effect: Effect,
+  work: () => Promise<InferenceResponse>,
+): Promise<InferenceResponse | ProviderError> {
+  try {
+    return await session.parking.during(() => held(session.gate, effect, { work, injected: asResponse }));
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;
   }
 }
 
-function receive(
+function asResponse(answer: JsonValue): InferenceResponse {
+  if (!isJsonObject(answer)) throw new TypeError("what takes the place of a response is a JSON object");
+  return { response: answer };
+}
+
+function recordAnswer(
+  session: RunSession,
+  frame: string,
+  { request, settings }: Pick<Prepared, "request" | "settings">,
+  answer: InferenceResponse | ProviderError,
+): Received | ProviderError {
+  const { provider, clock } = session.engine;
+  noteEnded(session, request.inferenceId, answer instanceof ProviderError ? answer : null);
+  if (answer instanceof ProviderError) {
+    recordFailure(session, frame, request, answer);
+    return answer;
+  }
+  const newId = (): BlockId => newBlockId(session, frame);
+  const { data, blocks } = decodeResponse(answer.response, { request, settings, provider, newBlockId: newId });
+  const at = delivered(session, clock());
+  const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
+  record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame, at);
+  return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
+}
+
+/** The response is made in the background: whoever takes the run up fetches it. */
+async function startedResponse(
+  session: RunSession,
+  frame: string,
+  { inferenceId }: InferenceRequestedData,
+  responseId: string,
+): Promise<void> {
+  session.underWay.set(inferenceId, responseId);
+  const actor = { kind: "provider", name: session.engine.provider.name, inferenceId } as const;
+  record(session, { type: "StartResponse", runId: session.runId, data: { inferenceId, responseId } }, actor, frame);
+  await session.recorder.flush();
+}
+
+/** A response as the run goes on with it. */
+type Received = {
+  readonly data: ResponseReceivedData;
+  readonly blocks: readonly Block[];
+  readonly at: number;
+  /** Its place in the log; after everything there is, while it is not durable. */
+  readonly revision: number;
+  readonly index: number;
+};
+
+function enter(
   session: RunSession,
   frame: string,
   { request, settings }: Prepared,
-  { response }: InferenceResponse,
+  { data, blocks, at, ...place }: Received,
 ): Turn {
-  const { provider, clock } = session.engine;
-  const received = decodeResponse(response, {
-    request,
-    settings,
-    provider,
-    newBlockId: () => newBlockId(session, frame),
-  });
-  const { data, blocks } = received;
+  const { provider } = session.engine;
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
-  record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame);
-  session.clock = clock();
   const entered = blocks.filter(entersTurn);
   const result = session.turns.respond(frame, entered, actor);
   for (const block of entered) if (block.kind === "tool_call") session.calls.set(idOf(block), block);
-  const revision = Number.MAX_SAFE_INTEGER;
-  const at = new Date(session.clock).toISOString();
-  const context = serverContextOf({ request, response: data, settings, revision, at });
+  const exchange = { request, response: data, settings, stream: session.stream, ...place };
+  const context = serverContextOf({ ...exchange, at: new Date(at).toISOString() });
   session.contexts.push({ context, turn: result });
   session.responses.push({ request, response: data, blocks: entered });
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
-  if (data.status === "failed" || data.status === "cancelled") throw failedResponse(response);
+  if (data.status === "failed" || data.status === "cancelled") throw failedResponse(data.fields);
   return result;
 }
+
+type Asked = { readonly prepared: Prepared; readonly past: PastInference; readonly scope: CallScope };
+
+/** What came of a request that the log has. */
+async function answeredBefore(
+  session: RunSession,
+  frame: string,
+  { prepared, past, scope }: Asked,
+): Promise<Received | ProviderError> {
+  const { answer, responseId } = past;
+  if (answer?.type === "response") {
+    const { data, revision, at } = answer;
+    delivered(session, at);
+    // The frame has drawn an id for each of them.
+    for (const _ of data.output) newBlockId(session, frame);
+    acknowledge(session, { index: session.responses.length, frame });
+    const index = session.view().server.byResponse.get(data.responseId ?? "")?.index ?? Number.MAX_SAFE_INTEGER;
+    return { data, blocks: data.output.map(blockFromJson), at, revision, index };
+  }
+  if (answer?.type === "failure") return failureOf(answer.data);
+  const { provider } = session.engine;
+  const { request, bodyText } = prepared;
+  if (responseId !== null) session.underWay.set(request.inferenceId, responseId);
+  if (responseId !== null && provider.waitFor !== undefined) {
+    await session.recorder.flush();
+    const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, async () => {
+      if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
+      return provider.waitFor(responseId, { signal: scope.signal, settings: prepared.settings });
+    });
+    return recordAnswer(session, frame, prepared, fetched);
+  }
+  const message = "the process that asked ended before the answer came; the server may have answered";
+  return recordAnswer(
+    session,
+    frame,
+    prepared,
+    new ProviderError(message, { kind: "interrupted", outcome: "unknown" }),
+  );
+}
+
+/** A failure as it was, for whoever reacts to it. */
+export const failureOf = (data: InferenceFailedData): ProviderError =>
+  new ProviderError(data.message, {
+    kind: failureKinds.find((kind) => kind === data.kind) ?? "unknown",
+    outcome: data.outcome,
+    status: data.status,
+    providerCode: data.code,
+    param: data.param,
+    partial: data.partial,
+    retryAfterMs: data.retryAfterMs ?? null,
+    body: data.body ?? null,
+  });
 
 /** The server answered without the context: it is not chained again (law 1). */
 function distrust(session: RunSession, frame: string): void {
@@ -205,6 +245,7 @@ function recordFailure(
     param: error.param,
     ...(error.body === null ? {} : { body: error.body }),
     partial: [...error.partial],
+    ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
   };
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: request.inferenceId } as const;
   record(session, { type: "FailInference", runId: session.runId, data }, actor, frame);

@@ -1,47 +1,102 @@
+import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Layer, LayerContext } from "../middleware.ts";
+import { splitTurn } from "../planner/instruction-blocks.ts";
+import type { Settings } from "../provider.ts";
 import { contextLookup } from "./contexts.ts";
+import { runEffect } from "./effects.ts";
 import type { Around } from "./frames.ts";
 import { derivedRandom, newBlockId, type RunSession } from "./session.ts";
 import { requestSettings } from "./settings.ts";
 import { runTool } from "./tools.ts";
 
 /** What a layer is given besides the Turn. */
-export function contextOf(session: RunSession, { name, version }: Layer, around: Around): LayerContext {
-  const { frame, given, scope, from, during } = around;
-  return {
-    runId: session.runId,
-    frame,
-    get settings() {
-      return requestSettings(session.engine, session.engine.provider.capabilities, scope.instructions);
-    },
-    signal: scope.signal,
-    now: () => session.clock,
-    id: () => newBlockId(session, frame),
-    random: () => derivedRandom(session, frame),
-    from,
-    instructions: (text) => {
-      scope.instructions.push({ text, actor: { kind: "middleware", name, version, frame, direction: "request" } });
-    },
-    get unsent() {
-      return unsentOf(session, given);
-    },
-    onAcknowledged: (work) => {
-      session.acknowledgements.push({ frame, after: session.responses.length, work });
-    },
-    tool: (call) => during(runTool(session, frame, call, scope.signal)),
-    canRun: (call) => call.id !== null && session.calls.has(call.id),
-    replaying: false,
-  };
+export const contextOf = (session: RunSession, layer: Layer, call: Around): LayerContext =>
+  new CallContext(session, layer, call);
+
+/** Getters stand on the class, because an object of its own for every frame that has some costs more than all the rest of it. */
+class CallContext implements LayerContext {
+  readonly runId: string;
+  readonly frame: string;
+  readonly now: LayerContext["now"];
+  readonly id: LayerContext["id"];
+  readonly random: LayerContext["random"];
+  readonly from: LayerContext["from"];
+  readonly instructions: LayerContext["instructions"];
+  readonly onAcknowledged: LayerContext["onAcknowledged"];
+  readonly tool: LayerContext["tool"];
+  readonly canRun: LayerContext["canRun"];
+  readonly effect: LayerContext["effect"];
+  readonly #session: RunSession;
+  readonly #call: Around;
+
+  constructor(session: RunSession, { name, version }: Layer, call: Around) {
+    const { frame, scope } = call;
+    this.#session = session;
+    this.#call = call;
+    this.runId = session.runId;
+    this.frame = frame;
+    this.now = () => session.clock;
+    this.id = () => newBlockId(session, frame);
+    this.random = () => derivedRandom(session, frame);
+    this.from = (turn) => call.from(turn);
+    this.instructions = (text) => {
+      const actor = { kind: "middleware", name, version, frame, direction: "request" } as const;
+      scope.instructions = [...scope.instructions, { text, actor }];
+    };
+    const actorOf = (direction: "request" | "response"): Actor => ({
+      ...{ kind: "middleware", name, version, frame, direction },
+    });
+    this.onAcknowledged = (work) => {
+      const id = newBlockId(session, frame);
+      const actor = actorOf("response");
+      session.acknowledgements.push({ id, frame, actor, after: session.responses.length, work });
+    };
+    this.effect = (called, work, options = {}) => {
+      const { signal } = scope;
+      const place = {
+        ...options,
+        id: newBlockId(session, frame),
+        name: called,
+        frame,
+        actor: actorOf("request"),
+        signal,
+      };
+      return call.during(runEffect(session, place, work));
+    };
+    this.tool = (block) => call.during(runTool(session, frame, block, scope.signal));
+    this.canRun = (block) => block.id !== null && session.calls.has(block.id);
+  }
+
+  get settings(): Settings {
+    const { engine, view } = this.#session;
+    const { given, scope } = this.#call;
+    const { instructions } = splitTurn(view(), given, engine.provider);
+    const added = scope.instructions.map(({ text }) => text);
+    return requestSettings(engine, engine.provider.capabilities, [...instructions, ...added]);
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.scope.signal;
+  }
+
+  get replaying(): boolean {
+    return this.#session.journal.isReplaying;
+  }
+
+  get unsent(): ReadonlySet<BlockId> {
+    return unsentOf(this.#session, this.#call.given);
+  }
 }
 
 /** The blocks after the deepest context that some server holds. */
 function unsentOf(session: RunSession, turn: Turn): ReadonlySet<BlockId> {
   const { byTurn } = contextLookup(session);
-  for (const { length, digest } of turn.contexts()) {
-    if (length === 0 || byTurn(digest).length > 0) return new Set(turn.after(length).map(idOf));
+  const { input } = splitTurn(session.view(), turn, session.engine.provider);
+  for (const { length, digest } of input.contexts()) {
+    if (length > 0 && byTurn(digest).length > 0) return new Set(input.after(length).map(idOf));
   }
-  return new Set();
+  return new Set(turn.blocks.map(idOf));
 }

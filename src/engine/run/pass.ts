@@ -1,5 +1,6 @@
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
+import { cutEdits } from "../../domain/cut-edits.ts";
 import { diffTurns, editsBytes, isSameVersion } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -30,12 +31,11 @@ const shortEditsBytes = 400;
  */
 export function descendsFrom(turn: Turn, given: NamedTurn, calls: readonly Call[]): NamedTurn {
   if (turn === given.turn) return given;
-  const named = calls.flatMap((call): (NamedTurn & { readonly call: Call })[] =>
-    call.result === null ? [] : [{ name: `result/${call.frame}`, turn: call.result, call }],
-  );
-  const same = named.findLast((result) => result.turn === turn);
-  if (same !== undefined) return same;
-  return named.findLast((result) => holdsAnyOf(turn, broughtBy(result.call.passed, result.turn))) ?? given;
+  // From the newest, which it mostly is: a tool loop has made as many calls as the run has steps.
+  const call =
+    calls.findLast(({ result }) => result === turn) ??
+    calls.findLast(({ passed, result }) => result !== null && holdsAnyOf(turn, broughtBy(passed, result)));
+  return call?.result == null ? given : { name: `result/${call.frame}`, turn: call.result };
 }
 
 function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
@@ -53,35 +53,34 @@ export function normalise(turn: Turn, base: Turn, newId: () => BlockId): Turn {
   const present = new Set(handed.map((block) => block.id));
   const missing = base.after(shared).filter((block) => !present.has(block.id));
   const used = new Set<BlockId>();
-  const isUsed = (id: BlockId): boolean => used.has(id) || isBefore(base, id, shared);
   const blocks = handed.map((block) => {
-    const settled = settle(block, { base, missing, isUsed, newId });
+    const settled = settle(block, { base, shared, missing, used, newId });
     used.add(idOf(settled));
     return settled;
   });
-  return base.with([...base.blocks.slice(0, shared), ...blocks]);
+  let same = 0;
+  while (same < blocks.length && blocks[same] === base.at(shared + same)) same += 1;
+  return base.slice(shared + same).concat(blocks.slice(same));
 }
 
 type Settling = {
   readonly base: Turn;
+  /** How many of its first blocks the Turn has unchanged. */
+  readonly shared: number;
   readonly missing: Block[];
-  readonly isUsed: (id: BlockId) => boolean;
+  readonly used: ReadonlySet<BlockId>;
   readonly newId: () => BlockId;
 };
 
-function settle(block: Block, { base, missing, isUsed, newId }: Settling): Block {
+function settle(block: Block, { base, shared, missing, used, newId }: Settling): Block {
   if (block.id === null) {
     const index = missing.findIndex((candidate) => candidate.digest === block.digest);
     return missing.splice(index < 0 ? missing.length : index, 1)[0] ?? block.withId(newId());
   }
-  if (isUsed(block.id)) return block.withId(newId());
-  const before = base.find(block.id);
+  const index = base.indexOf(block.id);
+  if (used.has(block.id) || (index >= 0 && index < shared)) return block.withId(newId());
+  const before = index < 0 ? undefined : base.at(index);
   return before !== undefined && isSameVersion(before, block) ? before : block;
-}
-
-function isBefore(base: Turn, id: BlockId, length: number): boolean {
-  const index = length === 0 ? -1 : base.indexOf(id);
-  return index >= 0 && index < length;
 }
 
 /**
@@ -106,9 +105,6 @@ export function writePass(turn: Turn, base: NamedTurn, others: readonly NamedTur
 /** What one event says of a pass. */
 export type PassPart = { readonly from: TurnName; readonly edits: readonly Edit[]; readonly after: string };
 
-/** About how many characters of edits one event takes: so few that none of their texts has to be stored apart. */
-const partBytesMax = 64 * 1024;
-
 /**
  * A pass as events say it: one, or for a layer that rewrites a long Turn several, each against what the one before made
  * of the same Turn.
@@ -120,36 +116,6 @@ export function partsOf({ turn, from, edits }: WrittenPass, target: TurnName, tu
   return parts.map((part, index) => {
     so = applyEdits(so, part, ({ id, digest }) => turns.version(id, digest) ?? undefined);
     return { from: index === 0 ? from : target, edits: part, after: so.digest };
-  });
-}
-
-function cutEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
-  if (editsBytes(edits) <= partBytesMax) return [edits];
-  const parts: Edit[][] = [];
-  let bytes = 0;
-  for (const edit of edits.flatMap(oneByOne)) {
-    const size = editsBytes([edit]);
-    const part = parts.at(-1);
-    if (part === undefined || bytes + size > partBytesMax) {
-      parts.push([edit]);
-      bytes = size;
-    } else {
-      part.push(edit);
-      bytes += size;
-    }
-  }
-  return parts;
-}
-
-/** The same change of one block at a time. */
-function oneByOne(edit: Edit): readonly Edit[] {
-  if (edit.op === "remove") return edit.blockIds.map((id) => ({ op: "remove", blockIds: [id] }));
-  if (edit.op !== "insert") return [edit];
-  let { after } = edit;
-  return edit.blocks.map((content) => {
-    const single: Edit = { op: "insert", after, blocks: [content] };
-    after = "ref" in content ? content.ref.id : content.block.id;
-    return single;
   });
 }
 

@@ -96,5 +96,7 @@ function learn(session: RunSession, capability: "chain" | "itemIds" | "encrypted
   command(session, { type: "LearnCapability", data: { scope, capability, value: false, reason } });
 }
 
-const command = (session: RunSession, given: Parameters<RunSession["recorder"]["record"]>[0]): void =>
-  session.recorder.record(given, { actor: engineActor });
+/** What the log of a run that was cut off tells has its consequences there as well. */
+function command(session: RunSession, given: Parameters<RunSession["recorder"]["record"]>[0]): void {
+  if (!session.journal.isReplaying) session.recorder.record(given, { actor: engineActor });
+}

@@ -1,19 +1,23 @@
 import type { Actor } from "../../domain/actor.ts";
-import type { Command, Rejection } from "../../domain/conversation.ts";
+import type { Command, Rejection } from "../../domain/commands.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { ConversationStream, Entry } from "../conversation-stream.ts";
 import { RunInProgressError, RunTakenOverError } from "./errors.ts";
+import { type Gate, held } from "./stop.ts";
+
+/** Who appends: also one who only looks at what would be. */
+type Writer = Pick<ConversationStream, "view" | "commit">;
 
 /** Who gives a command, and at which frame. */
-export type Origin = { readonly actor: Actor; readonly frame?: string };
+export type Origin = { readonly actor: Actor; readonly frame?: string; readonly at?: number };
 
 /**
  * Collects what a run does and appends it before the next effect (MODEL 7): what nothing waits between is one append.
  * Appends go one after another; once one has failed, everything after it fails with its error.
  */
 export class Recorder {
-  readonly #stream: ConversationStream;
+  readonly #stream: Writer;
   readonly #runId: string;
   readonly #guard: (view: ConversationView) => void;
   readonly #onDurable: (events: readonly RecordedEvent[]) => void;
@@ -22,10 +26,16 @@ export class Recorder {
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
+  #closing: Error | null = null;
+  readonly #barrier: () => Promise<void>;
+  readonly #gate: Gate | null;
 
   constructor(options: {
-    readonly stream: ConversationStream;
+    readonly stream: Writer;
     readonly runId: string;
+    /** Nothing is written before it has resolved. */
+    readonly barrier: () => Promise<void>;
+    readonly gate: Gate | null;
     /** Asked before every append, on the folds at the head; may throw. */
     readonly guard: (view: ConversationView) => void;
     readonly onDurable: (events: readonly RecordedEvent[]) => void;
@@ -34,6 +44,8 @@ export class Recorder {
   }) {
     this.#stream = options.stream;
     this.#runId = options.runId;
+    this.#barrier = options.barrier;
+    this.#gate = options.gate;
     this.#guard = options.guard;
     this.#onDurable = options.onDurable;
     this.#onFailure = options.onFailure;
@@ -44,9 +56,25 @@ export class Recorder {
     return this.#failure;
   }
 
-  record(command: Command, { actor, frame }: Origin): void {
-    const entry = { command, actor, runId: this.#runId };
-    this.#buffer.push(frame === undefined ? entry : { ...entry, frame });
+  record(command: Command, origin: Origin): void {
+    if (this.#closing !== null) return;
+    this.#buffer.push({ command, runId: this.#runId, ...origin });
+  }
+
+  /** Records the last there is to say: whoever comes after it fails with the reason. */
+  async close(command: Command, origin: Origin, reason: Error): Promise<void> {
+    this.record(command, origin);
+    const durable = this.flush();
+    this.#closing = reason;
+    await durable;
+    this.fail(reason);
+  }
+
+  /** Lets nothing more be recorded, and tells whoever runs the run. */
+  fail(reason: Error): void {
+    if (this.#failure !== null) return;
+    this.#failure = reason;
+    this.#onFailure(reason);
   }
 
   /**
@@ -55,7 +83,8 @@ export class Recorder {
    * @throws {RunTakenOverError} when the run is no longer this process's.
    */
   flush(): Promise<void> {
-    this.#scheduled ??= Promise.resolve().then(() => {
+    if (this.#closing !== null) return Promise.reject(this.#closing);
+    this.#scheduled ??= this.#barrier().then(() => {
       this.#scheduled = null;
       const batch = this.#buffer;
       this.#buffer = [];
@@ -71,20 +100,24 @@ export class Recorder {
     if (this.#failure !== null) throw this.#failure;
     if (batch.length === 0) return;
     try {
-      const result = await this.#stream.commit(batch, this.#guard);
+      const effect = { kind: "append", entries: batch } as const;
+      const work = () => this.#stream.commit(batch, this.#guard);
+      const result = await held(this.#gate, effect, { work, injected: notInjected });
       if (result.status === "rejected") throw this.#refusal(result.rejection);
       this.#onDurable(result.events);
     } catch (error) {
-      this.#failure = error instanceof Error ? error : new Error(String(error));
-      this.#onFailure(this.#failure);
-      throw this.#failure;
+      const failure = error instanceof Error ? error : new Error(String(error));
+      this.fail(failure);
+      throw failure;
     }
   }
 
   #refusal(rejection: Rejection): Error {
     switch (rejection.code) {
       case "run-open":
-        return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.started.owner ?? null);
+        return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.owner ?? null);
+      case "run-taken-over":
+        return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.owner ?? null);
       case "run-not-open":
         return new RunTakenOverError(`run ${this.#runId} was ended or taken over by someone else`);
       default:
@@ -92,3 +125,7 @@ export class Recorder {
     }
   }
 }
+
+const notInjected = (): never => {
+  throw new TypeError("a durable write has no answer that could take its place");
+};

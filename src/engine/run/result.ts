@@ -1,5 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import type { Decision, InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 
@@ -17,15 +18,22 @@ export type RunStep = {
 };
 
 export type RunResult = {
-  readonly status: "completed";
+  /** `parked`: the run waits, without an owner, until what is in doubt has been settled. */
+  readonly status: "completed" | "parked";
   readonly runId: string;
   /** The text of the last answer. */
   readonly text: string;
   /** The whole conversation after the run. */
   readonly turn: Turn;
+  /** The same without what was appended while the run was open. */
+  readonly answeredTurn: Turn;
+  /** Whether the run had been cut off, and was taken up again. */
+  readonly resumed: boolean;
+  /** Calls and effects that nobody knows the end of: block ids and names. */
+  readonly inDoubt: readonly { readonly blockId: BlockId; readonly name: string }[];
   readonly usage: Usage;
   readonly steps: readonly RunStep[];
-  /** A run that was cut off before, and was closed first; null when there was none. */
+  /** A run that was cut off before, and was finished or closed first; null when there was none. */
   readonly closedRun: string | null;
 };
 
@@ -42,11 +50,13 @@ type Ended = {
   /** The same, and what was appended meanwhile. */
   readonly turn: Turn;
   readonly closedRun: string | null;
+  readonly isResumed: boolean;
+  readonly inDoubt?: readonly (readonly [BlockId, string])[];
 };
 
 export function resultOf(
   { runId, responses }: { readonly runId: string; readonly responses: readonly Answered[] },
-  { answered, turn, closedRun }: Ended,
+  { answered, turn, closedRun, isResumed, inDoubt = [] }: Ended,
 ): RunResult {
   const steps = responses.map(
     ({ request, response, blocks }): RunStep => ({
@@ -60,10 +70,13 @@ export function resultOf(
     }),
   );
   return {
-    status: "completed",
+    status: inDoubt.length === 0 ? "completed" : "parked",
     runId,
-    text: lastText(answered),
+    text: inDoubt.length === 0 ? lastText(answered) : "",
     turn,
+    answeredTurn: answered,
+    resumed: isResumed,
+    inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps,
     closedRun,

@@ -7,16 +7,13 @@ import { toolDefinitions } from "../tool.ts";
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
 const encryptedReasoning = "reasoning.encrypted_content";
 
-/** The settings of a request: the provider's, the engine's tools, and what layers added for this call. */
+/** The settings of a request: the provider's, the engine's tools, and what the Turn and layers say by the instructions. */
 export function requestSettings(
   engine: EngineOptions,
   capabilities: Capabilities,
-  instructions: readonly { readonly text: string }[],
+  instructions: readonly string[],
 ): JsonObject {
-  const { settings } = engine.provider;
-  const said = [settings["instructions"], ...instructions.map(({ text }) => text)].filter(
-    (text) => typeof text === "string",
-  );
+  const settings = withInstructions(engine.provider.settings, instructions);
   const tools = [...listOf(settings["tools"]), ...toolDefinitions(engine.tools)];
   const include = listOf(settings["include"]);
   const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);
@@ -25,10 +22,15 @@ export function requestSettings(
     : include.filter((each) => capabilities.encryptedReasoning || each !== encryptedReasoning);
   return {
     ...settings,
-    ...(said.length === 0 ? {} : { instructions: said.join("\n\n") }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(asked.length === 0 ? {} : { include: asked }),
   };
+}
+
+/** Settings whose instructions say these texts too. */
+export function withInstructions(settings: JsonObject, texts: readonly string[]): JsonObject {
+  const said = [settings["instructions"], ...texts].filter((text) => typeof text === "string");
+  return texts.length === 0 ? settings : { ...settings, instructions: said.join("\n\n") };
 }
 
 /** The digest that a request names its settings by: of their text, in the caller's key order. */

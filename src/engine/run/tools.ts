@@ -1,13 +1,17 @@
 import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
-import { blockToJson } from "../../domain/block-json.ts";
-import { toolResult } from "../../domain/make-block.ts";
-import type { Tool } from "../tool.ts";
+import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
+import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
+import { resultBlock } from "../../domain/result-block.ts";
+import type { Tool, ToolContext } from "../tool.ts";
 import { rejectionOf } from "./abort.ts";
-import { engineActor, newBlockId, type RunSession, record } from "./session.ts";
+import { type Beginning, beginningOf, inDoubtText } from "./in-doubt.ts";
+import type { PastEffect } from "./journal.ts";
+import { delivered, engineActor, newBlockId, type RunSession, record } from "./session.ts";
+import { held } from "./stop.ts";
 
-type Outcome = "ok" | "error" | "timeout";
+type Outcome = "ok" | "error" | "timeout" | "in-doubt";
 type Answer = { readonly output: JsonValue; readonly outcome: Outcome };
 
 /**
@@ -21,41 +25,91 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   if (known !== null) return known;
   if (session.turns.isToolStarted(id)) throw new Error(`the call ${id} has been started`);
   signal.throwIfAborted();
-  const name = call.name ?? call.itemType;
-  const idempotencyKey = id;
   session.turns.startTool(id);
-  session.runningTools.add(id);
-  record(
-    session,
-    { type: "StartTool", runId: session.runId, data: { blockId: id, name, idempotencyKey } },
-    engineActor,
-    frame,
-  );
   const resultId = newBlockId(session, frame);
+  const past = session.journal.effect(id);
+  if (past.state === "finished") return finishedBefore(session, call, past);
+  const name = call.name ?? call.itemType;
+  const tool = session.engine.tools.find((candidate) => candidate.name === name);
+  session.runningTools.add(id);
   try {
+    // A tool that never was there has nothing to do twice.
+    const idempotent = tool === undefined || tool.idempotent;
+    const beginning = await beginningOf(session, past, { blockId: id, name, call, idempotent, frame, signal });
+    if (beginning.begin === "no") return settled(session, { call, frame, resultId }, beginning);
+    if (beginning.begin === "first") {
+      const data = { blockId: id, name, idempotencyKey: id };
+      record(session, { type: "StartTool", runId: session.runId, data }, engineActor, frame);
+    }
     await session.recorder.flush();
     signal.throwIfAborted();
     session.emit({ type: "tool-call-start", frame, call });
     const began = performance.now();
-    const tool = session.engine.tools.find((candidate) => candidate.name === name);
-    const { output, outcome } = await answerOf(tool, call, {
-      idempotencyKey,
-      signal,
-      onLate: (late) => session.onLate(call, resultBlock(call, late).withId(resultId), performance.now() - began),
-    });
+    const onLate = (late: JsonValue): void =>
+      session.onLate(call, resultBlock(call, late).withId(resultId), performance.now() - began);
+    const { output, outcome } = await session.parking.during(() =>
+      held(
+        session.gate,
+        { kind: "tool", frame, call },
+        {
+          work: () => answerOf(tool, call, { ...callOf(session, id), idempotencyKey: id, signal, onLate }),
+          injected: told,
+        },
+      ),
+    );
     const durationMs = Math.round((performance.now() - began) * 100) / 100;
-    const block = resultBlock(call, output).withId(resultId);
-    const actor: Actor = { kind: "tool", name };
-    const data = { blockId: id, result: blockToJson(block), outcome, durationMs };
-    record(session, { type: "FinishTool", runId: session.runId, data }, actor, frame);
-    session.turns.finishTool(id, block, actor);
-    session.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
-    return block;
+    return finish(session, { call, frame, resultId }, { output, outcome, durationMs, actor: { kind: "tool", name } });
   } finally {
     session.runningTools.delete(id);
     saveWhileOthersRun(session);
   }
 }
+
+type Place = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
+
+type Finish = {
+  readonly output: JsonValue;
+  readonly outcome: Outcome;
+  readonly durationMs: number;
+  readonly actor: Actor;
+};
+
+function finish(session: RunSession, { call, frame, resultId }: Place, given: Finish): Block {
+  const { output, outcome, durationMs, actor } = given;
+  const block = resultBlock(call, output).withId(resultId);
+  const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
+  const at = delivered(session, session.engine.clock());
+  record(session, { type: "FinishTool", runId: session.runId, data }, actor, frame, at);
+  session.turns.finishTool(idOf(call), block, actor);
+  session.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
+  return block;
+}
+
+/** The log has the answer already. */
+function finishedBefore(
+  session: RunSession,
+  call: Block,
+  { at, actor, answer }: Extract<PastEffect, { readonly state: "finished" }>,
+): Block {
+  if (answer.type !== "tool") throw new Error(`${idOf(call)} is an effect of a layer, not a tool call`);
+  const block = blockFromJson(answer.result);
+  delivered(session, at);
+  session.turns.finishTool(idOf(call), block, actor);
+  return block;
+}
+
+/** Somebody said what became of a call that nobody knew the end of. */
+function settled(
+  session: RunSession,
+  place: Place,
+  { settlement, actor }: Extract<Beginning, { readonly begin: "no" }>,
+): Block {
+  const given: Answer =
+    settlement.how === "result" ? told(settlement.output) : { output: inDoubtText, outcome: "in-doubt" };
+  return finish(session, place, { ...given, durationMs: 0, actor });
+}
+
+const told = (output: JsonValue): Answer => ({ output, outcome: "ok" });
 
 /** A result joins the next append; while other tools still run that may take long, so it goes ahead. */
 function saveWhileOthersRun(session: RunSession): void {
@@ -64,18 +118,15 @@ function saveWhileOthersRun(session: RunSession): void {
   });
 }
 
-/** The block that answers a call with an output. */
-export function resultBlock(call: Block, output: JsonValue): Block {
-  const isCustom = call.itemType === "custom_tool_call";
-  const type = isCustom ? "custom_tool_call_output" : "function_call_output";
-  return toolResult({
-    callId: call.callId ?? "",
-    output: typeof output === "string" ? output : JSON.stringify(output),
-    type,
-  });
-}
+/** What names the call, for a tool that opens a conversation of its own. */
+const callOf = ({ stream, runId }: RunSession, blockId: BlockId): CallName => ({
+  conversationId: conversationIdSchema.parse(conversationOfStream(stream)),
+  runId: runIdSchema.parse(runId),
+  blockId,
+});
 
-type Attempt = {
+type CallName = Pick<ToolContext, "conversationId" | "runId" | "blockId">;
+type Attempt = CallName & {
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
   /** Gets the answer of a tool that came back when nobody waited for it any more. */
@@ -83,13 +134,13 @@ type Attempt = {
 };
 
 async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): Promise<Answer> {
-  const { idempotencyKey, signal, onLate } = attempt;
+  const { signal, onLate, ...named } = attempt;
   if (tool === undefined) return { output: `Error: there is no tool named ${call.name ?? "?"}`, outcome: "error" };
   const timeout = new AbortController();
   const ends = AbortSignal.any([signal, timeout.signal]);
   const timer = setTimeout(() => timeout.abort(new Error(`no answer within ${tool.timeoutMs} ms`)), tool.timeoutMs);
   try {
-    const context = { idempotencyKey, callId: call.callId ?? "", signal: ends };
+    const context = { ...named, callId: call.callId ?? "", signal: ends };
     const work = tool.run(call.arguments, context);
     work.then(
       (output) => {

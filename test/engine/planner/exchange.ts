@@ -99,7 +99,15 @@ export function createExchange(server: ReferenceServer) {
       provider: { scope, codec: responsesItems, completedStatuses: ["completed"] },
       newBlockId: () => freshBlockId(),
     });
-    const context = serverContextOf({ request, response: data, settings, revision: count, at: now });
+    const context = serverContextOf({
+      request,
+      response: data,
+      settings,
+      stream: "",
+      revision: count,
+      index: count,
+      at: now,
+    });
     addContext(view, context);
     const after = turn.append(...blocks.filter(entersTurn));
     newest.value = { context, turn: after };

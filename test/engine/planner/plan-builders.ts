@@ -39,7 +39,9 @@ export function holding(
   return {
     responseId: `resp_${n}`,
     inferenceId: `inf_${n}`,
+    stream: "",
     revision: n,
+    index: n,
     at: now,
     scope,
     model: "m",

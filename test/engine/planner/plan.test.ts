@@ -184,7 +184,7 @@ describe("of responses with one context", () => {
 
   test("the newest is continued where the block came from none of them", () => {
     const typed = Turn.of([said(1), replied(2).withWire(null), said(3)]);
-    const unlogged = twins.map((context) => ({ ...context, revision: Number.MAX_SAFE_INTEGER }));
+    const unlogged = twins.map((context) => ({ ...context, index: Number.MAX_SAFE_INTEGER }));
     expect(plan(asked(typed, { contexts: twins })).anchor?.responseId).toBe("resp_7");
     expect(plan(asked(typed, { contexts: unlogged })).anchor?.responseId).toBe("resp_7");
   });

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import type { Conversation } from "../../../src/engine/conversation.ts";
 import type { Entry } from "../../../src/engine/conversation-stream.ts";
+import { defaultChainPolicy } from "../../../src/engine/planner/plan.ts";
 import { tool } from "../../../src/engine/tool.ts";
 import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
@@ -35,6 +36,7 @@ async function startElsewhere(conversation: Conversation): Promise<void> {
     stack: [],
     provider: { name: "scripted", scope: "elsewhere", codec: "codec" },
     settingsDigest: digest,
+    chain: defaultChainPolicy,
     base: (await conversation.turn()).digest,
   };
   await conversation.commit([inRun({ command: { type: "StartRun", runId: foreignRunId, data } })]);
@@ -106,9 +108,24 @@ test("a run of another machine is left alone until its owner has been silent for
   expect(refused).toMatchObject({ code: "run-in-progress", owner: elsewhere });
   expect(String(refused)).toContain("process 4711 on elsewhere");
   clock.now += 1;
-  const { closedRun } = await conversation.run(engine);
+  const { closedRun } = await conversation.run(engine, { unfinished: "abandon" });
   expect(closedRun).toBe(foreignRunId);
   expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
+});
+
+test("a run of a living owner is taken by force, and the owner told when it comes back", async () => {
+  const events = createMemoryStore();
+  const { conversation, ...workshop } = createWorkshop({ events });
+  const owner = new TurnlogStore(events).conversation(conversation.id);
+  await conversation.append("hello");
+  await startElsewhere(conversation);
+  await owner.turn();
+  const { engine } = workshop.scripted(["an answer"]);
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress" });
+  expect(await conversation.run(engine, { takeover: true })).toMatchObject({ text: "an answer", resumed: true });
+  const data = { blockIds: [] };
+  const late = owner.commit([inRun({ command: { type: "ParkRun", runId: foreignRunId, data } })]);
+  expect(String(await rejectionOf(late))).toContain("run-not-open");
 });
 
 test("users who go on talking do not keep the run of a silent owner open", async () => {
@@ -119,16 +136,19 @@ test("users who go on talking do not keep the run of a silent owner open", async
   await conversation.append("anybody there?");
   clock.now += 10_001;
   const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
-  expect((await conversation.run(engine)).closedRun).toBe(foreignRunId);
+  expect((await conversation.run(engine, { unfinished: "abandon" })).closedRun).toBe(foreignRunId);
 });
 
-test("an owner that speaks again while its run is being closed keeps it", async () => {
+test.each([
+  ["closed", "abandon", "RunFailed"],
+  ["taken up", "resume", "RunResumed"],
+] as const)("an owner that speaks again while its run is being %s keeps it", async (_, unfinished, type) => {
   const events = createMemoryStore();
   let hasSpoken = false;
   const { conversation, clock, ...workshop } = createWorkshop({
     events,
     around: async (prepared, append) => {
-      if (prepared.envelopes.some(({ type }) => type === "RunFailed") && !hasSpoken) {
+      if (prepared.envelopes.some((envelope) => envelope.type === type) && !hasSpoken) {
         hasSpoken = true;
         await speak();
       }
@@ -144,7 +164,8 @@ test("an owner that speaks again while its run is being closed keeps it", async 
   await startElsewhere(conversation);
   const { engine, provider } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
   clock.now += 100_001;
-  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
+  const running = conversation.run(engine, { unfinished });
+  expect(await rejectionOf(running)).toMatchObject({ code: "run-in-progress", owner: elsewhere });
   expect(provider.requests).toEqual([]);
 });
 
@@ -157,7 +178,9 @@ test("two processes that close one abandoned run do it once, and one of them goe
   await others.turn();
   clock.now += 16 * 60_000;
   const engines = [workshop.scripted(["one"]), workshop.scripted(["two"])];
-  const runs = [conversation, others].map((each, n) => each.run(engines[n]?.engine ?? workshop.scripted([]).engine));
+  const runs = [conversation, others].map((each, n) =>
+    each.run(engines[n]?.engine ?? workshop.scripted([]).engine, { unfinished: "abandon" }),
+  );
   const outcomes = await Promise.allSettled(runs);
   expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeGreaterThanOrEqual(1);
   const types = typesOf(await eventsOf(conversation)).filter((type) => type.startsWith("Run"));
@@ -170,7 +193,7 @@ test("a user who speaks while an abandoned run is closed is heard", async () => 
   await startElsewhere(conversation);
   await conversation.append("still there?");
   clock.now += 16 * 60_000;
-  const { turn } = await conversation.run(workshop.scripted(["an answer"]).engine);
+  const { turn } = await conversation.run(workshop.scripted(["an answer"]).engine, { unfinished: "abandon" });
   expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "still there?", "an answer"]);
 });
 
@@ -241,7 +264,7 @@ test("tools in flight end when their run is taken over", async () => {
     inputSchema: z.object({}),
     async execute() {
       await other.turn();
-      const { run } = await other.at(-1);
+      const { run } = (await (await other.at(-1)).load()).view.client;
       if (run === null) throw new Error("no run is open");
       const results = run.turns.openCalls;
       expect(results).toHaveLength(2);

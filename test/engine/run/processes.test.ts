@@ -13,7 +13,9 @@ import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.t
 const program = fileURLToPath(new URL("running-process.ts", import.meta.url));
 
 function startRunner(path: string, mode: "hang" | "race", ids: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, [program, path, mode, ...ids], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [program, `sqlite:${path}`, mode, ...ids], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   return child;
 }
@@ -103,7 +105,7 @@ test("a run of a living process is refused and its owner named; of a killed one 
   const ended = once(child, "exit");
   child.kill("SIGKILL");
   await ended;
-  const { text, turn, closedRun } = await conversation.run(answering());
+  const { text, turn, closedRun } = await conversation.run(answering(), { unfinished: "abandon" });
   const events = await eventsOf(conversation);
   const started = events.find(({ event }) => event.type === "RunStarted");
   expect({ text, closedRun }).toEqual({ text: "an answer", closedRun: started?.runId });

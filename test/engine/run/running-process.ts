@@ -5,12 +5,13 @@ import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 
 /**
- * A process of its own that runs conversations: `node running-process.ts <file> <hang | race> <conversation>…`. It says
- * `open`, and runs the next conversation for every line it is told; it says `began <conversation> <nanoseconds>` and
- * `ended …` around each provider call, and how every run ended. A provider that hangs never answers.
+ * A process of its own that runs conversations: `node running-process.ts <store> <hang | hold | race> <conversation>…`.
+ * It says `open`, and runs the next conversation for every line it is told; it says `began <conversation> <nanoseconds>`
+ * and `ended …` around each provider call, and how every run ended. A provider that hangs never answers, one that holds
+ * answers at the next line.
  */
-const [path = "", mode = "", ...ids] = process.argv.slice(2);
-const store = await openStore(`sqlite:${path}`);
+const [url = "", mode = "", ...ids] = process.argv.slice(2);
+const store = await openStore(url);
 const say = (...words: readonly unknown[]): void => void writeSync(1, `${words.join(" ")}\n`);
 
 async function run(id: string): Promise<void> {
@@ -20,6 +21,7 @@ async function run(id: string): Promise<void> {
     async infer(request: Parameters<typeof script.infer>[0]) {
       say("began", id, process.hrtime.bigint());
       if (mode === "hang") await new Promise(() => setInterval(() => undefined, 1_000));
+      if (mode === "hold") await told.next();
       // Long enough for the other process to come in between, if it could.
       await new Promise((resolve) => setTimeout(resolve, 2));
       const answer = await script.infer(request);
@@ -35,8 +37,8 @@ async function run(id: string): Promise<void> {
   }
 }
 
-say("open");
 const told = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+say("open");
 for (const id of ids) {
   await told.next();
   await run(id);

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { createEngine } from "../../../src/engine/create-engine.ts";
+import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/middleware.ts";
 import { tool } from "../../../src/engine/tool.ts";
+import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
@@ -201,16 +202,27 @@ test("a call that a layer made up is refused", async () => {
   expect(dataOf(events, "ToolStarted")).toEqual([]);
 });
 
-test("a tool may not run longer than others wait for its run", async () => {
-  const endless = tool({
-    name: "endless",
-    description: "",
-    inputSchema: z.object({}),
-    timeoutMs: 10_000,
-    execute: () => "",
-  });
-  const create = (): unknown => createEngine({ provider: scripted([]), tools: [endless], takeoverAfterMs: 9_999 });
-  expect(create).toThrow(RangeError);
+test.each<[string, (timeoutMs: number) => Partial<EngineConfig>]>([
+  [
+    "tool endless",
+    (timeoutMs) => {
+      const description = "Takes its time.";
+      return {
+        tools: [tool({ name: "endless", description, inputSchema: z.object({}), timeoutMs, execute: () => "" })],
+      };
+    },
+  ],
+  [
+    "an answer of openai-responses",
+    (timeoutMs) => ({ provider: openaiResponses({ model: "m", apiKey: "key", timeoutMs }) }),
+  ],
+  ["a layer", (layerTimeoutMs) => ({ layerTimeoutMs })],
+])("%s may not take longer than others wait for a run", (what, config) => {
+  const create = (timeoutMs: number) => (): unknown =>
+    createEngine({ provider: scripted([]), takeoverAfterMs: 10_000, ...config(timeoutMs) });
+  expect(create(10_001)).toThrow(RangeError);
+  expect(create(10_001)).toThrow(`${what} may take 10001 ms`);
+  expect(create(10_000)).not.toThrow();
 });
 
 test("a tool call names its tool as the log's actor, and its key is the same for both events", async () => {

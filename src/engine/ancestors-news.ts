@@ -1,0 +1,39 @@
+import type { Command } from "../domain/commands.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import type { EventLog } from "./codec/event-log.ts";
+import { readRecorded } from "./recorded.ts";
+
+type Watched = {
+  /** An ancestor's stream, and the last of its revisions that was looked at. */
+  readonly stream: string;
+  readonly seen: number;
+  /** The fork's own stream. */
+  readonly own: string;
+};
+
+/** What an ancestor has recorded since it was last looked at that speaks against responses which the fork knows. */
+export async function newsOf(
+  log: EventLog,
+  { stream, seen, own }: Watched,
+  { server }: ConversationView,
+): Promise<{ readonly commands: readonly Command[]; readonly revision: number }> {
+  const commands: Command[] = [];
+  let revision = seen;
+  for await (const envelope of log.store.readStream(stream, { from: seen + 1 })) {
+    revision = envelope.revision;
+    if (envelope.type !== "AnchorInvalidated") continue;
+    for await (const stored of log.read(stream, { from: revision, to: revision })) {
+      const { event } = readRecorded(stored);
+      if (event.type !== "AnchorInvalidated") continue;
+      const { scope, responseId } = event.data;
+      // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
+      const isKnown =
+        responseId === null
+          ? server.all.some((each) => each.scope === scope) &&
+            !server.all.some((each) => each.scope === scope && each.stream === own)
+          : server.byResponse.has(responseId);
+      if (isKnown) commands.push({ type: "InvalidateAnchor", data: event.data });
+    }
+  }
+  return { commands, revision };
+}

@@ -1,0 +1,177 @@
+import type { ConversationId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import type { Conversation } from "../conversation.ts";
+import type { Engine, EngineOptions } from "../create-engine.ts";
+import type { Codecs } from "../requests.ts";
+import type { Gate } from "../run/stop.ts";
+import type { TurnlogStore } from "../turnlog-store.ts";
+import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
+import { lastRevision } from "./fold-replay.ts";
+import { RecordedAnswers } from "./recorded-answers.ts";
+import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
+
+export type CounterfactualOptions = {
+  readonly codecs: Codecs;
+  readonly to?: number;
+  /** The layer of the engine's stack that is to be left out. */
+  readonly without?: string | null;
+  /** A store of its own for what would have been, by this clock. */
+  readonly openScratch: (clock: () => number) => TurnlogStore;
+};
+
+/** Where the recording does not answer any more. */
+type Unknown = { readonly runId: string; readonly frame: string; readonly what: string };
+
+/** What another stack would have made of a conversation, as far as its log tells. */
+export type Counterfactual = {
+  /** Every request of either, in order. */
+  readonly steps: readonly CounterfactualStep[];
+  /** From here on nobody knows; null where the recording answered to the end. */
+  readonly unknown: Unknown | null;
+  /** The Turn that there would be. */
+  readonly turn: Turn;
+};
+
+/** There is no such layer to leave out. */
+export class LayerNotFoundError extends Error {
+  override readonly name = "LayerNotFoundError";
+  readonly code = "layer-not-found";
+
+  constructor(name: string, layers: EngineOptions["layers"]) {
+    super(`there is no layer ${name} in the stack: it has ${layers.map((layer) => layer.name).join(", ") || "none"}`);
+  }
+}
+
+/**
+ * What would have been with another stack: it is run anew, in a store of its own, and whatever it asks outside is answered
+ * from the log. It plans, edits and records as every run does, so that what it shows is what would have happened.
+ *
+ * @throws {LayerNotFoundError} when there is no layer of that name.
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export async function counterfactual(
+  reader: EventReader,
+  id: ConversationId,
+  { options: engine }: Engine,
+  { codecs, to: wanted = -1, without = null, openScratch }: CounterfactualOptions,
+): Promise<Counterfactual> {
+  const stream = `conversation-${id}`;
+  const to = await lastRevision(reader.store, stream, wanted);
+  const depth = without === null ? null : engine.layers.findIndex(({ name }) => name === without);
+  if (without !== null && depth === -1) throw new LayerNotFoundError(without, engine.layers);
+  const layers = engine.layers.filter((_, index) => index !== depth);
+  const clock = { now: 0 };
+  await using scratch = openScratch(() => clock.now);
+  const world: World = { engine: { ...engine, layers }, codecs, depth, clock, conversation: scratch.conversation(id) };
+  const steps: CounterfactualStep[] = [];
+  let committed = "";
+  const pending: (() => Promise<unknown>)[] = [];
+  for await (const { recorded, run, view } of historyOf(reader, stream, to)) {
+    clock.now = Math.max(clock.now, run === null ? Date.parse(recorded.at) : run.startedAt);
+    const { event, actor } = recorded;
+    const isSaid = event.type === "BlockAppended" || event.type === "TurnReverted";
+    if (isSaid) {
+      const command =
+        event.type === "BlockAppended"
+          ? ({ type: "AppendBlock", data: event.data } as const)
+          : ({ type: "RevertTurn", data: event.data } as const);
+      if (event.type === "TurnReverted" && (await world.conversation.turn()).digest !== committed) {
+        const unknown = {
+          runId: "",
+          frame: "0",
+          what: `what reverting to an earlier Turn leaves (revision ${recorded.revision})`,
+        };
+        return { steps, unknown, turn: await world.conversation.turn() };
+      }
+      pending.push(() => world.conversation.commit([{ command, actor }]));
+    }
+    if (run !== null) {
+      const played = await playRun(world, run, view);
+      steps.push(...played.steps);
+      if (played.unknown !== null) return { steps, unknown: played.unknown, turn: await world.conversation.turn() };
+      clock.now = Math.max(clock.now, Date.parse(recorded.at));
+    }
+    // What was said while a run was open stands after it.
+    if (view.client.run === null || run !== null) for (const say of pending.splice(0)) await say();
+    committed = view.client.committed.digest;
+  }
+  return { steps, unknown: null, turn: await world.conversation.turn() };
+}
+
+type World = {
+  readonly engine: EngineOptions;
+  readonly codecs: Codecs;
+  /** Where the layer stood that is left out. */
+  readonly depth: number | null;
+  readonly clock: { now: number };
+  readonly conversation: Conversation;
+};
+
+type Played = Pick<Counterfactual, "steps" | "unknown">;
+
+async function playRun(world: World, run: RecordedRun, view: ConversationView): Promise<Played> {
+  const { conversation, depth, codecs, clock } = world;
+  const { settings } = view.server;
+  const answers = new RecordedAnswers(run.events, { codecs, settings, pathOf: (frame) => pathWithout(frame, depth) });
+  const end = new AbortController();
+  const unknowns: Unknown[] = [];
+  const gate: Gate = async (stop) => {
+    if (stop.phase === "after" || stop.kind === "append") return null;
+    const answer = answers.answer(stop);
+    if (answer !== null) {
+      clock.now = Math.max(clock.now, answer.at ?? 0);
+      return answer;
+    }
+    const what = { inference: "what the model answers", tool: "what the tool gives", effect: "what the effect gives" };
+    // Where the recorded run was cut off, this one is: nobody waits for more.
+    if (!isCutOff(run) || answers.unused.length > 0)
+      unknowns.push({ runId: run.id, frame: stop.frame, what: what[stop.kind] });
+    const reason = new Error("the recording ends here");
+    end.abort(reason);
+    throw reason;
+  };
+  const options = engineOf(world, run);
+  await conversation.run({ options }, { gate, signal: end.signal }).catch((error: unknown) => {
+    const isEnd =
+      error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
+    if (!isEnd) throw error;
+  });
+  const events = [];
+  for await (const recorded of conversation.events()) if (recorded.runId === run.id) events.push(recorded);
+  const steps = compareSteps(run, events, answers);
+  const [unknown = null] = unknowns;
+  // What it was about to ask when it was cut off is no step of either.
+  const isCut = end.signal.aborted && unknown === null;
+  return { steps: isCut ? steps.filter(({ recorded }) => recorded !== null) : steps, unknown };
+}
+
+/** The other stack at the recorded endpoint, on the recorded time. */
+function engineOf({ engine, clock }: World, run: RecordedRun): EngineOptions {
+  const { scope } = run.started.provider;
+  const asked = run.events.map(({ event }) => event).findLast((event) => event.type === "InferenceRequested");
+  const capabilities = asked?.data.decision.capabilities ?? engine.provider.capabilities;
+  let inferences = 0;
+  return {
+    ...engine,
+    provider: { ...engine.provider, scope, capabilities },
+    chain: run.started.chain,
+    clock: () => clock.now,
+    newId(prefix) {
+      if (prefix === "run") return run.id;
+      inferences += 1;
+      return `inf_${run.id.slice(4, 20)}${String(inferences).padStart(8, "0")}`;
+    },
+    learned: new Map(),
+    sinks: [],
+    onInDoubt: null,
+  };
+}
+
+/** The n-th number of a frame counts the calls of the n-th layer: without that layer nobody counts them. */
+function pathWithout(frame: string, depth: number | null): string | null {
+  if (depth === null) return frame;
+  const numbers = frame.split(".");
+  return numbers.length === depth + 1 ? null : numbers.filter((_, index) => index !== depth + 1).join(".");
+}

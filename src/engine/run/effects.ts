@@ -1,0 +1,110 @@
+import type { JsonValue } from "../../base/json.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { EffectOptions, EffectWork } from "../middleware.ts";
+import { rejectionOf } from "./abort.ts";
+import { beginningOf, inDoubtText } from "./in-doubt.ts";
+import { delivered, type RunSession, record } from "./session.ts";
+import { held } from "./stop.ts";
+
+type Answer = ConversationEventOf<"EffectFinished">["data"]["answer"];
+
+/** Where a layer's effect stands. */
+export type EffectPlace = {
+  readonly id: BlockId;
+  readonly name: string;
+  readonly frame: string;
+  readonly actor: Actor;
+  readonly signal: AbortSignal;
+  /** No layer waits for its answer: when it came moves nobody's clock. */
+  readonly isAside?: true;
+} & EffectOptions;
+
+/** A layer's effect failed, now or when it was done; `message` is the recorded one in both cases. */
+export class EffectFailedError extends Error {
+  override readonly name = "EffectFailedError";
+  readonly code = "effect-failed";
+  readonly effect: string;
+
+  constructor(effect: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.effect = effect;
+  }
+}
+
+/**
+ * Does something outside on behalf of a layer, at most once unless it is idempotent: it is durable that it began before it
+ * begins, and from then on the log answers.
+ *
+ * @throws {EffectFailedError} when the effect failed.
+ */
+export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
+  const { runId } = session;
+  const { id, name, frame, actor, idempotent = false } = place;
+  const past = session.journal.effect(id);
+  if (past.state === "finished") {
+    if (place.isAside !== true) delivered(session, past.at);
+    if (past.answer.type !== "effect") throw new Error(`${id} is a tool call, not an effect of a layer`);
+    return answered(name, past.answer.answer);
+  }
+  const beginning = await beginningOf(session, past, { ...place, blockId: id, call: null, idempotent });
+  if (beginning.begin === "no") {
+    const { settlement } = beginning;
+    const answer: Answer =
+      settlement.how === "result"
+        ? { outcome: "ok", value: settlement.output }
+        : { outcome: "error", message: inDoubtText };
+    return finish(session, place, { answer, durationMs: 0, actor: beginning.actor });
+  }
+  if (beginning.begin === "first") {
+    record(session, { type: "StartEffect", runId, data: { effectId: id, name, idempotencyKey: id } }, actor, frame);
+  }
+  await session.recorder.flush();
+  place.signal.throwIfAborted();
+  const began = performance.now();
+  const done = await session.parking.during(() =>
+    held(session.gate, { kind: "effect", frame, name }, { work: () => attempt(session, place, work), injected: ok }),
+  );
+  const durationMs = Math.round((performance.now() - began) * 100) / 100;
+  return finish(session, place, { answer: done.answer, durationMs, actor, cause: done.cause });
+}
+
+type Done = { readonly answer: Answer; readonly cause?: unknown };
+
+const ok = (value: JsonValue): Done => ({ answer: { outcome: "ok", value } });
+
+async function attempt(session: RunSession, place: EffectPlace, work: EffectWork): Promise<Done> {
+  const { id, name, timeoutMs = session.engine.layerTimeoutMs } = place;
+  const timeout = new AbortController();
+  const signal = AbortSignal.any([place.signal, timeout.signal]);
+  const timer = setTimeout(
+    () => timeout.abort(new Error(`the effect ${name} did not end within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  try {
+    const value = await Promise.race([work({ idempotencyKey: id, signal }), rejectionOf(signal)]);
+    return ok(value ?? null);
+  } catch (cause) {
+    // Whether it happened is not known: whoever takes the run up asks.
+    if (place.signal.aborted) throw cause;
+    return { answer: { outcome: "error", message: cause instanceof Error ? cause.message : String(cause) }, cause };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type Finish = { readonly answer: Answer; readonly durationMs: number; readonly actor: Actor; readonly cause?: unknown };
+
+function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, given: Finish): JsonValue {
+  const { answer, durationMs, actor, cause } = given;
+  const data = { effectId: id, answer, durationMs };
+  const at = isAside === true ? undefined : delivered(session, session.engine.clock());
+  record(session, { type: "FinishEffect", runId: session.runId, data }, actor, frame, at);
+  return answered(name, answer, cause);
+}
+
+function answered(name: string, answer: Answer, cause?: unknown): JsonValue {
+  if (answer.outcome === "ok") return answer.value;
+  throw new EffectFailedError(name, answer.message, cause === undefined ? {} : { cause });
+}

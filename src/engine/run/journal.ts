@@ -1,0 +1,281 @@
+import type { Actor } from "../../domain/actor.ts";
+import type { BlockJson } from "../../domain/block-json.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type {
+  InferenceFailedData,
+  InferenceRequestedData,
+  ResponseReceivedData,
+} from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Settlement } from "../../domain/events/tool-events.ts";
+import { Turn } from "../../domain/turn.ts";
+import { RunTurns } from "../../projections/run-turns.ts";
+import { ReplayDivergedError } from "./divergence.ts";
+
+/** One attempt of a step as the log has it. */
+export type PastInference = {
+  readonly request: InferenceRequestedData;
+  readonly revision: number;
+  /** The id of a response that is made in the background. */
+  responseId: string | null;
+  answer:
+    | { readonly type: "response"; readonly data: ResponseReceivedData; readonly revision: number; readonly at: number }
+    | { readonly type: "failure"; readonly data: InferenceFailedData }
+    | null;
+};
+
+/** A tool call or an effect of a layer, as its own newest event has it. */
+export type PastEffect =
+  | { readonly state: "none" | "started" | "parked" }
+  | { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor }
+  | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
+
+/** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
+type EffectAnswer =
+  | { readonly type: "tool"; readonly result: BlockJson; readonly outcome: string }
+  | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };
+
+type JournalOptions = {
+  /** Of the run, in order. */
+  readonly events?: Iterable<RecordedEvent>;
+  readonly turns?: RunTurns;
+  /** Told before it is thrown: a layer may catch what comes out of `next`, and must not go on with it. */
+  readonly onDiverged: (error: ReplayDivergedError) => void;
+};
+
+type Edited = { readonly after: string; readonly revision: number };
+
+/** A Turn handed on in one direction, at a frame. */
+type Handing = { readonly frame: string; readonly direction: "request" | "response" };
+
+/** How many turns of the event loop may pass without a step of the re-execution before it counts as stuck. */
+const idleTurnsMax = 100;
+
+/**
+ * What a run has done so far, by frame, attempt and block id: what its re-execution is answered from and compared with
+ * (MODEL 10). Of a run that begins it is empty. Nothing goes live before all of it was met again.
+ */
+export class Journal {
+  /** The Turns of the run as the log tells them. */
+  readonly turns: RunTurns;
+  readonly #edits = new Map<string, Edited[]>();
+  readonly #inferences = new Map<string, PastInference[]>();
+  readonly #inferenceById = new Map<string, PastInference>();
+  /** Frames of the attempts that were not met again yet. */
+  readonly #unmet = new Map<PastInference, string>();
+  readonly #effects = new Map<string, { past: PastEffect; events: number; revision: number }>();
+  readonly #onDiverged: (error: ReplayDivergedError) => void;
+  #remaining = 0;
+  #consumed: Promise<void> | null = null;
+  /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
+  #unknownEdit: Handing | null = null;
+
+  constructor({ events = [], turns = new RunTurns(Turn.empty), onDiverged }: JournalOptions) {
+    this.turns = turns;
+    this.#onDiverged = onDiverged;
+    for (const recorded of events) this.#note(recorded);
+  }
+
+  /** Whether the run is still answered from the log. */
+  get isReplaying(): boolean {
+    return this.#remaining > 0;
+  }
+
+  /** Whether the log has this edit already; then it is not recorded again. */
+  hasEdit({ direction, after }: ConversationEventOf<"TurnEdited">["data"], frame: string): boolean {
+    if (!this.isReplaying) return false;
+    const edited = this.#edits.get(`${direction} ${frame}`)?.shift();
+    if (edited === undefined) {
+      this.#unknownEdit ??= { frame, direction };
+      return false;
+    }
+    if (edited.after !== after) {
+      const { revision } = edited;
+      throw this.#diverged(`another Turn was handed on (${direction})`, { frame, direction, revision, field: "after" });
+    }
+    this.#meet(1);
+    return true;
+  }
+
+  /** One attempt of the step at a frame; null where the log has none. */
+  inference(frame: string, attempt: number, outgoing: Turn): PastInference | null {
+    const past = this.#inferences.get(frame)?.[attempt];
+    if (past === undefined) return null;
+    this.#beforeKnown(past.revision);
+    const recorded = this.turns.given(frame);
+    if (recorded.digest !== outgoing.digest) this.#failTurn(frame, past, { recorded, outgoing });
+    this.#unmet.delete(past);
+    this.#meet(1 + (past.answer === null ? 0 : 1) + (past.responseId === null ? 0 : 1));
+    return past;
+  }
+
+  /** What is known of a tool call or an effect; it answers once. */
+  effect(id: string): PastEffect {
+    const known = this.#effects.get(id);
+    if (known === undefined) return { state: "none" };
+    this.#beforeKnown(known.revision);
+    this.#effects.delete(id);
+    this.#meet(known.events);
+    return known.past;
+  }
+
+  /**
+   * Resolves when the whole log of the run was met again.
+   *
+   * @throws {ReplayDivergedError} when nothing more is met although the re-execution waits here.
+   */
+  consumed(): Promise<void> {
+    if (!this.isReplaying) return Promise.resolve();
+    this.#consumed ??= this.#waitUntilConsumed();
+    return this.#consumed;
+  }
+
+  async #waitUntilConsumed(): Promise<void> {
+    let seen = this.#remaining;
+    for (let idleTurns = 0; this.isReplaying; idleTurns += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#remaining !== seen) idleTurns = 0;
+      seen = this.#remaining;
+      if (idleTurns === idleTurnsMax) this.#failStuck();
+    }
+  }
+
+  /** What was not met again is where the re-execution left the way of the run. */
+  #failStuck(): never {
+    const edits = [...this.#edits].flatMap(([key, all]) =>
+      all.map(({ revision }) => ({ ...handingOf(key), revision, field: "after" })),
+    );
+    const asked = [...this.#unmet].map(([{ revision }, frame]) => ({ frame, revision, field: "input.turn" }));
+    const first = [...edits, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
+    const place = { frame: "0", revision: null, field: "answer", ...first };
+    throw this.#diverged(
+      `${this.#remaining} events of the log were not met again`,
+      this.#unknownEdit === null ? place : { ...this.#unknownEdit, revision: place.revision, field: "after" },
+    );
+  }
+
+  #failTurn(
+    frame: string,
+    { revision }: PastInference,
+    { recorded, outgoing }: { readonly recorded: Turn; readonly outgoing: Turn },
+  ): never {
+    let index = 0;
+    while (index < recorded.length && recorded.at(index)?.digest === outgoing.at(index)?.digest) index += 1;
+    const block = outgoing.at(index) ?? recorded.at(index);
+    const missed = [...this.#edits].find(([key, edits]) => edits.length > 0 && isWithin(key, frame));
+    const handing = this.#unknownEdit ?? (missed === undefined ? { frame } : handingOf(missed[0]));
+    const what = `block ${index} (${block?.id ?? "none"}) of the request differs`;
+    throw this.#diverged(what, { ...handing, revision, field: "input.turn", blockIndex: index });
+  }
+
+  /** Something that the log has comes after an edit that it has not. */
+  #beforeKnown(revision: number): void {
+    if (this.#unknownEdit === null || !this.isReplaying) return;
+    const what = "a Turn was changed that was handed on unchanged";
+    throw this.#diverged(what, { ...this.#unknownEdit, revision, field: "after" });
+  }
+
+  #diverged(...told: ConstructorParameters<typeof ReplayDivergedError>): ReplayDivergedError {
+    const error = new ReplayDivergedError(...told);
+    this.#onDiverged(error);
+    return error;
+  }
+
+  #meet(events: number): void {
+    this.#remaining -= events;
+  }
+
+  #note(recorded: RecordedEvent): void {
+    const { event, frame, revision, at, actor } = recorded;
+    const time = Date.parse(at);
+    switch (event.type) {
+      case "TurnEdited":
+        this.#remaining += 1;
+        push(this.#edits, `${event.data.direction} ${frame ?? "0"}`, { after: event.data.after, revision });
+        return;
+      case "InferenceRequested": {
+        const past: PastInference = { request: event.data, revision, responseId: null, answer: null };
+        this.#remaining += 1;
+        push(this.#inferences, frame ?? "0", past);
+        this.#unmet.set(past, frame ?? "0");
+        this.#inferenceById.set(event.data.inferenceId, past);
+        return;
+      }
+      case "ResponseStarted":
+        this.#answer(event.data.inferenceId, (past) => {
+          past.responseId = event.data.responseId;
+        });
+        return;
+      case "ResponseReceived":
+        this.#answer(event.data.inferenceId, (past) => {
+          past.answer = { type: "response", data: event.data, revision, at: time };
+        });
+        return;
+      case "InferenceFailed":
+        this.#answer(event.data.inferenceId, (past) => {
+          past.answer = { type: "failure", data: event.data };
+        });
+        return;
+      case "ToolStarted":
+        this.#effect(event.data.blockId, { state: "started" }, revision);
+        return;
+      case "EffectStarted":
+        this.#effect(event.data.effectId, { state: "started" }, revision);
+        return;
+      case "ToolParked":
+        this.#effect(event.data.blockId, { state: "parked" }, revision);
+        return;
+      case "ToolSettled":
+        this.#effect(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor }, revision);
+        return;
+      case "ToolFinished": {
+        const { blockId, result, outcome, late } = event.data;
+        // What recovery answered is no answer of a tool: the end of the run brought it.
+        if (late === true || actor.kind === "recovery") return;
+        this.#effect(
+          blockId,
+          { state: "finished", at: time, actor, answer: { type: "tool", result, outcome } },
+          revision,
+        );
+        return;
+      }
+      case "EffectFinished": {
+        const { effectId, answer } = event.data;
+        this.#effect(effectId, { state: "finished", at: time, actor, answer: { type: "effect", answer } }, revision);
+        return;
+      }
+      default:
+    }
+  }
+
+  #answer(inferenceId: string, note: (past: PastInference) => void): void {
+    const past = this.#inferenceById.get(inferenceId);
+    if (past === undefined) return;
+    this.#remaining += 1;
+    note(past);
+  }
+
+  #effect(id: string, past: PastEffect, revision: number): void {
+    this.#remaining += 1;
+    const before = this.#effects.get(id) ?? { events: 0, revision };
+    this.#effects.set(id, { past, events: before.events + 1, revision: before.revision });
+  }
+}
+
+function push<V>(map: Map<string, V[]>, key: string, value: V): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}
+
+/** What an edit's key names. */
+function handingOf(key: string): Handing {
+  const frame = key.slice(key.indexOf(" ") + 1);
+  return { frame, direction: key.startsWith("request ") ? "request" : "response" };
+}
+
+/** Whether an edit's key names a frame on the way to this one. */
+function isWithin(key: string, frame: string): boolean {
+  const { frame: at } = handingOf(key);
+  return frame === at || frame.startsWith(`${at}.`);
+}

@@ -1,0 +1,32 @@
+/** A layer's call as its watch sees it: something that can be failed for being slow. */
+type Watched = { expire(timeoutMs: number): void };
+
+/**
+ * Fails a layer that keeps the run waiting for its own work. Of all calls of a run at most one is at work itself, the others
+ * wait inside `next` or for tools: so one timer serves them all.
+ */
+export class LayerWatch {
+  readonly #timer: NodeJS.Timeout;
+  #working: Watched | null = null;
+
+  constructor(timeoutMs: number) {
+    this.#timer = setTimeout(() => this.#working?.expire(timeoutMs), timeoutMs);
+    this.#timer.unref();
+  }
+
+  /** The call goes to work, with all of its time. */
+  start(call: Watched): void {
+    this.#working = call;
+    this.#timer.refresh();
+  }
+
+  /** The call waits for something that is not its own work, or has ended. */
+  stop(call: Watched): void {
+    if (this.#working === call) this.#working = null;
+  }
+
+  end(): void {
+    this.#working = null;
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,157 @@
+import type { Actor } from "../../domain/actor.ts";
+import { idOf } from "../../domain/block.ts";
+import { blockToJson } from "../../domain/block-json.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { RunTurns } from "../../projections/run-turns.ts";
+import type { ConversationStream } from "../conversation-stream.ts";
+import type { EngineOptions } from "../create-engine.ts";
+import type { RunPart } from "../stream-part.ts";
+import { acknowledge } from "./acknowledgements.ts";
+import { ConversationMovedError, RunParkedError, RunTakenOverError } from "./errors.ts";
+import { Journal } from "./journal.ts";
+import { thisProcess } from "./owner.ts";
+import { Parking } from "./parking.ts";
+import { Recorder } from "./recorder.ts";
+import { createCounters, engineActor, type RunSession } from "./session.ts";
+import type { Gate } from "./stop.ts";
+
+/** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
+export type RunStream = Pick<ConversationStream, "name" | "view" | "lastAt" | "lastRunRevision" | "commit">;
+
+/** A run as it begins, or as it is taken up. */
+export type Beginning = {
+  readonly runId: string;
+  /** The Turn that the outermost frame is given. */
+  readonly base: Turn;
+  /** When the run began, in milliseconds. */
+  readonly startedAt: number;
+  readonly epoch: number;
+  /** What a run that was cut off had done; null for one that begins. */
+  readonly before: {
+    readonly firstRevision: number;
+    readonly turns: RunTurns;
+    readonly events: readonly RecordedEvent[];
+  } | null;
+};
+
+type Opening = {
+  readonly stream: RunStream;
+  readonly engine: EngineOptions;
+  readonly beginning: Beginning;
+  readonly signal: AbortSignal;
+  readonly running: AbortSignal;
+  readonly gate: Gate | null;
+  readonly onPart: ((part: RunPart) => void) | undefined;
+  /** Nothing more can be recorded. */
+  readonly onFailure: (error: Error) => void;
+};
+
+/** Everything that the parts of one run share, before its first event. */
+export function openSession(opening: Opening): RunSession {
+  const { stream, engine, beginning, signal, running, gate, onFailure } = opening;
+  const { runId, base, startedAt, before } = beginning;
+  const turns = new RunTurns(base);
+  const journal = new Journal({
+    ...(before === null ? {} : { events: before.events, turns: before.turns }),
+    onDiverged: (error) => recorder.fail(error),
+  });
+  let answers = before?.events.filter(({ event }) => event.type === "ResponseReceived").length ?? 0;
+  let isOurs = false;
+  const recorder = new Recorder({
+    ...{ stream, runId, gate, onFailure },
+    barrier: () => journal.consumed(),
+    guard: () => mustBeOurs(stream, beginning, isOurs),
+    onDurable: (events) => {
+      isOurs = true;
+      for (const { event, frame } of events) {
+        if (event.type !== "ResponseReceived") continue;
+        acknowledge(session, { index: answers, frame: frame ?? "0" });
+        answers += 1;
+      }
+    },
+  });
+  const session: RunSession = {
+    ...{ runId, engine, turns, journal, recorder, signal, running, gate },
+    stream: stream.name,
+    firstRevision: before?.firstRevision ?? null,
+    parking: new Parking((inDoubt) => park(session, inDoubt)),
+    view: () => stream.view,
+    contexts: [],
+    responses: [],
+    learned: engine.learned,
+    invalid: new Map(),
+    quarantined: new Set(),
+    underWay: new Map(),
+    calls: new Map(),
+    passes: [],
+    runningTools: new Set(),
+    acknowledgements: [],
+    acknowledging: new Set(),
+    onLate: (call, result, durationMs) => {
+      const data = { blockId: idOf(call), result: blockToJson(result), outcome: "ok", durationMs } as const;
+      const actor: Actor = { kind: "tool", name: call.name ?? call.itemType };
+      stream.commit([{ command: { type: "FinishToolLate", data }, actor, runId }]).catch(() => undefined);
+    },
+    emit: emitter(opening, { turns, journal }),
+    ids: createCounters(),
+    clock: startedAt,
+  };
+  return session;
+}
+
+/** Asked before every append: whether the run still begins from what is there, or still is this owner's. */
+function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }: Beginning, isOurs: boolean): void {
+  const { committed, run } = stream.view.client;
+  // Also when it is not all durable yet: a first append that is too big for one is written in parts.
+  const isHere = isOurs || run?.owner?.processId === thisProcess.processId;
+  if (isHere && run?.id === runId && run.epoch === epoch) return;
+  if (isOurs) throw new RunTakenOverError(`run ${runId} was ended or taken over by someone else`);
+  // An owner that was thought dead has gone on: what was read of its run is not all of it any more.
+  if (before !== null && stream.lastRunRevision !== before.events.at(-1)?.revision) throw new ConversationMovedError();
+  // Layers are told when the run began, so it must not be recorded as any later.
+  const isLate = stream.lastAt !== null && Date.parse(stream.lastAt) > startedAt;
+  if (before === null && (committed !== base || isLate)) throw new ConversationMovedError();
+}
+
+/** Ends this process's part of the run: it stays open, without an owner, until people have settled what is in doubt. */
+function park(session: RunSession, inDoubt: ReadonlyMap<BlockId, string>): void {
+  const { runId, recorder } = session;
+  const blockIds = [...inDoubt.keys()];
+  const reason = new RunParkedError(runId, [...inDoubt]);
+  recorder
+    .close({ type: "ParkRun", runId, data: { blockIds } }, { actor: engineActor, frame: "0" }, reason)
+    .catch(() => undefined);
+}
+
+/**
+ * Parts go to whoever listens; what a listener throws is not the run's affair (F096). While the log answers there is
+ * nothing new to show; what follows begins with where the run stands.
+ */
+function emitter(
+  { engine, onPart, beginning }: Opening,
+  { turns, journal }: { readonly turns: RunTurns; readonly journal: Journal },
+): (part: RunPart) => void {
+  const sinks = onPart === undefined ? engine.sinks : [...engine.sinks, { next: onPart }];
+  const tell = (part: RunPart): void => {
+    for (const sink of sinks) {
+      try {
+        // A sink may be an async function: then its failure comes later.
+        const taken = sink.next(part);
+        if (taken instanceof Promise) taken.catch(() => undefined);
+      } catch {
+        // Deltas are a courtesy; the log has the facts.
+      }
+    }
+  };
+  let isTold = beginning.before === null;
+  return (part) => {
+    if (journal.isReplaying) return;
+    if (!isTold) {
+      isTold = true;
+      tell({ type: "resumed", runId: beginning.runId, turn: turns.working("frame" in part ? part.frame : "0") });
+    }
+    tell(part);
+  };
+}

@@ -1,0 +1,115 @@
+import type { JsonObject } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import { inferenceIdSchema } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { splitTurn, withoutFirst } from "../planner/instruction-blocks.ts";
+import { ChainRequiredError, plan } from "../planner/plan.ts";
+import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
+import type { CallScope } from "./call-scope.ts";
+import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
+import { NothingToSendError } from "./errors.ts";
+import type { Retry } from "./reactions.ts";
+import { engineActor, type RunSession, record, takePasses } from "./session.ts";
+import { requestSettings, settingsDigest } from "./settings.ts";
+
+/** One request as it was decided, encoded and recorded. */
+export type Prepared = {
+  readonly request: InferenceRequestedData;
+  readonly settings: JsonObject;
+  readonly bodyText: string;
+  readonly shaped: readonly ShapedBlock[];
+};
+
+type Attempt = {
+  readonly outgoing: Turn;
+  readonly scope: CallScope;
+  readonly attempt: number;
+  readonly retry: Retry;
+};
+
+/**
+ * Plans, shapes and encodes a request, and records it.
+ *
+ * @throws {ChainRequiredError} when the policy requires a chained request and none is possible.
+ */
+export function prepare(session: RunSession, frame: string, { outgoing, scope, attempt, retry }: Attempt): Prepared {
+  const { engine } = session;
+  const { provider } = engine;
+  const { codec, transport } = provider;
+  const capabilities = effectiveCapabilities(session);
+  const { input, instructions } = splitTurn(session.view(), outgoing, provider);
+  const settings = requestSettings(engine, capabilities, [
+    ...instructions,
+    ...scope.instructions.map(({ text }) => text),
+  ]);
+  const digest = settingsDigest(settings);
+  const contexts = contextLookup(session);
+  const decision = plan({
+    turn: input,
+    contexts,
+    provenance: provenanceOf(session),
+    scope: provider.scope,
+    codec,
+    capabilities,
+    settings,
+    settingsDigest: digest,
+    policy: engine.chain,
+    now: new Date(engine.clock()).toISOString(),
+    ...retry,
+  });
+  const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
+  if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
+  const shaped = shapedBlocks(input, decision.sendFrom, decision.repairs, {
+    ...capabilities,
+    scope: provider.scope,
+  });
+  if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
+  const bodyText = codec.encodeRequest({
+    settings,
+    input: inputItems(shaped, codec),
+    previousResponseId: decision.anchor?.responseId ?? null,
+    stream: transport === "sse",
+  });
+  const anchor = decision.anchor === null ? null : contexts.byResponse(decision.anchor.responseId);
+  const request: InferenceRequestedData = {
+    inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
+    attempt,
+    scope: provider.scope,
+    transport,
+    encoder: codec.name,
+    settingsDigest: digest,
+    decision,
+    input: {
+      turn: input.digest,
+      held: heldContext(anchor?.held ?? null, shaped),
+      blocks: input.length,
+      ...(input === outgoing ? {} : { outgoing: outgoing.digest }),
+    },
+    requestDigest: sha256Hex(bodyText),
+    requestBytes: utf8Length(bodyText),
+    ...takePasses(session),
+  };
+  const declarer = scope.instructions.at(-1)?.actor ?? engineActor;
+  record(session, { type: "DeclareSettings", data: { digest, settings } }, declarer, frame);
+  record(session, { type: "RequestInference", runId: session.runId, data: request }, engineActor, frame);
+  session.turns.request(frame);
+  return { request, settings, bodyText, shaped };
+}
+
+type Before = { readonly outgoing: Turn; readonly request: InferenceRequestedData };
+
+/** A request that the log has: it was planned then, and is not planned again. */
+export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: Before): Prepared {
+  const { decision, settingsDigest: digest } = request;
+  session.turns.request(frame);
+  const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
+  const limits = { ...decision.capabilities, scope: request.scope };
+  return {
+    request,
+    settings: session.view().server.settings.get(digest) ?? {},
+    bodyText: "",
+    shaped: shapedBlocks(input, decision.sendFrom, decision.repairs, limits),
+  };
+}

@@ -1,0 +1,82 @@
+import type { JsonValue } from "../../base/json.ts";
+import type { RunResult } from "./result.ts";
+import type { Gate, Injected, Stop } from "./stop.ts";
+
+/** A run held at a stop: who iterates on lets it go on. */
+export type HeldStop = Stop & {
+  /** Takes the place of an effect that would begin: a response, a tool's output or an effect's value. */
+  readonly inject: (answer: JsonValue) => void;
+};
+
+/** A run that waits before and after each of its effects for whoever iterates over it. */
+export type Stepping = AsyncIterable<HeldStop> & {
+  /** How it ended. Leaving the iteration early is to the run what the death of its process would be: it can be taken up. */
+  readonly result: Promise<RunResult>;
+};
+
+/** Whoever stepped through the run has left it: nothing more was recorded, and it can be resumed. */
+export class SteppingLeftError extends Error {
+  override readonly name = "SteppingLeftError";
+  readonly code = "stepping-left";
+
+  constructor() {
+    super("the run was left at a stop; resume it to go on");
+  }
+}
+
+type Waiting = {
+  readonly stop: Stop;
+  readonly resolve: (given: Injected | null) => void;
+  readonly reject: (reason: Error) => void;
+};
+
+/** Begins a run that stops at its effects. Of several that wait at once, one is shown after the other. */
+export function stepThrough(run: (gate: Gate) => Promise<RunResult>): Stepping {
+  const waiting: Waiting[] = [];
+  let left: SteppingLeftError | null = null;
+  let hasEnded = false;
+  let news = Promise.withResolvers<undefined>();
+  const tell = (): void => {
+    news.resolve(undefined);
+    news = Promise.withResolvers();
+  };
+  const result = run(
+    (stop) =>
+      new Promise((resolve, reject) => {
+        if (left !== null) reject(left);
+        else waiting.push({ stop, resolve, reject });
+        tell();
+      }),
+  );
+  const end = (): void => {
+    hasEnded = true;
+    tell();
+  };
+  // Whoever wants to know awaits the result.
+  result.then(end, end);
+
+  async function* stops(): AsyncGenerator<HeldStop, void, undefined> {
+    let held: Waiting | undefined;
+    try {
+      for (;;) {
+        while (waiting.length === 0 && !hasEnded) await news.promise;
+        held = waiting.shift();
+        if (held === undefined) return;
+        let injected: Injected | null = null;
+        yield {
+          ...held.stop,
+          inject(answer) {
+            injected = { answer };
+          },
+        };
+        held.resolve(injected);
+        held = undefined;
+      }
+    } finally {
+      left = new SteppingLeftError();
+      for (const each of [held, ...waiting.splice(0)]) each?.reject(left);
+      await Promise.allSettled([result]);
+    }
+  }
+  return { result, [Symbol.asyncIterator]: stops };
+}

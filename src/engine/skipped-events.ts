@@ -1,0 +1,63 @@
+import { ConversationDamagedError } from "../projections/damage.ts";
+import type { EventReader } from "./codec/event-log.ts";
+import { readRecorded } from "./recorded.ts";
+
+type Range = { readonly from: number; readonly to: number | undefined };
+
+/** Damaged events that an operator decided to go on without (MODEL 13), by stream. */
+export class SkippedEvents {
+  readonly #byStream = new Map<string, ReadonlySet<number>>();
+
+  add(stream: string, revision: number): void {
+    this.#byStream.set(stream, new Set([...(this.#byStream.get(stream) ?? []), revision]));
+  }
+
+  has(stream: string, revision: number): boolean {
+    return this.#byStream.get(stream)?.has(revision) === true;
+  }
+
+  /** The parts of a range that lie between skipped events. */
+  around(stream: string, { from, to }: Range): readonly Range[] {
+    const revisions = [...(this.#byStream.get(stream) ?? [])].toSorted((left, right) => left - right);
+    const ranges: Range[] = [];
+    let next = from;
+    for (const revision of revisions.filter((each) => each >= from && (to === undefined || each <= to))) {
+      if (revision > next) ranges.push({ from: next, to: revision - 1 });
+      next = revision + 1;
+    }
+    return to === undefined || next <= to ? [...ranges, { from: next, to }] : ranges;
+  }
+}
+
+/**
+ * A fold that decides. Where it finds damage at an event that was skipped, it begins anew without that event; only what is
+ * damaged is ever left out, so that a skip of a sound event changes nothing.
+ *
+ * @throws {ConversationDamagedError} at damage that nobody skipped.
+ */
+export async function foldAround<T>(reader: EventReader, fold: (skipped: SkippedEvents) => Promise<T>): Promise<T> {
+  const skipped = new SkippedEvents();
+  for (;;) {
+    try {
+      return await fold(skipped);
+    } catch (error) {
+      if (!(error instanceof ConversationDamagedError)) throw error;
+      const { stream, revision } = error;
+      if (stream === null || revision === null || skipped.has(stream, revision)) throw error;
+      if (!(await isSkipped(reader, stream, revision))) throw error;
+      skipped.add(stream, revision);
+    }
+  }
+}
+
+/** Whether a later event says that an operator skipped this one. */
+export async function isSkipped(reader: EventReader, stream: string, revision: number): Promise<boolean> {
+  for await (const envelope of reader.store.readStream(stream, { from: revision + 1 })) {
+    if (envelope.type !== "EventSkipped") continue;
+    for await (const stored of reader.read(stream, { from: envelope.revision, to: envelope.revision })) {
+      const { event } = readRecorded(stored);
+      if (event.type === "EventSkipped" && event.data.revision === revision) return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import { createEngine, type Engine } from "../../src/engine/create-engine.ts";
+import type { Gate } from "../../src/engine/run/stop.ts";
+import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import {
+  message,
+  type ReferenceServer,
+  type ReferenceServerOptions,
+  startReferenceServer,
+} from "../../src/reference-server/server.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { dataOf, eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
+
+type World = AsyncDisposable & {
+  readonly server: ReferenceServer;
+  /** A process of its own: a store object, an engine and a conversation on the log that there is. */
+  readonly process: () => {
+    readonly engine: Engine;
+    readonly conversation: ReturnType<TurnlogStore["conversation"]>;
+  };
+};
+
+async function openWorld(transport: "json" | "sse", options: ReferenceServerOptions = {}): Promise<World> {
+  const server = await startReferenceServer({ answer: () => ({ output: [message("All is well.")] }), ...options });
+  const events = createMemoryStore();
+  const process = () => ({
+    conversation: new TurnlogStore(events).conversation("cnv_background"),
+    engine: createEngine({
+      provider: openaiResponses({
+        ...{ model: "m", apiKey: "sk-test", baseURL: server.baseUrl, transport },
+        ...{ background: true, store: true },
+      }),
+    }),
+  });
+  return { server, process, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+const posts = ({ server }: World) =>
+  server.requests.filter(({ method, path }) => method === "POST" && path === "/v1/responses");
+
+/** Ends the process right after the response has been named durably. */
+const afterItBegan: Gate = async (stop) => {
+  const isNamed = stop.kind === "append" && stop.entries.some(({ command }) => command.type === "StartResponse");
+  if (isNamed && stop.phase === "after") throw new Error("the process died");
+  return null;
+};
+
+async function diedAfterItBegan(world: World): Promise<void> {
+  const { conversation, engine } = world.process();
+  await conversation.append("hello");
+  expect(await rejectionOf(conversation.run(engine, { gate: afterItBegan }))).toMatchObject({
+    message: "the process died",
+  });
+}
+
+describe.each(["json", "sse"] as const)("a response that is made in the background, by %s", (transport) => {
+  test("is durable by its id before it is there", async () => {
+    await using world = await openWorld(transport);
+    const { conversation, engine } = world.process();
+    await conversation.append("hello");
+    expect((await conversation.run(engine)).text).toBe("All is well.");
+    expect(typesOf(await eventsOf(conversation)).slice(3)).toEqual([
+      "RunStarted",
+      "InferenceRequested",
+      "ResponseStarted",
+      "ResponseReceived",
+      "RunCompleted",
+    ]);
+  });
+
+  test("is fetched after a crash, and not asked for again; the next request continues from it", async () => {
+    await using world = await openWorld(transport);
+    await diedAfterItBegan(world);
+    const { conversation, engine } = world.process();
+    const result = await conversation.resume(engine);
+    expect(result).toMatchObject({ status: "completed", text: "All is well.", resumed: true });
+    expect(posts(world)).toHaveLength(1);
+    expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toEqual([]);
+    await conversation.append("and now?");
+    const [step] = (await conversation.run(engine)).steps;
+    expect(step?.decision).toMatchObject({
+      strategy: "chained",
+      anchor: { responseId: result?.steps[0]?.responseId },
+    });
+  });
+
+  test("that the server has lost meanwhile is asked for again, as an attempt", async () => {
+    await using world = await openWorld(transport);
+    await diedAfterItBegan(world);
+    for (const id of world.server.responseIds()) world.server.forget(id);
+    const { conversation, engine } = world.process();
+    expect(await conversation.resume(engine)).toMatchObject({ status: "completed", text: "All is well." });
+    const events = await eventsOf(conversation);
+    expect(dataOf(events, "InferenceFailed")).toMatchObject([{ kind: "lost-response", outcome: "unknown" }]);
+    expect(dataOf(events, "InferenceRequested").map(({ attempt }) => attempt)).toEqual([0, 1]);
+    expect(posts(world)).toHaveLength(2);
+    expect(await conversation.resume(engine)).toBeNull();
+  });
+
+  test("that is lost again and again fails the run", async () => {
+    await using world = await openWorld(transport, { faults: () => ({ kind: "unstored" }) });
+    const { conversation, engine } = world.process();
+    await conversation.append("hello");
+    // By a stream the answer comes before anybody could miss it.
+    if (transport === "sse") expect((await conversation.run(engine)).text).toBe("All is well.");
+    else expect(await rejectionOf(conversation.run(engine))).toMatchObject({ kind: "lost-response" });
+    expect(posts(world)).toHaveLength(transport === "sse" ? 1 : 3);
+  });
+});
+
+test("a run that is cancelled has its response cancelled, once its end is durable", async () => {
+  const never = Promise.withResolvers<never>();
+  await using world = await openWorld("json", { answer: () => never.promise });
+  const { conversation, engine } = world.process();
+  await conversation.append("hello");
+  const controller = new AbortController();
+  const rejected = rejectionOf(conversation.run(engine, { signal: controller.signal }));
+  await expect.poll(() => world.server.requests.some(({ method }) => method === "GET")).toBe(true);
+  controller.abort(new Error("enough"));
+  expect(await rejected).toMatchObject({ name: "RunCancelledError" });
+  const [id = ""] = world.server.responseIds();
+  expect(world.server.response(id)).toMatchObject({ status: "cancelled" });
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["InferenceFailed", "RunCancelled"]);
+});
+
+test("a run that dies does not cancel what the next process fetches", async () => {
+  await using world = await openWorld("json");
+  await diedAfterItBegan(world);
+  expect(world.server.requests.some(({ path }) => path.endsWith("/cancel"))).toBe(false);
+});

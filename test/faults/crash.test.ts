@@ -1,0 +1,246 @@
+import { describe, expect, test } from "vitest";
+import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
+import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { startReferenceServer } from "../../src/reference-server/server.ts";
+import { createRandom } from "../coherence/random.ts";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { startServerProcess } from "../support/eventstoredb/started-server.ts";
+import { dataOf, eventsOf } from "../support/workshop.ts";
+import type { Orders } from "./crash-process.ts";
+import { playAside } from "./crash-runner.ts";
+import {
+  comeLater,
+  conversationId,
+  counting,
+  engineOf,
+  hello,
+  onceOnly,
+  openWorld,
+  type Place,
+  readLedger,
+  think,
+} from "./crash-world.ts";
+
+const isLong = process.env["TURNLOG_LONG"] === "1";
+const seed = Number(process.env["TURNLOG_SEED"] ?? 1);
+
+type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogStore };
+
+async function createWorld(kind: "sqlite" | "eventstoredb"): Promise<World> {
+  const folder = temporaryFolder();
+  const model = await startReferenceServer({ answer: think });
+  const events = kind === "eventstoredb" ? await startServerProcess() : null;
+  const url = events === null ? `sqlite:${folder.file("turnlog.db")}` : events.url;
+  const place = { url, modelUrl: model.baseUrl, ledger: folder.file("ledger") };
+  const store = await openWorld(place);
+  return {
+    place,
+    store,
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await model[Symbol.asyncDispose]();
+      await events?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What a run that nobody disturbs comes to. */
+async function uninterrupted({ place, store }: World) {
+  const id = conversationId(0);
+  const conversation = store.conversation(id);
+  await conversation.append(hello);
+  const { gate, passed } = counting();
+  const { turn, steps } = await conversation.run(engineOf(place, id), { gate });
+  return { ...passed, digest: turn.digest, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
+}
+
+type Expected = Awaited<ReturnType<typeof uninterrupted>>;
+
+/** How each step's answered request was sent, by frame. */
+function askedIn(events: readonly RecordedEvent[]): ReadonlyMap<string, string> {
+  const asked = new Map<string, string>();
+  for (const { event, frame } of events) {
+    if (event.type === "InferenceRequested") asked.set(frame ?? "", event.data.decision.strategy);
+  }
+  return asked;
+}
+
+/** Takes the run up until it has ended, and says from the ledger what became of calls in doubt. */
+async function finish(
+  { place, store }: World,
+  id: string,
+): Promise<{ readonly appends: number; readonly parked: number }> {
+  const conversation = store.conversation(id);
+  const engine = engineOf(place, id);
+  let appends = 0;
+  for (let parked = 0; parked < 40; parked += 1) {
+    const { gate, passed } = counting();
+    const result = await conversation.resume(engine, { gate });
+    appends += passed.appends;
+    if (result?.status !== "parked") return { appends, parked };
+    const ledger = readLedger(place);
+    for (const { blockId } of result.inDoubt) {
+      const [done] = ledger.get(blockId) ?? [];
+      await conversation.settle(
+        blockId,
+        done === undefined ? { how: "rerun" } : { how: "result", output: done.answer },
+      );
+    }
+  }
+  throw new Error(`the run of ${id} does not end`);
+}
+
+/** The run has ended as if nobody had disturbed it, nothing happened twice, and there is nothing left to do. */
+async function check({ place, store }: World, id: string, expected: Expected): Promise<void> {
+  const conversation = store.conversation(id);
+  const events = await eventsOf(conversation);
+  const turn = await conversation.turn();
+  const later = turn.blocks.findIndex(({ text }) => text === "Are you there?");
+  const isTold = dataOf(events, "BlockAppended").length === 2;
+  expect({ id, isTold: later === turn.length - 1 && later > 0 }).toEqual({ id, isTold });
+  const answered = isTold ? turn.slice(turn.length - 1) : turn;
+  expect({ id, digest: answered.digest }).toEqual({ id, digest: expected.digest });
+  expect({ id, asked: askedIn(events) }).toEqual({ id, asked: expected.asked });
+  expect(await conversation.resume(engineOf(place, id))).toBeNull();
+  expect((await eventsOf(conversation)).length).toBe(events.length);
+}
+
+function checkLedger({ place }: World): void {
+  const twice = [...readLedger(place)].filter(([, entries]) => entries.length > 1);
+  expect(twice.filter(([, entries]) => onceOnly.has(entries[0]?.name ?? ""))).toEqual([]);
+}
+
+const batchesOf = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size));
+
+type Job = Orders["jobs"][number];
+
+/** Has runs begin and die at their stops, each in turn with a message before, in or after it, or none. */
+async function dieAt(world: World, jobs: readonly Job[]): Promise<Awaited<ReturnType<typeof playAside>>> {
+  await Promise.all(jobs.map(({ id }) => world.store.conversation(id).append(hello)));
+  return playAside({ place: world.place, jobs: [...jobs] });
+}
+
+const isBegun = async ({ store }: World, id: string): Promise<boolean> =>
+  dataOf(await eventsOf(store.conversation(id)), "RunStarted").length > 0;
+
+const resumes = (ids: readonly string[], stop: number | null = null): Job[] =>
+  ids.map((id) => ({ id, what: "resume", stop, hasMessage: false }));
+
+/** All of the numbers, or every n-th of them where there is little time. */
+const sampled = (count: number, everyNth: number): readonly number[] =>
+  Array.from({ length: count }, (_, n) => n).filter((n) => isLong || n % everyNth === 0);
+
+describe.each([
+  ["sqlite", 1],
+  ["eventstoredb", 5],
+] as const)("a run on %s whose process is killed", (kind, everyNth) => {
+  test("before and after every durable write and every effect ends as if nothing had happened", {
+    timeout: 3_600_000,
+  }, async () => {
+    await using world = await createWorld(kind);
+    const expected = await uninterrupted(world);
+    let parked = 0;
+    for (const batch of batchesOf(sampled(expected.stops, everyNth), isLong ? 1 : 24)) {
+      const jobs = batch.map((stop): Job => {
+        return { id: conversationId(stop + 1), what: "run", stop, hasMessage: stop % 3 === 0 };
+      });
+      const reports = await dieAt(world, jobs);
+      const ends = jobs.map(async ({ id, stop }) => {
+        const report = reports.get(id);
+        expect(report?.outcome).toBe("held");
+        if ((stop ?? 0) % 3 === 1) await comeLater(world.store.conversation(id));
+        if (!(await isBegun(world, id))) return;
+        const finished = await finish(world, id);
+        parked += finished.parked;
+        // A recovery writes that it took the run up with the first that it does, and what somebody settled once more.
+        const more = (report?.appends ?? 0) + finished.appends - expected.appends;
+        expect({ id, isFrugal: more <= 1 + 3 * finished.parked }).toEqual({ id, isFrugal: true });
+        await check(world, id, expected);
+      });
+      await Promise.all(ends);
+    }
+    checkLedger(world);
+    expect(parked).toBeGreaterThan(0);
+    process.stdout.write(`crash: ${expected.stops} stops on ${kind}, ${parked} times something in doubt\n`);
+  });
+
+  test("and whose recoveries are killed too, wherever, ends all the same", { timeout: 3_600_000 }, async () => {
+    await using world = await createWorld(kind);
+    const expected = await uninterrupted(world);
+    const cuts = sampled(expected.stops, 6 * everyNth);
+    for (const shift of isLong ? sampled(expected.stops, 1) : [0]) {
+      const jobs = cuts.map((stop): Job => {
+        return { id: conversationId(shift * 1_000 + stop + 1), what: "run", stop, hasMessage: false };
+      });
+      await dieAt(world, jobs);
+      // Each recovery dies at another place of what is left, then the next one sooner.
+      const again = (step: number): Job[] =>
+        jobs.map((job, n) => ({
+          ...job,
+          what: "resume",
+          stop: (n + shift + step) % (expected.stops - (job.stop ?? 0)),
+        }));
+      for (const step of [3, 7, 1]) await playAside({ place: world.place, jobs: again(step) });
+      for (const { id } of jobs) {
+        if (!(await isBegun(world, id))) continue;
+        await finish(world, id);
+        await check(world, id, expected);
+      }
+    }
+    checkLedger(world);
+  });
+});
+
+test(`runs and recoveries that are killed at ${isLong ? 2_000 : 100} random instants (seed ${seed}) end as if nothing had happened`, {
+  timeout: 3_600_000,
+}, async () => {
+  await using world = await createWorld("sqlite");
+  const expected = await uninterrupted(world);
+  const { below } = createRandom(seed);
+  // Ten runs at once, and the ten recoveries of them: twenty instants a round.
+  for (let round = 0; round < (isLong ? 100 : 5); round += 1) {
+    const ids = Array.from({ length: 10 }, (_, n) => conversationId(round * 10 + n + 1));
+    await Promise.all(ids.map((id) => world.store.conversation(id).append(hello)));
+    const jobs = ids.map((id): Job => ({ id, what: "run", stop: null, hasMessage: false }));
+    const orders = { place: world.place, jobs };
+    await playAside(orders, 1 + below(10 * expected.stops));
+    // The process that takes them up dies as well.
+    await playAside({ ...orders, jobs: resumes(ids) }, 1 + below(3 * expected.stops));
+    const ends = ids.map(async (id) => {
+      if (!(await isBegun(world, id))) return;
+      await finish(world, id);
+      await check(world, id, expected);
+    });
+    await Promise.all(ends);
+  }
+  checkLedger(world);
+});
+
+test("two processes that take up one run: one goes on with it, the other is told, and nothing happens twice", {
+  timeout: 600_000,
+}, async () => {
+  await using world = await createWorld("sqlite");
+  const expected = await uninterrupted(world);
+  const jobs = sampled(expected.stops, 6).map((stop): Job => {
+    return { id: conversationId(stop + 1), what: "run", stop, hasMessage: false };
+  });
+  await dieAt(world, jobs);
+  const ids: string[] = [];
+  for (const { id } of jobs) if (await isBegun(world, id)) ids.push(id);
+  const orders = { place: world.place, jobs: resumes(ids) };
+  const told = await Promise.all([playAside(orders), playAside(orders)]);
+  let races = 0;
+  for (const id of ids) {
+    const outcomes = told.map((reports) => reports.get(id)?.outcome ?? "nothing");
+    const went = outcomes.filter((outcome) => outcome === "completed" || outcome === "parked");
+    races += outcomes.includes("run-in-progress") ? 1 : 0;
+    // Who comes when it has ended or waits finds that.
+    for (const outcome of outcomes) expect(["completed", "parked", "none", "run-in-progress"]).toContain(outcome);
+    expect({ id, went: went.length > 0 }).toEqual({ id, went: true });
+    await finish(world, id);
+    await check(world, id, expected);
+  }
+  checkLedger(world);
+  expect(races).toBeGreaterThan(0);
+});

@@ -1,0 +1,159 @@
+import { expect, test } from "vitest";
+import { conversationStream } from "../../src/domain/ids.ts";
+import { createEngine } from "../../src/engine/create-engine.ts";
+import type { EventStore } from "../../src/engine/event-store.ts";
+import { reexecute } from "../../src/engine/replay/re-execute.ts";
+import type { RunResult } from "../../src/engine/run/result.ts";
+import type { Gate } from "../../src/engine/run/stop.ts";
+import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import type { ScriptedProvider } from "../../src/providers/scripted.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { replayed } from "../support/replayed.ts";
+import { eventsOf } from "../support/workshop.ts";
+import { engineConfig, type Ledger, thinkingProvider } from "./recovery-world.ts";
+
+const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+const seeds = Number(process.env["TURNLOG_SEEDS"] ?? (process.env["TURNLOG_LONG"] === "1" ? 2_000 : 25));
+
+/** The process is gone: nothing that comes after it happens. */
+class Crash extends Error {}
+
+/** Lets so many stops of a run pass, and ends its process at the next one; counts all it saw. */
+function crashAt(stop: number): { readonly gate: Gate; readonly seen: () => number } {
+  let seen = 0;
+  return {
+    seen: () => seen,
+    async gate() {
+      if (seen >= stop) throw new Crash(`the process died at stop ${stop}`);
+      seen += 1;
+      return null;
+    },
+  };
+}
+
+type World = {
+  readonly seed: number;
+  readonly events: EventStore;
+  readonly ledger: Ledger;
+  readonly provider: ScriptedProvider;
+  ids: number;
+};
+
+const createWorld = (seed: number): World => ({
+  ...{ seed, events: createMemoryStore(), ledger: new Map(), provider: thinkingProvider(seed), ids: 0 },
+});
+
+/** A process that begins: its own store object, engine and memory, on the log, the model and the ledger that there are. */
+function processOf(world: World) {
+  const noon = Date.parse("2026-03-01T12:00:00.000Z");
+  const store = new TurnlogStore(world.events, { clock: () => noon, pause: async () => undefined });
+  const { ledger, seed, provider } = world;
+  const engine = createEngine({
+    ...engineConfig(seed, ledger, provider),
+    clock: () => noon,
+    newId: (prefix) => {
+      world.ids += 1;
+      return prefix === "run" ? "run_0000000000000001" : `inf_${String(world.ids).padStart(16, "0")}`;
+    },
+  });
+  return { store, conversation: store.conversation("cnv_crashed"), engine };
+}
+
+type Outcome = { readonly result: RunResult | null; readonly error: unknown };
+
+async function outcomeOf(work: Promise<RunResult | null>): Promise<Outcome> {
+  try {
+    return { result: await work, error: null };
+  } catch (error) {
+    return { result: null, error };
+  }
+}
+
+const isCrash = ({ error }: Outcome): boolean => error instanceof Crash;
+
+/** Runs until the run has ended, settling from the ledger what is in doubt. */
+async function finish(world: World, gateOf: () => Gate): Promise<void> {
+  for (let attempts = 0; attempts < 40; attempts += 1) {
+    const { conversation, engine } = processOf(world);
+    const outcome = await outcomeOf(conversation.resume(engine, { gate: gateOf() }));
+    if (isCrash(outcome)) continue;
+    if (outcome.result?.status !== "parked") return;
+    for (const { blockId } of outcome.result.inDoubt) {
+      const done = world.ledger.get(blockId);
+      await conversation.settle(
+        blockId,
+        done === undefined ? { how: "rerun" } : { how: "result", output: done.answer },
+      );
+    }
+  }
+  throw new Error("the run does not end");
+}
+
+/** What a run without a crash comes to, and how many stops it has. */
+async function uninterrupted(seed: number) {
+  const world = createWorld(seed);
+  const { conversation, engine } = processOf(world);
+  await conversation.append("hello");
+  const { gate, seen } = crashAt(Number.POSITIVE_INFINITY);
+  await outcomeOf(conversation.run(engine, { gate }));
+  const events = await eventsOf(conversation);
+  return {
+    stops: seen(),
+    digest: (await conversation.turn()).digest,
+    end: events.at(-1)?.event.type,
+    ledger: world.ledger,
+  };
+}
+
+const never: Gate = async () => null;
+
+test(`a run killed at any stop, and its recovery killed too, ends as if nothing had happened (${seeds} stacks from seed ${firstSeed})`, {
+  timeout: 3_600_000,
+}, async () => {
+  let killed = 0;
+  let parked = 0;
+  for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
+    const expected = await uninterrupted(seed);
+    for (let stop = 0; stop < expected.stops; stop += 1) {
+      const world = createWorld(seed);
+      const first = processOf(world);
+      await first.conversation.append("hello");
+      const outcome = await outcomeOf(first.conversation.run(first.engine, { gate: crashAt(stop).gate }));
+      // Work that nobody waits for may end after the run has: then there is nothing to take up.
+      killed += isCrash(outcome) ? 1 : 0;
+      if (stop % 3 === 0) await processOf(world).conversation.append("are you there?", { key: "later" });
+      // Every other recovery dies as well, a little later each time.
+      let stopsToLive = 1;
+      await finish(world, () => {
+        stopsToLive += 2;
+        return stop % 2 === 0 ? crashAt(stopsToLive).gate : never;
+      });
+      const { store, conversation, engine } = processOf(world);
+      const events = await eventsOf(conversation);
+      const told = `seed ${seed}, stop ${stop}`;
+      parked += events.some(({ event }) => event.type === "RunParked") ? 1 : 0;
+      const hasRun = events.some(({ event }) => event.type === "RunStarted");
+      const committed = await conversation.turn();
+      const later = committed.blocks.findIndex(({ text }) => text === "are you there?");
+      const answered = committed.filter(({ text }) => text !== "are you there?");
+      if (hasRun) {
+        expect({ told, digest: answered.digest }).toEqual({ told, digest: expected.digest });
+        const end = events.findLast(({ event }) => event.type.startsWith("Run") && event.type !== "RunStarted");
+        expect({ told, end: end?.event.type }).toEqual({ told, end: expected.end });
+      }
+      expect({ told, asked: stop % 3 === 0 }).toEqual({ told, asked: later >= 0 });
+      for (const [key, { name, times }] of world.ledger) {
+        if (name === "charge" || name === "post") expect({ told, key, times }).toEqual({ told, key, times: 1 });
+      }
+      const { difference } = await replayed(store, conversation);
+      expect({ told, difference }).toEqual({ told, difference: null });
+      const layers = await reexecute(store.log, conversationStream(conversation.id), engine);
+      expect({ told, difference: layers.difference }).toEqual({ told, difference: null });
+      expect(await conversation.resume(engine)).toBeNull();
+      expect((await eventsOf(conversation)).length).toBe(events.length);
+    }
+  }
+  process.stdout.write(`recovery: ${killed} runs killed, ${parked} of them parked for a call in doubt\n`);
+  expect(killed).toBeGreaterThan(seeds * 5);
+  expect(parked).toBeGreaterThan(0);
+});
