@@ -68,6 +68,26 @@ export default {
       from: { path: "^src/", pathNot: "^src/stores/eventstoredb/" },
       to: { path: "node_modules/@eventstore/" },
     },
+    {
+      // Law 8: whatever a replay calls, there is no way from it to a connection, a process, a provider or a store.
+      name: "replay-touches-nothing",
+      severity: "error",
+      from: { path: "^src/engine/replay/" },
+      to: {
+        path: "^(node:)?(net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster|sqlite)$|^src/(providers|stores)/|node_modules/(openai|@eventstore)/",
+        reachable: true,
+      },
+    },
+    {
+      // It reads events, and gets no hand on who writes them.
+      name: "replay-writes-nothing",
+      severity: "error",
+      from: { path: "^src/engine/replay/" },
+      to: {
+        path: "^src/engine/(conversation|conversation-stream|turnlog-store|run/begin|codec/event-log)\\.ts$",
+        dependencyTypesNot: ["type-only"],
+      },
+    },
     { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
   ],
   options: {

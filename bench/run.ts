@@ -1,8 +1,12 @@
 import { benchAppend } from "./append.ts";
+import { benchEventStoreDb } from "./eventstoredb.ts";
+import { benchForks } from "./forks.ts";
 import { benchMemory } from "./memory.ts";
 import { benchPlanning } from "./planning.ts";
+import { benchProjector } from "./projector.ts";
 import { benchRebuild } from "./rebuild.ts";
 import { benchRecording } from "./recording.ts";
+import { benchResume } from "./resume.ts";
 import { type BenchRow, isKept, report } from "./row.ts";
 import { benchTimeTravel } from "./time-travel.ts";
 
@@ -16,7 +20,11 @@ const parts = {
   memory: benchMemory,
   planning: benchPlanning,
   "time-travel": benchTimeTravel,
+  forks: benchForks,
   recording: benchRecording,
+  resume: benchResume,
+  projector: benchProjector,
+  eventstoredb: benchEventStoreDb,
 } as const;
 
 const wanted = process.argv.slice(2);

@@ -6,12 +6,16 @@ export { type TurnDifference, turnDifference } from "./domain/diff-turns.ts";
 export type { ConversationEvent } from "./domain/events/event.ts";
 export type { Decision, Divergence, Repair } from "./domain/events/inference-events.ts";
 export type { RecordedEvent } from "./domain/events/recorded.ts";
+export type { Settlement } from "./domain/events/tool-events.ts";
+export type { Exchange } from "./domain/exchanges.ts";
 export { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
 export { Turn } from "./domain/turn.ts";
 export { AccessDeniedError, type AccessRequest, type Authorize } from "./engine/authorized-store.ts";
 export { secretReference as secret } from "./engine/codec/references.ts";
-export type { Conversation } from "./engine/conversation.ts";
+export { compareConversations, type Parting } from "./engine/compare.ts";
+export { type Conversation, NotInDoubtError } from "./engine/conversation.ts";
 export { StreamContendedError } from "./engine/conversation-stream.ts";
+export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./engine/copy/copy.ts";
 export { createEngine, type Engine, type EngineConfig, type Sink } from "./engine/create-engine.ts";
 export {
   EventTooLargeError,
@@ -21,27 +25,67 @@ export {
   StoreTooNewError,
   StoreUnavailableError,
 } from "./engine/event-store.ts";
+export { ConversationExistsError } from "./engine/fork.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
 export { type LoadedPast, type PastConversation, RevisionNotFoundError } from "./engine/past.ts";
+export type { PastRun } from "./engine/past-run.ts";
 export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
-export { type Provider, ProviderError } from "./engine/provider.ts";
+export { ProjectionOutdatedError } from "./engine/projector/build.ts";
+export type { ProjectedView } from "./engine/projector/live-views.ts";
 export {
+  type CatchUpOptions,
+  createProjector,
+  NoViewsError,
+  type Projector,
+  type ProjectorOptions,
+} from "./engine/projector/projector.ts";
+export type { ProjectorStatus } from "./engine/projector/status.ts";
+export { type Provider, ProviderError } from "./engine/provider.ts";
+export type { CounterfactualStep, StepFacts } from "./engine/replay/compared-steps.ts";
+export {
+  type Counterfactual,
+  type CounterfactualOptions,
+  counterfactual,
+  LayerNotFoundError,
+} from "./engine/replay/counterfactual.ts";
+export type { ReplayDifference } from "./engine/replay/difference.ts";
+export { type FoldReplay, type FoldReplayOptions, replayFolds } from "./engine/replay/fold-replay.ts";
+export { type Reexecution, reexecute } from "./engine/replay/re-execute.ts";
+export { saveCounterfactual } from "./engine/replay/save.ts";
+export { ExchangeNotFoundError } from "./engine/revert.ts";
+export type { RunOptions } from "./engine/run/begin.ts";
+export { ReplayDivergedError } from "./engine/run/divergence.ts";
+export type { InDoubt, InDoubtHandler } from "./engine/run/doubt.ts";
+export { EffectFailedError } from "./engine/run/effects.ts";
+export {
+  EmptyConversationError,
   IterationLimitError,
   RunCancelledError,
   RunFailedError,
   RunInProgressError,
   RunTakenOverError,
+  RunUnfinishedError,
+  StackChangedError,
+  ToolMissingError,
 } from "./engine/run/errors.ts";
 export type { RunResult, RunStep, Usage } from "./engine/run/result.ts";
-export { EmptyConversationError } from "./engine/run/run.ts";
+export { type HeldStop, type Stepping, SteppingLeftError } from "./engine/run/stepping.ts";
+export type { Stop } from "./engine/run/stop.ts";
+export { EventNotDamagedError } from "./engine/skip-event.ts";
 export type { RunPart } from "./engine/stream-part.ts";
 export { type Tool, type ToolContext, tool } from "./engine/tool.ts";
 export { toolLoop } from "./engine/tool-loop.ts";
 export type { TurnlogStore } from "./engine/turnlog-store.ts";
+export type { Quarantine, QuarantinedEvent, ViewStore } from "./engine/view-store.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
 export { type OpenStoreOptions, openStore, UnknownStoreError } from "./open-store.ts";
+export { type ConversationSummary, conversationList } from "./projections/conversation-list.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
+export { byStream, type Projection } from "./projections/projection.ts";
+export { type UsageRow, usage, usageByDay } from "./projections/usage.ts";
+export { codecs } from "./providers/codecs.ts";
 export { openaiResponses } from "./providers/openai-responses.ts";
 export { scripted } from "./providers/scripted.ts";
+export { createMemoryViews } from "./stores/memory/views.ts";

@@ -4,6 +4,7 @@ import { blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type Blame, lastChange } from "../projections/blame.ts";
 import { actorLabel, blockLabel, excerpt } from "../projections/wording.ts";
+import { eventPlace } from "./open-place.ts";
 import type { Style } from "./style.ts";
 import type { Cell } from "./table.ts";
 
@@ -17,6 +18,8 @@ export const blockData = (block: Block, index: number): JsonObject => ({
 export const turnData = (turn: Turn): readonly JsonObject[] => turn.blocks.map(blockData);
 
 type Rows = {
+  /** The conversation's own. */
+  readonly stream: string;
   readonly blame: ReadonlyMap<string, Blame>;
   readonly style: Style;
   /** What each block is, where a timeline tells it better than the block itself. */
@@ -30,12 +33,12 @@ export function turnRows(turn: Turn, { from = 0, ...rows }: Rows): readonly (rea
   return turn.after(from).map((block, offset) => blockRow(block, from + offset, rows));
 }
 
-export function blockRow(block: Block, index: number, { blame, style, labels }: Rows): readonly Cell[] {
+export function blockRow(block: Block, index: number, { blame, style, labels, stream }: Rows): readonly Cell[] {
   const change = block.id === null ? null : lastChange(blame, block);
   return [
     { text: String(index).padStart(4), style: style.bold },
     labels.get(block.id ?? "") ?? blockLabel(block),
-    { text: change === null ? "" : `${actorLabel(change.actor)} @${change.revision}`, style: style.dim },
+    { text: change === null ? "" : `${actorLabel(change.actor)} ${eventPlace(change, stream)}`, style: style.dim },
     excerpt(block.text, 160),
   ];
 }

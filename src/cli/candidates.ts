@@ -1,4 +1,5 @@
 import type { Divergence } from "../domain/events/inference-events.ts";
+import { withoutFirst } from "../engine/planner/instruction-blocks.ts";
 import { plan } from "../engine/planner/plan.ts";
 import { planRequest } from "../engine/requests.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
@@ -13,10 +14,7 @@ export type Candidate = {
   readonly divergence: Divergence | null;
 };
 
-/**
- * Every context that was known, newest first, with what the planner says of it alone. The caller's policy is not
- * recorded: these words are those of the default one, while what was taken is what the log says.
- */
+/** Every context that was known, newest first, with what the planner says of it alone, under the run's own policy. */
 export function candidatesOf(found: FoundRequest): readonly Candidate[] {
   return found.view.server.all.toReversed().map((context) => judge(found, context));
 }
@@ -30,6 +28,7 @@ function judge({ view, recorded, request, contextTurns }: FoundRequest, context:
   const asked = planRequest(view, recorded, codecs);
   const invalidation = asked.contexts.invalidation(context);
   if (invalidation !== null) return { context, verdict: invalidation.reason, divergence: null };
+  const turn = contextTurns.get(context.inferenceId) ?? null;
   const decision = plan({
     ...asked,
     // What the server cannot do at all is said of the request, not of each context.
@@ -37,7 +36,7 @@ function judge({ view, recorded, request, contextTurns }: FoundRequest, context:
     contexts: {
       ...asked.contexts,
       byTurn: (digest) => (digest === context.turn ? [context] : []),
-      newest: () => ({ context, turn: contextTurns.get(context.inferenceId) ?? null }),
+      newest: () => ({ context, turn: turn && withoutFirst(context, turn, turn.length - context.length) }),
     },
   });
   const divergence = decision.rejected?.divergence ?? null;

@@ -40,12 +40,36 @@ export const commandList: readonly CommandDeclaration[] = [
   },
   {
     usage: "import <file>",
-    summary: "take recorded conversations into the store",
+    summary: "take recorded conversations, or a bundle, into the store",
     options: [
-      ["--format <name>", "how the file is written: chat", "chat"],
-      ["--limit <count>", "at most so many conversations"],
+      ["--format <name>", "how the file is written: chat or bundle; by default its first line says so"],
+      ["--limit <count>", "at most so many conversations of a chat file"],
     ],
     load: () => import("./commands/import.ts"),
+  },
+  {
+    usage: "export <conversation...>",
+    summary: "write conversations as one bundle, with all that they need",
+    options: [
+      ["-o, --output <file>", "write it into this file, as a whole; by default to stdout"],
+      ["--redact", "replace every text by its length and hash: to be read, not imported"],
+    ],
+    load: () => import("./commands/export.ts"),
+  },
+  {
+    usage: "copy [conversation...]",
+    summary: "copy conversations to another store; again to go on",
+    options: [
+      ["--from <url>", "the store to copy from; by default --store"],
+      ["--to <url>", "the store to copy to"],
+    ],
+    load: () => import("./commands/copy.ts"),
+  },
+  {
+    usage: "store <backup|restore> <file>",
+    summary: "write a sqlite store into one file while it is used, or put one in its place",
+    options: [["--force", "replace the file, or the store, that is there"]],
+    load: () => import("./commands/store.ts"),
   },
   {
     usage: "ls",
@@ -56,7 +80,10 @@ export const commandList: readonly CommandDeclaration[] = [
   {
     usage: "log <conversation[@r..r]>",
     summary: "what happened, one line an event",
-    options: [["--transcript", "what was said instead, whole"]],
+    options: [
+      ["--transcript", "what was said instead, whole"],
+      ["-f, --follow", "go on with what comes; --json is then one document a line"],
+    ],
     load: () => import("./commands/log.ts"),
   },
   {
@@ -86,6 +113,39 @@ export const commandList: readonly CommandDeclaration[] = [
     load: () => import("./commands/blame.ts"),
   },
   {
+    usage: `fork ${revision}`,
+    summary: "a new conversation that goes on from there; prints its id",
+    options: [["--id <id>", "the id that it is to have; by default a random one"]],
+    load: () => import("./commands/fork.ts"),
+  },
+  {
+    usage: "resume <conversation>",
+    summary: "finish a run that was cut off, or settle what it waits for",
+    options: [
+      ["--stack <file>", "a module that exports the run's `engine`"],
+      ["--settle <block=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT"],
+      ["--takeover", "take the run from a process that may still live"],
+    ],
+    load: () => import("./commands/resume.ts"),
+  },
+  {
+    usage: `compare ${revision} ${revision}`,
+    summary: "where two conversations part: the last event and the last block that they share",
+    load: () => import("./commands/compare.ts"),
+  },
+  {
+    usage: "replay <conversation>",
+    summary: "compare what can be computed again with what was recorded; touches nothing",
+    options: [
+      ["--to <revision>", "the last revision to replay; by default the newest"],
+      ["--stack <file>", "execute the layers again too: a module that exports the runs' `engine`"],
+      ["--without <layer>", "ask what would have been without this layer of the --stack"],
+      ["--with <file>", "ask what would have been with the `engine` of this module"],
+      ["--save-as <conversation>", "keep what would have been as a new conversation"],
+    ],
+    load: () => import("./commands/replay.ts"),
+  },
+  {
     usage: "verify [conversation...]",
     summary: "check hash chains, heads, folds and every request",
     options: [
@@ -93,6 +153,11 @@ export const commandList: readonly CommandDeclaration[] = [
       ["--heads <file>", "compare with heads that were kept: finds a tail that was cut"],
     ],
     load: () => import("./commands/verify.ts"),
+  },
+  {
+    usage: "projections [action] [name]",
+    summary: "read models: status, rebuild [projection], quarantine, retry [conversation]",
+    load: () => import("./commands/projections.ts"),
   },
   {
     usage: "reference-server",

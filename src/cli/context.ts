@@ -39,12 +39,14 @@ export type CliContext = {
   /** How the command is called here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
   readonly commandName: string;
 
-  /** Opens the store; one that is not there is created only by commands that write. */
-  openStore(options: { readonly mustExist: boolean }): Promise<TurnlogStore>;
+  /** Opens the store, or the one at another address; one that is not there is created only by commands that write. */
+  openStore(options: { readonly mustExist: boolean; readonly url?: string }): Promise<TurnlogStore>;
   /** Writes data to stdout, with a line feed. */
   readonly print: (text?: string) => void;
   /** Writes data to stdout as it is. */
   write(text: string): void;
+  /** Resolves when whoever reads stdout has taken what was written, so that much data waits for a slow reader. */
+  drained(): Promise<void>;
   /** The one document of `--json`: `{"version": 1, "data": …}`. */
   printJson(data: unknown): void;
   /** Tells a person something on stderr; silent with `-q`. */

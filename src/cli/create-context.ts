@@ -13,7 +13,14 @@ export type GlobalOptions = {
 
 const defaultStoreUrl = "sqlite:./turnlog.db";
 
-type Output = { readonly write: (text: string) => unknown; readonly isTTY?: boolean; readonly columns?: number };
+type Output = {
+  readonly write: (text: string) => unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  /** Whether more was written than has been taken; `drain` tells when all of it was. */
+  readonly writableNeedDrain?: boolean;
+  readonly once?: (event: "drain", listener: () => void) => unknown;
+};
 
 /** Where a call of the command happens: a process, or what a test puts in its place. */
 export type Surroundings = {
@@ -40,11 +47,16 @@ export function createContext(
     columns: (isTerminal ? stdout.columns : undefined) ?? 100,
     style: createStyle(hasColour),
     commandName: commandName(env),
-    async openStore(options) {
+    async openStore({ url = storeUrl, mustExist }) {
       const { openStore } = await import("../open-store.ts");
-      return openStore(storeUrl, options);
+      return openStore(url, { mustExist });
     },
     write,
+    drained: () =>
+      new Promise((resolve) => {
+        if (stdout.writableNeedDrain === true && stdout.once !== undefined) stdout.once("drain", resolve);
+        else resolve();
+      }),
     print: (text = "") => {
       write(`${text}\n`);
     },

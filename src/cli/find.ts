@@ -1,5 +1,5 @@
 import type { ConversationId } from "../domain/ids.ts";
-import { conversationStream } from "../domain/ids.ts";
+import { conversationIdSchema, conversationStream } from "../domain/ids.ts";
 import type { Conversation } from "../engine/conversation.ts";
 import { comparePositions } from "../engine/event-store.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
@@ -7,7 +7,7 @@ import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastWritten, type RevisionName } from "./revision.ts";
 
 /** When a conversation was last written, and how long it is. */
-export type ConversationHead = {
+type ConversationHead = {
   readonly id: ConversationId;
   readonly revision: number;
   /** The place of its newest event in the whole log, and its time. */
@@ -30,9 +30,13 @@ export async function findConversation(store: TurnlogStore, name: string): Promi
     if (newest === undefined) throw new NotFoundError("the store holds no conversation yet");
     return store.conversation(newest.id);
   }
+  // A whole id needs no list, which some stores read their whole log for.
+  const whole = conversationIdSchema.safeParse(name);
+  if (whole.success && (await store.events.head(conversationStream(whole.data))) !== null) {
+    return store.conversation(whole.data);
+  }
   const found: ConversationId[] = [];
   for await (const id of store.conversations()) {
-    if (id === name) return store.conversation(id);
     if (id.startsWith(name) || id.startsWith(`cnv_${name}`)) found.push(id);
   }
   const [only] = found;
@@ -44,7 +48,7 @@ export async function findConversation(store: TurnlogStore, name: string): Promi
 }
 
 /** All conversations, the one written last first. */
-export async function conversationHeads(store: TurnlogStore): Promise<readonly ConversationHead[]> {
+async function conversationHeads(store: TurnlogStore): Promise<readonly ConversationHead[]> {
   const heads: ConversationHead[] = [];
   for await (const id of store.conversations()) {
     const newest = store.events.readStream(conversationStream(id), { direction: "backwards", limit: 1 });

@@ -1,8 +1,9 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { sha256Schema } from "../domain/ids.ts";
 import type { Head } from "../engine/event-store.ts";
 import { UsageError } from "./exit-codes.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 /** Heads kept outside a store: what shows that the store lost its newest events. */
 const headsFileSchema = z.strictObject({
@@ -23,9 +24,7 @@ export async function readHeads(path: string): Promise<SavedHeads> {
 /** Replaces the file as a whole: a crash leaves the old heads or the new ones. */
 export async function writeHeads(path: string, { storeId, heads }: SavedHeads): Promise<void> {
   const listed = [...heads].map(([stream, head]) => ({ stream, ...head }));
-  const temporary = `${path}.${process.pid}.tmp`;
-  await writeFile(temporary, `${JSON.stringify({ version: 1, storeId, heads: listed }, null, 1)}\n`);
-  await rename(temporary, path);
+  await writeWholeFile(path, [`${JSON.stringify({ version: 1, storeId, heads: listed }, null, 1)}\n`]);
 }
 
 function parseJson(text: string): unknown {

@@ -1,3 +1,4 @@
+import { conversationOfStream } from "../domain/ids.ts";
 import type { Conversation } from "../engine/conversation.ts";
 import type { LoadedPast } from "../engine/past.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
@@ -24,6 +25,12 @@ export async function openPlace(store: TurnlogStore, text: string): Promise<Foun
   const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
   return { conversation, past: await (await conversation.at(revision)).load() };
 }
+
+/** `@120`; of a fork's ancestor `cnv_8f3k…@120`. */
+export const eventPlace = (
+  { stream, revision }: { readonly stream: string; readonly revision: number },
+  own: string,
+): string => (stream === own ? `@${revision}` : `${conversationOfStream(stream) ?? stream}@${revision}`);
 
 /** `cnv_8f3k…@120`, as commands take it again. */
 export const placeName = (conversation: Conversation, revision: number): string => `${conversation.id}@${revision}`;

@@ -1,9 +1,9 @@
 /** How far something has come. */
 export type Progress = {
   /** `total` is left out where it is not known. */
-  update(done: number, total?: number): void;
+  readonly update: (done: number, total?: number) => void;
   /** Takes the bar away. */
-  end(): void;
+  readonly end: () => void;
 };
 
 export type ProgressOptions = {

@@ -37,14 +37,14 @@ export async function openRequest(store: TurnlogStore, text: string): Promise<Fo
   let view = conversationView.initial(stream);
   let times = timeline.initial(stream);
   const contextTurns = new Map<string, Turn>();
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history(revision)) {
     view = conversationView.apply(view, recorded);
     times = timeline.apply(times, recorded);
     const { event } = recorded;
     if (event.type === "ResponseReceived") {
       for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
     }
-    if (recorded.revision !== wanted || event.type !== "InferenceRequested") continue;
+    if (recorded.stream !== stream || recorded.revision !== wanted || event.type !== "InferenceRequested") continue;
     return { conversation, recorded, request: event.data, view, times, contextTurns };
   }
   throw new NotFoundError(`nothing was asked in ${conversation.id} up to revision ${revision}`);

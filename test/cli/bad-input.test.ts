@@ -40,6 +40,10 @@ test("the process says so on stderr and by its exit code", async () => {
 
 test.each([
   ["ls"],
+  ["projections"],
+  ["projections rebuild"],
+  ["projections quarantine"],
+  ["projections retry"],
   ["log @last"],
   ["show cnv_1234"],
   ["diff cnv_1234@1..2"],

@@ -15,10 +15,12 @@ import { useDemoStore } from "./demo-store.ts";
 const document = <Data extends z.ZodType>(data: Data) => z.strictObject({ version: z.literal(1), data });
 const conversation = z.string().regex(/^cnv_/);
 const at = z.iso.datetime();
-const change = z.strictObject({ actor: actorSchema, revision: z.int(), at });
+const stream = z.string().regex(/^conversation-cnv_/);
+const change = z.strictObject({ actor: actorSchema, stream, revision: z.int(), at });
 const block = z.strictObject({ ...blockJsonSchema.shape, index: z.int(), digest: sha256Schema });
 
 const timelineRow = z.strictObject({
+  stream,
   revision: z.int(),
   at,
   type: z.string(),
@@ -38,16 +40,59 @@ const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
           id: conversation,
           title: z.string().nullable(),
           begins: z.string().nullable(),
+          origin: z.enum(["new", "fork", "child", "import"]),
+          parent: z.string().nullable(),
           events: z.int(),
-          requests: z.int(),
-          lastAt: at,
+          runs: z.int(),
           isRunOpen: z.boolean(),
+          requests: z.int(),
+          chained: z.int(),
+          rebased: z.int(),
+          full: z.int(),
+          bytesSent: z.int(),
+          bytesSaved: z.int(),
+          startedAt: at,
+          lastAt: at,
           isDamaged: z.boolean(),
         }),
       ),
       total: z.int(),
     }),
   ],
+  [
+    "projections",
+    z.strictObject({
+      projections: z
+        .array(
+          z.strictObject({
+            name: z.enum(["conversation-list", "usage"]),
+            version: z.int(),
+            builtVersion: z.int().nullable(),
+            events: z.int(),
+            behind: z.int(),
+            degraded: z.int(),
+            quarantined: z.int(),
+          }),
+        )
+        .length(2),
+    }),
+  ],
+  [
+    "projections rebuild",
+    z.strictObject({
+      rebuilt: z
+        .array(
+          z.strictObject({
+            name: z.enum(["conversation-list", "usage"]),
+            events: z.literal(66),
+            degraded: z.literal(0),
+          }),
+        )
+        .length(2),
+    }),
+  ],
+  ["projections quarantine", z.strictObject({ degraded: z.array(z.never()) })],
+  ["projections retry", z.strictObject({ retried: z.array(z.never()) })],
   ["log @last", z.strictObject({ conversation, events: z.array(timelineRow).length(66) })],
   ["log @last@10..12", z.strictObject({ conversation, events: z.array(timelineRow).length(3) })],
   [
@@ -57,6 +102,7 @@ const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
       utterances: z
         .array(
           z.strictObject({
+            stream,
             revision: z.int(),
             at,
             actor: actorSchema,
@@ -74,7 +120,10 @@ const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
     showData(
       z.strictObject({
         id: z.string().regex(/^run_/),
+        state: z.literal("open"),
         startedRevision: z.int(),
+        resumptions: z.int(),
+        inDoubt: z.array(z.strictObject({ blockId: z.string(), name: z.string() })),
         working: z.array(block).min(1),
         ifEndedHere: z.array(block).min(1),
         pending: z.array(block),
@@ -125,6 +174,7 @@ const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
           z.strictObject({
             responseId: z.string(),
             inferenceId: z.string(),
+            stream,
             revision: z.int(),
             length: z.int(),
             verdict: z.string(),
@@ -239,7 +289,7 @@ test("verify --json names what is damaged", async () => {
 });
 
 function versions() {
-  return z.array(z.strictObject({ digest: sha256Schema, actor: actorSchema, revision: z.int(), at })).min(1);
+  return z.array(z.strictObject({ digest: sha256Schema, ...change.shape })).min(1);
 }
 
 function showData(run: z.ZodType) {
@@ -248,6 +298,7 @@ function showData(run: z.ZodType) {
     revision: z.int(),
     title: z.string(),
     labels: z.strictObject({}),
+    origin: z.strictObject({ type: z.literal("new") }),
     event: z.strictObject({
       type: z.string(),
       at,
@@ -263,7 +314,9 @@ function showData(run: z.ZodType) {
         z.strictObject({
           responseId: z.string(),
           inferenceId: z.string(),
+          stream,
           revision: z.int(),
+          index: z.int(),
           at,
           scope: z.string(),
           model: z.string(),

@@ -51,7 +51,8 @@ test("under a too old Node it says so in one line, and exits 6", async () => {
 
 test("help names every command, and goes to stdout", async () => {
   const { code, stdout, stderr } = await turnlog(["--help"], { cwd: temporaryFolder().path });
-  const commands = "demo rehearse import ls log show diff request why blame verify reference-server".split(" ");
+  const commands =
+    "demo rehearse import export copy store ls log show diff request why blame verify reference-server".split(" ");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
   for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(100);

@@ -23,12 +23,17 @@ const planted: readonly (readonly [rule: string, file: string, code: string])[] 
   ["no-cycles", "src/engine/back.ts", 'import type { Plain } from "./cycle.ts"; export type Cycle = Plain;'],
   ["shipped-code-stands-alone", "src/engine/test.ts", 'import "../../test/plain.ts";'],
   ["shipped-code-has-its-dependencies", "src/engine/development.ts", 'import "fast-check";'],
+  ["replay-touches-nothing", "src/engine/replay/outside.ts", 'import "../far.ts";'],
+  ["replay-writes-nothing", "src/engine/replay/writing.ts", 'import "../conversation.ts";'],
   ["no-unresolvable", "src/engine/nowhere.ts", 'import "./missing.ts";'],
 ];
-/** The rest of a cycle, which is reported once, and the top of the package. */
+/** The rest of a cycle, which is reported once, the top of the package, and what a replay must not get to. */
 const around = [
   ["src/engine/cycle.ts", 'import type { Cycle } from "./back.ts"; export type Plain = Cycle;'],
   ["src/index.ts", "export {};"],
+  ["src/engine/conversation.ts", "export {};"],
+  ["src/engine/far.ts", 'import "./farther.ts";'],
+  ["src/engine/farther.ts", 'import "node:net";'],
 ] as const;
 const plain = ["src/base", "src/domain", "src/engine", "src/providers", "src/cli", "test"].map(
   (at) => `${at}/plain.ts`,

@@ -6,7 +6,7 @@ import { timeline } from "../../projections/timeline.ts";
 import { actorLabel, blockLabel, excerpt, printable } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
-import { type FoundPlace, openPlace, placeName } from "../open-place.ts";
+import { eventPlace, type FoundPlace, openPlace, placeName } from "../open-place.ts";
 import { tableLines } from "../table.ts";
 
 /** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
@@ -24,10 +24,7 @@ type Labels = ReadonlyMap<string, string>;
 
 async function readLabels({ conversation, past }: FoundPlace): Promise<Labels> {
   let view = timeline.initial(conversation.id);
-  for await (const recorded of conversation.events()) {
-    if (recorded.revision > past.revision) break;
-    view = timeline.apply(view, recorded);
-  }
+  for await (const recorded of conversation.history(past.revision)) view = timeline.apply(view, recorded);
   return view.labels;
 }
 
@@ -80,22 +77,23 @@ function printJson(context: CliContext, place: FoundPlace, only: string | null, 
   });
 }
 
-const short = ({ actor, revision }: Change): string => `${actorLabel(actor)} @${revision}`;
+const short = (change: Change, own: string): string => `${actorLabel(change.actor)} ${eventPlace(change, own)}`;
 
 function printAll(context: CliContext, place: FoundPlace, labels: Labels): void {
   const { style } = context;
   const { past, conversation } = place;
   const { blame } = past.view.client;
+  const own = past.event.stream;
   const row = (block: Block, index: number) => {
     const id = idOf(block);
     const made = blame.get(id)?.made ?? null;
     const changed = lastChange(blame, block);
-    const isChanged = changed !== null && made !== null && changed.revision !== made.revision;
+    const isChanged = changed !== null && made !== null && eventPlace(changed, own) !== eventPlace(made, own);
     return [
       { text: String(index).padStart(4), style: style.bold },
       labels.get(id) ?? blockLabel(block),
-      made === null ? "?" : short(made),
-      { text: isChanged ? short(changed) : "", style: style.warn },
+      made === null ? "?" : short(made, own),
+      { text: isChanged ? short(changed, own) : "", style: style.warn },
       { text: excerpt(block.text, 160), style: style.dim },
     ];
   };
@@ -107,8 +105,8 @@ function printAll(context: CliContext, place: FoundPlace, labels: Labels): void 
   context.print(`\n${style.bold("No longer in the Turn")}`);
   const gone = removed.map(([id, { made, removed: change }]) => [
     `  ${labels.get(id) ?? "block"}`,
-    short(made),
-    { text: `removed by ${short(change)}`, style: style.warn },
+    short(made, own),
+    { text: `removed by ${short(change, own)}`, style: style.warn },
     { text: id, style: style.dim },
   ]);
   for (const line of tableLines(gone, context)) context.print(line);
@@ -121,11 +119,11 @@ function printOne(context: CliContext, { past }: FoundPlace, id: string, labels:
   const block = past.turn.at(index);
   print(`${style.bold(labels.get(id) ?? "block")}  ${style.dim(id)}`);
   if (blame !== undefined) {
-    const row = (what: string, { revision, at, actor }: Change, isNow: boolean) => [
+    const row = (what: string, change: Change, isNow: boolean) => [
       what,
-      `@${revision}`,
-      describeActor(actor),
-      { text: `${at.slice(0, 19).replace("T", " ")}${isNow ? " (now)" : ""}`, style: style.dim },
+      eventPlace(change, past.event.stream),
+      describeActor(change.actor),
+      { text: `${change.at.slice(0, 19).replace("T", " ")}${isNow ? " (now)" : ""}`, style: style.dim },
     ];
     const versions = [...blame.versions].map(([digest, change], number) =>
       row(number === 0 ? "made" : "changed", change, digest === block?.digest),

@@ -1,16 +1,16 @@
 import { conversationStream } from "../../domain/ids.ts";
-import { system } from "../../domain/make-block.ts";
 import type { Conversation } from "../../engine/conversation.ts";
 import { describeDivergence } from "../../projections/timeline.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
-import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../demo/agent.ts";
+import { playDemo } from "../demo/play.ts";
 import { type ShownRequest, see, type Watched, watch } from "../demo/shown-request.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { UsageError } from "../exit-codes.ts";
 import { textOption } from "../options.ts";
+import { shownUrl } from "../shown-url.ts";
 
 /** A conversation from beginning to end, with what was sent, what it would have cost, and who broke a chain. */
 export const run: CommandHandler = async (context, { options }) => {
@@ -19,20 +19,16 @@ export const run: CommandHandler = async (context, { options }) => {
   const baseURL = server?.baseUrl ?? addressOf(elsewhere ?? "");
   await using store = await context.openStore({ mustExist: false });
   const conversation = store.conversation();
-  const engine = createDemoEngine(
-    openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" }),
-  );
+  const provider = openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" });
   say(context, context.style.dim(`a travel agent with 4 layers and 4 tools, talking to ${baseURL}`));
-  await conversation.relabel({ title: "A journey to Rome (turnlog demo)" });
-  await conversation.append(system(demoSystemPrompt), { actor: { kind: "app", name: "demo" } });
   const watched = watch(conversationStream(conversation.id));
   const requests: ShownRequest[] = [];
-  for (const question of demoQuestions) {
-    await conversation.append(question);
-    say(context, `\n${context.style.bold("you  ")} ${question}`);
-    const { text } = await conversation.run(engine, { signal: context.signal });
-    requests.push(...(await showRequests(context, conversation, watched, requests.length)));
-    say(context, `${context.style.bold("agent")} ${text}`);
+  for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal })) {
+    if (type === "answer") requests.push(...(await showRequests(context, conversation, watched, requests.length)));
+    say(
+      context,
+      type === "question" ? `\n${context.style.bold("you  ")} ${text}` : `${context.style.bold("agent")} ${text}`,
+    );
   }
   report(context, conversation, requests);
 };
@@ -83,7 +79,7 @@ function report(context: CliContext, conversation: Conversation, requests: reado
   };
   const { id } = conversation;
   if (context.isJson) {
-    context.printJson({ conversation: id, store: context.storeUrl, requests, totals });
+    context.printJson({ conversation: id, store: shownUrl(context.storeUrl), requests, totals });
     return;
   }
   const percent = Math.round((bytesSent / bytesFull) * 100);
@@ -94,11 +90,11 @@ function report(context: CliContext, conversation: Conversation, requests: reado
   context.print(
     `${grouped(bytesSent)} bytes sent; sending everything each time takes ${grouped(bytesFull)} (${percent} %)`,
   );
-  context.print(`\nThe conversation is ${id} in ${context.storeUrl}. Two commands to try:`);
+  context.print(`\nThe conversation is ${id} in ${shownUrl(context.storeUrl)}. Two commands to try:`);
   const store =
     context.storeUrl === "sqlite:./turnlog.db" || process.env["TURNLOG_STORE"] === context.storeUrl
       ? ""
-      : ` --store ${context.storeUrl}`;
+      : ` --store ${shownUrl(context.storeUrl)}`;
   context.print(`  ${context.commandName} log ${id}${store}`);
   context.print(`  ${context.commandName} why ${id}@${broken?.revision ?? -1}${store}`);
 }

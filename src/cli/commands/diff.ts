@@ -1,5 +1,6 @@
 import type { TurnDifference } from "../../domain/diff-turns.ts";
 import { turnDifference } from "../../domain/diff-turns.ts";
+import { compareConversations } from "../../engine/compare.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { blockLabel, counted, printable } from "../../projections/wording.ts";
 import { blockData } from "../block-rows.ts";
@@ -14,8 +15,9 @@ import { parsePlace } from "../revision.ts";
 export const run: CommandHandler = async (context, { arguments: names }) => {
   await using store = await context.openStore({ mustExist: true });
   const [from, to] = await openBoth(store, names);
-  const isOneConversation = from.conversation.id === to.conversation.id;
-  const difference = (isOneConversation ? turnDifference : differenceByContent)(from.past.turn, to.past.turn);
+  // What two conversations have from one ancestor has one id in both.
+  const isOneLineage = (await compareConversations(store.log, from.past, to.past)).event !== null;
+  const difference = (isOneLineage ? turnDifference : differenceByContent)(from.past.turn, to.past.turn);
   const { added, removed, modified, moved } = difference;
   const isSame = added.length + removed.length + modified.length + moved.length === 0;
   if (context.isJson) printJson(context, from, to, difference);

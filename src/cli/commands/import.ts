@@ -5,13 +5,15 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
 import type { Entry } from "../../engine/conversation-stream.ts";
+import { readBundleHeader } from "../../engine/copy/bundle.ts";
 import { EventTooLargeError } from "../../engine/event-store.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
-import type { CommandHandler } from "../context.ts";
-import { exitCodes } from "../exit-codes.ts";
+import type { CliContext, CommandHandler, CommandOptions } from "../context.ts";
+import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
+import { firstLine, importBundle } from "../import-bundle.ts";
 import { choiceOption, numberOption } from "../options.ts";
 
 type Line = { readonly line: number; readonly message: string };
@@ -24,11 +26,20 @@ type Imported = {
 };
 
 /**
- * Takes recorded conversations into the store, one for each document. Ids follow from the file's name and the document's
- * id, so that the same file twice is one import, and a file whose conversations have grown adds what is new.
+ * Takes recorded conversations into the store: those of a bundle as they are, or one for each chat document. Ids of the
+ * latter follow from the file's name and the document's id, so that the same file twice is one import, and a file whose
+ * conversations have grown adds what is new.
  */
-export const run: CommandHandler = async (context, { arguments: [file = ""], options }) => {
-  choiceOption(options, "format", ["chat"]);
+export const run: CommandHandler = async (context, input) => {
+  const [file = ""] = input.arguments;
+  const format = choiceOption(input.options, "format", ["bundle", "chat"]);
+  const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
+  if (header !== null) return importBundle(context, file, header);
+  if (format === "bundle") throw new UsageError(`${file} is no bundle: \`turnlog export\` writes them`);
+  return importChats(context, file, input.options);
+};
+
+async function importChats(context: CliContext, file: string, options: CommandOptions): Promise<ExitCode> {
   const limit = numberOption(options, "limit", { least: 1 }) ?? Number.POSITIVE_INFINITY;
   const lines = await readChatFile(file);
   const imported: Imported[] = [];
@@ -50,7 +61,7 @@ export const run: CommandHandler = async (context, { arguments: [file = ""], opt
   else context.print(summary(imported));
   if (context.signal.aborted) return exitCodes.interrupted;
   return malformed.length > 0 || imported.length === 0 ? exitCodes.failure : exitCodes.ok;
-};
+}
 
 function summary(imported: readonly Imported[]): string {
   const isNew = imported.filter(({ blocks }) => blocks > 0);

@@ -1,13 +1,16 @@
 import { describeActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Conversation } from "../../engine/conversation.ts";
-import { type EventReading, readEach } from "../../engine/read-each.ts";
+import { type EventReading, followEach, readEach } from "../../engine/read-each.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
-import { type TimelineRow, timeline } from "../../projections/timeline.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import { type TimelineRow, type TimelineView, timeline } from "../../projections/timeline.ts";
 import { transcript, type Utterance } from "../../projections/transcript.ts";
 import { actorLabel, excerpt, printable } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
+import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
+import { eventPlace } from "../open-place.ts";
 import { flag } from "../options.ts";
 import { firstRevision, lastRevision, parsePlace } from "../revision.ts";
 import type { Style } from "../style.ts";
@@ -26,8 +29,14 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
     from: await findRevision(store, conversation, from),
     to: await findRevision(store, conversation, to),
   };
+  if (flag(options, "follow")) {
+    if (at.type === "range" || flag(options, "transcript"))
+      throw new UsageError("--follow shows events from one revision on: no range and no --transcript");
+    return await followTimeline(context, store, conversation, at.type === "one" ? range.from : 0);
+  }
   if (flag(options, "transcript")) await printTranscript(context, conversation, range);
   else await printTimeline(context, store, conversation, range);
+  return exitCodes.ok;
 };
 
 type Range = { readonly from: number; readonly to: number };
@@ -42,13 +51,10 @@ async function printTimeline(
   { from, to }: Range,
 ): Promise<void> {
   const stream = conversationStream(conversation.id);
-  let view = timeline.initial(stream);
   const rows: LogRow[] = [];
-  for await (const reading of readEach(store.events, stream)) {
-    if (reading.isRead) view = timeline.apply(view, reading.recorded);
-    const row = reading.isRead ? view.rows.at(-1) : unreadable(reading);
-    if (row === undefined || row.revision > to) break;
-    if (row.revision >= from) rows.push({ problem: null, ...row });
+  for await (const row of rowsOf(readEach(store.events, stream), await readInherited(conversation))) {
+    if (row.revision > to) break;
+    if (row.revision >= from) rows.push(row);
   }
   if (context.isJson) {
     context.printJson({ conversation: conversation.id, events: rows });
@@ -62,10 +68,58 @@ async function printTimeline(
   for (const line of tableLines(cells, context)) context.print(line);
 }
 
+/** Shows what there is from a revision on, and then what comes, each at once; ends when it is interrupted. */
+async function followTimeline(
+  context: CliContext,
+  store: TurnlogStore,
+  conversation: Conversation,
+  from: number,
+): Promise<ExitCode> {
+  const { signal } = context;
+  const stream = conversationStream(conversation.id);
+  const interrupted = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => {
+      resolve();
+    });
+  });
+  for await (const row of rowsOf(followEach(store.events, stream, signal), await readInherited(conversation))) {
+    if (row.revision < from) continue;
+    if (context.isJson) context.printJson({ conversation: conversation.id, event: row });
+    else for (const line of tableLines([cellsOf(row, context.style, true)], context)) context.print(line);
+    await Promise.race([context.drained(), interrupted]);
+    if (signal.aborted) break;
+  }
+  return exitCodes.interrupted;
+}
+
+/** A fork's events name blocks that its ancestors made. */
+async function readInherited(conversation: Conversation): Promise<TimelineView> {
+  const stream = conversationStream(conversation.id);
+  let view = timeline.initial(stream);
+  try {
+    for await (const recorded of conversation.history(0)) {
+      if (recorded.stream !== stream) view = timeline.apply(view, recorded);
+    }
+  } catch (error) {
+    // What is damaged there takes labels away, and nothing else.
+    if (!(error instanceof ConversationDamagedError)) throw error;
+  }
+  return view;
+}
+
+async function* rowsOf(readings: AsyncIterable<EventReading>, inherited: TimelineView): AsyncIterable<LogRow> {
+  let view = inherited;
+  for await (const reading of readings) {
+    if (reading.isRead) view = timeline.apply(view, reading.recorded);
+    const row = reading.isRead ? view.rows.at(-1) : unreadable(reading);
+    if (row !== undefined) yield { problem: null, ...row };
+  }
+}
+
 function unreadable({ envelope, error }: Extract<EventReading, { readonly isRead: false }>): LogRow {
-  const { revision, at, actor, type, runId = null, frame = null } = envelope;
+  const { stream, revision, at, actor, type, runId = null, frame = null } = envelope;
   const problem = excerpt(error.message, 160);
-  return { revision, at, actor, type, runId, frame, words: `${excerpt(type, 40)} cannot be read`, problem };
+  return { stream, revision, at, actor, type, runId, frame, words: `${excerpt(type, 40)} cannot be read`, problem };
 }
 
 function cellsOf(row: LogRow, style: Style, hasDays: boolean): readonly Cell[] {
@@ -83,21 +137,22 @@ function cellsOf(row: LogRow, style: Style, hasDays: boolean): readonly Cell[] {
 
 async function printTranscript(context: CliContext, conversation: Conversation, { from, to }: Range): Promise<void> {
   let view = transcript.initial(conversation.id);
-  for await (const recorded of conversation.events()) {
-    if (recorded.revision > to) break;
-    view = transcript.apply(view, recorded);
-  }
-  const utterances = view.utterances.filter(({ revision }) => revision >= from);
+  for await (const recorded of conversation.history(to)) view = transcript.apply(view, recorded);
+  // What was said before a fork began comes first, where the whole is asked for.
+  const own = conversationStream(conversation.id);
+  const utterances = view.utterances.filter(({ stream, revision }) => (stream === own ? revision >= from : from === 0));
   if (context.isJson) {
     context.printJson({ conversation: conversation.id, utterances });
     return;
   }
   context.print(context.style.bold(conversation.id));
-  for (const utterance of utterances) printUtterance(context, utterance);
+  for (const utterance of utterances) printUtterance(context, utterance, own);
 }
 
-function printUtterance({ print, style }: CliContext, { revision, kind, name, text, actor }: Utterance): void {
+function printUtterance({ print, style }: CliContext, utterance: Utterance, own: string): void {
+  const { kind, name, text, actor } = utterance;
   const who = name === null ? kind : `${kind} ${name}`;
-  print(`\n${style.bold(printable(who))} ${style.dim(`@${revision} by ${printable(describeActor(actor))}`)}`);
+  const place = eventPlace(utterance, own);
+  print(`\n${style.bold(printable(who))} ${style.dim(`${place} by ${printable(describeActor(actor))}`)}`);
   print(printable(text));
 }

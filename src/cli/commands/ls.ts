@@ -1,88 +1,71 @@
-import { blockFromJson } from "../../domain/block-json.ts";
-import { type ConversationId, conversationStream } from "../../domain/ids.ts";
-import { readEach } from "../../engine/read-each.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
-import { excerpt, grouped } from "../../projections/wording.ts";
+import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
+import { comparePositions } from "../../engine/event-store.ts";
+import type { ProjectedView } from "../../engine/projector/live-views.ts";
+import {
+  type ConversationListView,
+  type ConversationSummary,
+  conversationList,
+} from "../../projections/conversation-list.ts";
+import { counted, grouped } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
-import { conversationHeads } from "../find.ts";
 import { numberOption } from "../options.ts";
+import { caughtUp } from "../read-models.ts";
+import { shownUrl } from "../shown-url.ts";
 import { tableLines } from "../table.ts";
 
-type ListedConversation = {
-  readonly id: ConversationId;
-  readonly title: string | null;
-  /** How the first user message begins. */
-  readonly begins: string | null;
-  readonly events: number;
-  readonly requests: number;
-  readonly lastAt: string;
-  readonly isRunOpen: boolean;
-  /** An event cannot be read: `turnlog verify` says which. */
-  readonly isDamaged: boolean;
-};
+type ListedConversation = { readonly id: ConversationId } & ConversationSummary & {
+    /** An event could not be taken in: `turnlog projections quarantine` says which. */
+    readonly isDamaged: boolean;
+  };
 
 /** The conversations of the store, the one written last first. */
 export const run: CommandHandler = async (context, { options }) => {
   const limit = numberOption(options, "limit", { least: 0 }) ?? 0;
   await using store = await context.openStore({ mustExist: true });
-  const heads = await conversationHeads(store);
-  const wanted = limit === 0 ? heads : heads.slice(0, limit);
-  const progress = context.progress("reading conversations");
-  const listed: ListedConversation[] = [];
-  for (const { id, revision, at } of wanted) {
-    listed.push({ ...(await readConversation(store, id)), id, events: revision + 1, lastAt: at });
-    progress.update(listed.length, wanted.length);
-  }
+  const progress = context.progress("events read");
+  const projector = await caughtUp(store.events, conversationList, {
+    onProgress: (events) => {
+      progress.update(events);
+    },
+  });
+  const rows: ProjectedView<ConversationListView>[] = [];
+  for await (const row of projector.readAll()) rows.push(row);
   progress.end();
-  if (context.isJson) context.printJson({ conversations: listed, total: heads.length });
-  else print(context, listed, heads.length);
+  const newestFirst = rows.toSorted((left, right) => comparePositions(right.position, left.position));
+  const listed = newestFirst.slice(0, limit === 0 ? rows.length : limit).flatMap(listedOf);
+  if (context.isJson) context.printJson({ conversations: listed, total: rows.length });
+  else print(context, listed, rows.length);
 };
+
+function listedOf({ key, view, quarantine }: ProjectedView<ConversationListView>): readonly ListedConversation[] {
+  const id = conversationOfStream(key);
+  return id === null ? [] : [{ id, ...view.summary, isDamaged: quarantine !== null }];
+}
 
 function print(context: CliContext, listed: readonly ListedConversation[], total: number): void {
   const { dim, bold } = context.style;
-  if (total === 0) context.note(`the store ${context.storeUrl} holds no conversation yet`);
-  const rows = listed.map(({ id, title, begins, events, requests, lastAt, isRunOpen, isDamaged }) => [
-    { text: id, style: bold },
-    { text: lastAt.slice(0, 19).replace("T", " "), style: dim },
-    `${grouped(events)} events`,
-    `${grouped(requests)} requests`,
-    `${isDamaged ? "[damaged] " : ""}${isRunOpen ? "[run open] " : ""}${title ?? begins ?? ""}`,
+  if (total === 0) context.note(`the store ${shownUrl(context.storeUrl)} holds no conversation yet`);
+  const rows = listed.map((conversation) => [
+    { text: conversation.id, style: bold },
+    { text: conversation.lastAt.slice(0, 16).replace("T", " "), style: dim },
+    counted(conversation.events, "event"),
+    counted(conversation.requests, "request"),
+    savedWords(conversation),
+    titleWords(conversation),
   ]);
   for (const line of tableLines(rows, context)) context.print(line);
   if (listed.length < total) context.note(`${grouped(total - listed.length)} older ones; --limit 0 shows all`);
 }
 
-async function readConversation(store: TurnlogStore, id: ConversationId) {
-  let title: string | null = null;
-  let begins: string | null = null;
-  let requests = 0;
-  let isRunOpen = false;
-  let isDamaged = false;
-  for await (const reading of readEach(store.events, conversationStream(id))) {
-    isDamaged ||= !reading.isRead;
-    if (!reading.isRead) continue;
-    const { event } = reading.recorded;
-    switch (event.type) {
-      case "ConversationStarted":
-      case "ConversationRelabelled":
-        title = event.data.title === undefined ? title : excerpt(event.data.title, 80);
-        break;
-      case "BlockAppended":
-        if (event.data.block.kind === "user") begins ??= excerpt(blockFromJson(event.data.block).text, 80);
-        break;
-      case "InferenceRequested":
-        requests += 1;
-        break;
-      case "RunStarted":
-        isRunOpen = true;
-        break;
-      case "RunCompleted":
-      case "RunFailed":
-      case "RunCancelled":
-        isRunOpen = false;
-        break;
-      default:
-    }
-  }
-  return { title, begins, requests, isRunOpen, isDamaged };
+function savedWords({ bytesSent, bytesSaved }: ListedConversation): string {
+  return bytesSent === 0 ? "" : `${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
+}
+
+function titleWords({ isDamaged, isRunOpen, origin, parent, title, begins }: ListedConversation): string {
+  const marks = [
+    isDamaged ? "[damaged]" : "",
+    isRunOpen ? "[run open]" : "",
+    parent === null ? "" : `[${origin} of ${parent.slice(0, 12)}]`,
+  ];
+  return [...marks, title ?? begins ?? ""].filter((word) => word !== "").join(" ");
 }

@@ -1,13 +1,13 @@
 import { utf8Length } from "../../base/utf8.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
-import { outgoingTurn, planAgain } from "../../engine/requests.ts";
+import { inputTurn, planAgain } from "../../engine/requests.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, shortId } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import { blockRow } from "../block-rows.ts";
 import { type Candidate, candidatesOf } from "../candidates.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
-import { placeName } from "../open-place.ts";
+import { eventPlace, placeName } from "../open-place.ts";
 import { type FoundRequest, openRequest } from "../recorded-request.ts";
 import { tableLines } from "../table.ts";
 
@@ -41,14 +41,17 @@ function printJson(
     blocks: input.blocks,
     bytes: requestBytes,
     fullBytes,
-    candidates: candidates.map(({ context: { responseId, inferenceId, revision, length }, verdict, divergence }) => ({
-      responseId,
-      inferenceId,
-      revision,
-      length,
-      verdict,
-      divergence,
-    })),
+    candidates: candidates.map(
+      ({ context: { responseId, inferenceId, stream, revision, length }, verdict, divergence }) => ({
+        responseId,
+        inferenceId,
+        stream,
+        revision,
+        length,
+        verdict,
+        divergence,
+      }),
+    ),
   });
 }
 
@@ -68,7 +71,7 @@ function print(context: CliContext, found: FoundRequest, candidates: readonly Ca
     ...sentLines(context, found),
     "",
     style.bold("Known contexts, newest first"),
-    ...candidateLines(context, candidates),
+    ...candidateLines(context, candidates, recorded.stream),
   ];
   for (const line of lines) context.print(line);
 }
@@ -124,19 +127,24 @@ const linesMax = 20;
 
 function sentLines(context: CliContext, { view, recorded, request, times }: FoundRequest): readonly string[] {
   const { sendFrom } = request.decision;
-  const rows = outgoingTurn(view, recorded)
+  const rows = inputTurn(view, recorded)
     .after(sendFrom)
     .map((block, offset) =>
-      blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style, labels: times.labels }),
+      blockRow(block, sendFrom + offset, {
+        blame: view.client.blame,
+        style: context.style,
+        labels: times.labels,
+        stream: recorded.stream,
+      }),
     );
   return withRest(tableLines(rows.slice(0, linesMax), context), rows.length);
 }
 
-function candidateLines(context: CliContext, candidates: readonly Candidate[]): readonly string[] {
+function candidateLines(context: CliContext, candidates: readonly Candidate[], own: string): readonly string[] {
   const { style } = context;
   const rows = candidates.map(({ context: held, verdict, divergence }) => [
     `  ${shortId(held.responseId) || "(no id)"}`,
-    { text: `@${held.revision}`, style: style.dim },
+    { text: eventPlace(held, own), style: style.dim },
     counted(held.length, "block"),
     {
       text: divergence === null ? verdict : describeDivergence(divergence),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Block } from "../../domain/block.ts";
 import { system } from "../../domain/make-block.ts";
-import { createEngine, type Engine } from "../../engine/create-engine.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../engine/create-engine.ts";
 import { defineMiddleware } from "../../engine/middleware.ts";
 import type { Provider } from "../../engine/provider.ts";
 import { tool } from "../../engine/tool.ts";
@@ -18,9 +18,13 @@ export const demoQuestions: readonly string[] = [
 
 export const demoSystemPrompt = "You plan journeys. Be brief.";
 
+/** For tests: a clock and ids that repeat. */
+export type EngineSources = Pick<EngineConfig, "clock" | "newId">;
+
 /** The agent of the demo: four tools, and four layers that do to a Turn what layers do in real life. */
-export function createDemoEngine(provider: Provider): Engine {
-  return createEngine({ provider, tools, middleware: [redactEmails, shortenResults, askFirst, speakFrench] });
+export function createDemoEngine(provider: Provider, sources: EngineSources = {}): Engine {
+  const middleware = [redactEmails, shortenResults, askFirst, speakFrench];
+  return createEngine({ provider, tools, middleware, ...sources });
 }
 
 /** Hides addresses from the model, always in the same way: the server knows the hidden form, and the chain holds. */

@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import type { Conversation } from "../src/engine/conversation.ts";
+import type { EventStore } from "../src/engine/event-store.ts";
+import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { mean, ratioOf, takeTurns } from "./rounds.ts";
+import { type BenchRow, report } from "./row.ts";
+import { chat, copyStream, imported, inFolder } from "./sample.ts";
+
+const depth = 20;
+const exchanges = 40;
+
+/** What a fork costs: to make it, and to read a fork of forks against a conversation that says the same by itself. */
+export async function benchForks(): Promise<readonly BenchRow[]> {
+  return [await benchForking(), ...(await benchReading())];
+}
+
+async function benchForking(): Promise<BenchRow> {
+  const memory = createMemoryStore();
+  let events = 0;
+  const append: EventStore["append"] = (prepared) => {
+    events += prepared.envelopes.length;
+    return memory.append(prepared);
+  };
+  const conversation = new TurnlogStore({ ...memory, append }).conversation();
+  await imported(conversation, 10_000, 200);
+  events = 0;
+  const fork = await conversation.fork();
+  const { length } = await fork.turn();
+  const note = `the fork has ${length} blocks`;
+  return {
+    name: "events written by forking 10,000 blocks",
+    value: events,
+    unit: "events",
+    bound: 1,
+    kind: "at most",
+    note,
+  };
+}
+
+function benchReading(): Promise<readonly BenchRow[]> {
+  return inFolder(async (folder) => {
+    const memory = new TurnlogStore(createMemoryStore());
+    const plain = memory.conversation();
+    await chat(plain, { exchanges: depth * exchanges, bytes: 500 });
+    let fork: Conversation = memory.conversation();
+    const lineage = [fork];
+    for (let n = 0; n < depth; n += 1) {
+      await chat(fork, { exchanges, bytes: 500 });
+      fork = await fork.fork();
+      lineage.push(fork);
+    }
+    const store = await openSqliteStore(join(folder, "forks.db"));
+    for (const { id } of [plain, ...lineage]) await copyStream(memory.events, store, `conversation-${id}`);
+    // A store of its own has read nothing yet.
+    const opened = ({ id }: Conversation): Conversation => new TurnlogStore(store).conversation(id);
+    const opening = await takeTurns(9, { fork: () => opened(fork).turn(), plain: () => opened(plain).turn() });
+    const travel = await takeTurns(9, {
+      fork: () => tenTimes(() => opened(fork).at(-1)),
+      plain: () => tenTimes(() => opened(plain).at(-1)),
+    });
+    const { length } = await plain.turn();
+    await store.close();
+    const row = (what: string, { fork: forked, plain: own }: typeof opening): BenchRow => {
+      const note = `${mean(forked).toFixed(0)} ms against ${mean(own).toFixed(0)} ms, ${length} blocks`;
+      const name = `${what} a fork of depth ${depth}, against the same conversation unforked`;
+      return { name, ...ratioOf(forked, own), unit: "x", bound: 2, kind: "at most", note };
+    };
+    return [row("opening", opening), row("ten times at(-1) of", travel)];
+  });
+}
+
+async function tenTimes(work: () => Promise<unknown>): Promise<void> {
+  for (let n = 0; n < 10; n += 1) await work();
+}
+
+if (import.meta.main) process.exitCode = report(await benchForks()) ? 0 : 1;

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import * as z from "zod";
+import { createEngine, type Engine } from "../src/engine/create-engine.ts";
+import type { EventStore } from "../src/engine/event-store.ts";
+import { tool } from "../src/engine/tool.ts";
+import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { logging } from "../src/middleware/logging.ts";
+import { scripted } from "../src/providers/scripted.ts";
+import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { mean, ratioOf, takeTurns } from "./rounds.ts";
+import { type BenchRow, report } from "./row.ts";
+import { copyStream, inFolder, textOf } from "./sample.ts";
+
+/**
+ * What it costs to take up a run that was cut off in its thousandth step, up to where it goes on: reading, folding, and
+ * executing it again against its log. Against reading and parsing its events alone; and how it grows with the steps.
+ */
+export async function benchResume(): Promise<readonly BenchRow[]> {
+  const [short, long] = [await benchOf(250), await benchOf(1_000)];
+  const growth = long.usPerStep / short.usPerStep;
+  const grown = { value: growth, unit: "x", bound: 1.5, kind: "at most" } as const;
+  return [long.row, { name: "a step taken up of 1,000, against one of 250", ...grown }];
+}
+
+const id = "cnv_resumed";
+
+async function benchOf(steps: number): Promise<{ readonly row: BenchRow; readonly usPerStep: number }> {
+  const memory = createMemoryStore();
+  await cutOff(memory, steps);
+  return inFolder(async (folder) => {
+    await using events = await openSqliteStore(join(folder, "resume.db"));
+    await copyStream(memory, events, `conversation-${id}`);
+    const opened = () => new TurnlogStore(events).conversation(id);
+    let read = 0;
+    const times = await takeTurns(steps > 500 ? 8 : 16, {
+      parse: async () => {
+        read = 0;
+        for await (const { revision } of opened().events()) read = revision + 1;
+      },
+      resume: () => untilAppend(opened().resume(engineOf(steps), { gate: dying })),
+    });
+    const us = (mean(times.resume) / steps) * 1_000;
+    const note = `${mean(times.resume).toFixed(0)} ms against ${mean(times.parse).toFixed(0)} ms, ${read} events`;
+    const name = `a run of ${steps} steps taken up, against reading and parsing its events`;
+    const ratio = ratioOf(times.resume, times.parse);
+    return { row: { name, ...ratio, unit: "x", bound: 5, kind: "at most", note }, usPerStep: us };
+  });
+}
+
+class Died extends Error {}
+
+/** Ends the process before anything is written. */
+const dying = (): Promise<never> => Promise.reject(new Died());
+
+/** It was taken up as far as its log goes, when it wants to write. */
+async function untilAppend(resumed: Promise<unknown>): Promise<void> {
+  const error: unknown = await resumed.catch((reason: unknown) => reason);
+  if (!(error instanceof Died)) throw new Error("the run did not come to where it goes on", { cause: error });
+}
+
+/** Begins a run with one call a step, of which the result is 1 KB, and dies when the last step would be asked for. */
+async function cutOff(events: EventStore, steps: number): Promise<void> {
+  const conversation = new TurnlogStore(events).conversation(id);
+  await conversation.append("Look it all up.");
+  let asked = 0;
+  await untilAppend(
+    conversation.run(engineOf(steps), {
+      gate: ({ kind, phase }) => {
+        if (kind === "inference" && phase === "before") asked += 1;
+        return asked > steps ? dying() : Promise.resolve(null);
+      },
+    }),
+  );
+}
+
+const engineOf = (steps: number): Engine =>
+  createEngine({
+    provider: scripted(
+      ({ requestNumber: n }) => ({ calls: [{ name: "look-up", arguments: { n }, callId: `call_${n}` }] }),
+      { transport: "json" },
+    ),
+    tools: [
+      tool({
+        name: "look-up",
+        description: "Looks something up.",
+        inputSchema: z.object({ n: z.number() }),
+        execute: ({ n }) => textOf(1_000, n),
+      }),
+    ],
+    middleware: [logging({ write: () => undefined })],
+    iterationsMax: steps + 1,
+  });
+
+if (import.meta.main) process.exitCode = report(await benchResume()) ? 0 : 1;

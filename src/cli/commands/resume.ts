@@ -1,0 +1,127 @@
+import type { Block } from "../../domain/block.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import { type Conversation, NotInDoubtError } from "../../engine/conversation.ts";
+import type { RunResult } from "../../engine/run/result.ts";
+import { counted, excerpt, printable } from "../../projections/wording.ts";
+import type { CliContext, CommandHandler } from "../context.ts";
+import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
+import { findConversation } from "../find.ts";
+import { flag, textOption } from "../options.ts";
+import { settlementsOf, settlementWords, type TypedSettlement } from "../settlements.ts";
+import { loadEngine } from "../stack-file.ts";
+
+/**
+ * Finishes a run that was cut off, and says what it did; or says what became of calls in doubt, so that it can be finished.
+ * It is not interrupted but killed: then the run is cut off once more, and nothing is lost.
+ */
+export const run: CommandHandler = async (context, { arguments: [name = ""], options }) => {
+  const path = textOption(options, "stack");
+  const settlements = settlementsOf(options);
+  if (path === null && settlements.length === 0)
+    throw new UsageError("name the run's engine with --stack FILE, or settle a call with --settle BLOCK=rerun");
+  const engine = path === null ? null : await loadEngine(path);
+  await using store = await context.openStore({ mustExist: true });
+  const conversation = await findConversation(store, name);
+  await settle(conversation, settlements);
+  const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
+  const result = engine === null ? null : await conversation.resume(engine, { takeover: flag(options, "takeover") });
+  const report: Report = {
+    conversation: conversation.id,
+    settled: settlements.map(({ blockId }) => blockId),
+    result,
+    did: await didSince(conversation, before),
+    ...(await stateOf(conversation)),
+  };
+  return tell(context, report, engine !== null);
+};
+
+/** All of them, or none: one that is not in doubt is refused before any is written. */
+async function settle(conversation: Conversation, settlements: readonly TypedSettlement[]): Promise<void> {
+  if (settlements.length === 0) return;
+  const { inDoubt } = await stateOf(conversation);
+  const known = new Set<string>(inDoubt.map(({ blockId }) => blockId));
+  for (const { blockId } of settlements) if (!known.has(blockId)) throw new NotInDoubtError(blockId);
+  for (const { blockId, settlement } of settlements) await conversation.settle(blockId, settlement);
+}
+
+type InDoubt = { readonly blockId: string; readonly name: string; readonly arguments: string };
+
+type State = { readonly runId: string | null; readonly inDoubt: readonly InDoubt[] };
+
+/** The run that is open now, and the calls that it waits for. */
+async function stateOf(conversation: Conversation): Promise<State> {
+  const { run: open } = await (await conversation.at(-1)).load();
+  if (open === null) return { runId: null, inDoubt: [] };
+  const calls = new Map<string | null, Block>(open.calls.map((call) => [call.id, call]));
+  const inDoubt = [...open.inDoubt].map(([blockId, name]) => {
+    return { blockId, name, arguments: calls.get(blockId)?.arguments ?? "" };
+  });
+  return { runId: open.id, inDoubt };
+}
+
+type Did = { requests: number; fetched: number; tools: number; events: number };
+
+/** What was done from a revision on. */
+async function didSince(conversation: Conversation, revision: number): Promise<Did> {
+  const did: Did = { requests: 0, fetched: 0, tools: 0, events: 0 };
+  const asked = new Set<string>();
+  for await (const { event } of conversation.events(revision + 1)) {
+    did.events += 1;
+    if (event.type === "ToolStarted") did.tools += 1;
+    if (event.type === "InferenceRequested") {
+      did.requests += 1;
+      asked.add(event.data.inferenceId);
+    }
+    if (event.type === "ResponseReceived" && !asked.has(event.data.inferenceId)) did.fetched += 1;
+  }
+  return did;
+}
+
+type Report = State & {
+  readonly conversation: string;
+  readonly settled: readonly string[];
+  readonly result: RunResult | null;
+  readonly did: Did;
+};
+
+function tell(context: CliContext, report: Report, isResumed: boolean): ExitCode {
+  const { conversation, result, runId, inDoubt, settled, did } = report;
+  const status = result?.status ?? (runId === null ? "none" : inDoubt.length > 0 ? "parked" : "open");
+  const isWaiting = isResumed && status === "parked";
+  if (context.isJson) {
+    const doubts = inDoubt.map((doubt) => ({ ...doubt, settle: settlementWords(doubt.blockId) }));
+    const text = result?.text ?? "";
+    context.printJson({ conversation, runId: result?.runId ?? runId, status, settled, did, text, inDoubt: doubts });
+    return isWaiting ? exitCodes.failure : exitCodes.ok;
+  }
+  const { style } = context;
+  if (settled.length > 0) context.note(`settled: ${settled.join(", ")}`);
+  if (status === "none") context.note(`no run of ${conversation} was cut off: nothing to do`);
+  else
+    context.print(
+      `${style.bold(result?.runId ?? runId ?? "")}  ${statusWords[status]}${result === null ? "" : didWords(did)}`,
+    );
+  if (status === "completed" && result !== null && result.text !== "") context.print(printable(result.text));
+  for (const doubt of inDoubt) tellDoubt(context, doubt);
+  return isWaiting ? exitCodes.failure : exitCodes.ok;
+}
+
+const statusWords = {
+  completed: "completed",
+  parked: "waits: nobody knows whether these happened",
+  open: "can go on: resume it with --stack FILE",
+} as const;
+
+function didWords({ requests, fetched, tools }: Did): string {
+  const done = [
+    ...(requests === 0 ? [] : [counted(requests, "request")]),
+    ...(fetched === 0 ? [] : [`${counted(fetched, "response")} fetched`]),
+    ...(tools === 0 ? [] : [counted(tools, "tool")]),
+  ];
+  return done.length === 0 ? "; all was in the log" : `: ${done.join(", ")}`;
+}
+
+function tellDoubt({ print, style, columns }: CliContext, { blockId, name, arguments: given }: InDoubt): void {
+  print(`  ${style.warn(printable(name))} ${excerpt(given, Math.max(columns - name.length - 4, 20))}`);
+  for (const words of settlementWords(blockId)) print(`    ${words}`);
+}

@@ -1,0 +1,33 @@
+import type { Settlement } from "../domain/events/tool-events.ts";
+import type { CommandOptions } from "./context.ts";
+import { UsageError } from "./exit-codes.ts";
+
+/** A call in doubt, and what became of it, as somebody typed it. */
+export type TypedSettlement = { readonly blockId: string; readonly settlement: Settlement };
+
+/**
+ * The settlements among the options: `BLOCK=rerun`, `BLOCK=abandon` or `BLOCK=result:TEXT`.
+ *
+ * @throws {UsageError} for what is none of them.
+ */
+export function settlementsOf(options: CommandOptions): readonly TypedSettlement[] {
+  const typed = options["settle"];
+  return Array.isArray(typed) ? typed.map((words) => settlementOf(String(words))) : [];
+}
+
+function settlementOf(words: string): TypedSettlement {
+  const at = words.indexOf("=");
+  const [blockId, how] = [words.slice(0, Math.max(at, 0)), words.slice(at + 1)];
+  const settlement = blockId === "" ? null : said(how);
+  if (settlement !== null) return { blockId, settlement };
+  throw new UsageError(`--settle takes BLOCK=rerun, BLOCK=abandon or BLOCK=result:TEXT, not '${words}'`);
+}
+
+function said(how: string): Settlement | null {
+  if (how === "rerun" || how === "abandon") return { how };
+  return how.startsWith("result:") ? { how: "result", output: how.slice("result:".length) } : null;
+}
+
+/** What can be typed for a call in doubt. */
+export const settlementWords = (blockId: string): readonly string[] =>
+  ["rerun", "abandon", "result:TEXT"].map((how) => `--settle ${blockId}=${how}`);

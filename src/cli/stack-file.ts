@@ -1,0 +1,41 @@
+import { access } from "node:fs/promises";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Engine } from "../engine/create-engine.ts";
+import { UsageError } from "./exit-codes.ts";
+
+/**
+ * The engine that a module of the user exports: as `engine` or as its default, itself or a function that gives one.
+ *
+ * @throws {UsageError} when the module cannot be loaded, or exports no engine.
+ */
+export async function loadEngine(path: string): Promise<Engine> {
+  await access(path);
+  const loaded = await load(path);
+  const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
+  const given: unknown = isFunction(exported) ? await exported() : exported;
+  if (isEngine(given)) return given;
+  throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
+}
+
+async function load(path: string): Promise<unknown> {
+  try {
+    const loaded: unknown = await import(pathToFileURL(resolve(path)).href);
+    return loaded;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${path} cannot be loaded: ${reason}`, { cause: error });
+  }
+}
+
+/** Whether it is what `createEngine` gives, of this copy of turnlog or of the user's. */
+function isEngine(value: unknown): value is Engine {
+  const options = member(value, "options");
+  return member(options, "provider") !== undefined && Array.isArray(member(options, "layers"));
+}
+
+const isFunction = (value: unknown): value is () => unknown => typeof value === "function";
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}

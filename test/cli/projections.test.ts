@@ -1,0 +1,133 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { caughtUp } from "../../src/cli/read-models.ts";
+import { type EventStore, StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { conversationList } from "../../src/projections/conversation-list.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { changedStore, rowsFromScratch, rowsOf } from "../engine/projector/rows.ts";
+import { surroundedViews } from "../engine/projector/surrounded-views.ts";
+import { beyond, said, started, write } from "../engine/projector/written-log.ts";
+import { documentOf, type Outcome, turnlogHere } from "./command.ts";
+import { useDemoStore } from "./demo-store.ts";
+
+const demoStore = useDemoStore();
+const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
+
+test("status tells what is not built, what is behind and what is up to date", async () => {
+  const { path: cwd, file } = demoStore();
+  expect((await run(cwd, "projections")).stdout).toMatch(/conversation-list +not built yet +0 events +66 behind/);
+  await run(cwd, "projections rebuild conversation-list");
+  const built = await run(cwd, "projections status");
+  expect(built).toMatchObject({ code: 0, stderr: "" });
+  expect(built.stdout).toMatch(/conversation-list +version 1 +66 events +up to date\nusage +not built yet/);
+  await using store = await openSqliteStore(file("turnlog.db"));
+  await write(store, [started("late"), said("late")]);
+  expect((await run(cwd, "projections status conversation-list")).stdout).toMatch(/66 events +2 behind/);
+});
+
+test("ls reads the list, and takes in what came since it was last read", async () => {
+  const { path: cwd, file } = demoStore();
+  expect((await run(cwd, "ls")).stdout).toMatch(/^cnv_\w+ .* 66 events +8 requests +\d+ % saved +A journey/);
+  await using store = await openSqliteStore(file("turnlog.db"));
+  await write(store, [started("late"), said("late", "Any news?")]);
+  const { stdout } = await run(cwd, "ls");
+  expect(stdout).toMatch(/^cnv_late .* 2 events +0 requests +Any news\?\ncnv_\w+ .* A journey/);
+  expect((await run(cwd, "ls -n 1")).stderr).toContain("1 older ones");
+});
+
+test("shows what is in quarantine, by every read model, and makes it whole after a repair", async () => {
+  const { path: cwd, file } = demoStore();
+  await (async () => {
+    await using store = await openSqliteStore(file("turnlog.db"));
+    await write(store, [
+      started("bad_"),
+      ...Object.values(beyond("bad_")),
+      started("good"),
+      said("good", "All is well"),
+    ]);
+  })();
+  const { stdout } = await run(cwd, "projections quarantine conversation-list");
+  const lines = stdout.trimEnd().split("\n");
+  expect(lines).toHaveLength(Object.keys(beyond("bad_")).length);
+  for (const [index, { type, version }] of Object.values(beyond("bad_")).entries())
+    expect(lines[index]).toContain(`cnv_bad_@${index + 1}  ${type} version ${version}`);
+  const document = documentOf(await run(cwd, "projections quarantine --json"));
+  const shape = z.strictObject({
+    version: z.literal(1),
+    data: z.strictObject({
+      degraded: z
+        .array(
+          z.strictObject({
+            projection: z.enum(["conversation-list", "usage"]),
+            conversation: z.literal("cnv_bad_"),
+            events: z.literal(lines.length),
+            first: z.array(
+              z.strictObject({
+                stream: z.literal("conversation-cnv_bad_"),
+                revision: z.int(),
+                position: z.string(),
+                type: z.string(),
+                version: z.int(),
+                reason: z.string().min(1),
+              }),
+            ),
+          }),
+        )
+        .length(2),
+    }),
+  });
+  expect(shape.safeParse(document).error?.issues).toBeUndefined();
+  const listed = (await run(cwd, "ls")).stdout;
+  expect(listed).toContain("[damaged]");
+  expect(listed).toMatch(/cnv_good .* All is well/);
+  expect(await run(cwd, "projections retry cnv_bad_")).toMatchObject({ code: 4 });
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec(
+    "DELETE FROM events WHERE stream = (SELECT number FROM streams WHERE name = 'conversation-cnv_bad_') AND revision > 0",
+  );
+  database.close();
+  const retried = await run(cwd, "projections retry");
+  expect(retried).toMatchObject({ code: 0, stderr: "" });
+  expect(retried.stdout).toMatch(/conversation-list +cnv_bad_ +whole again\nusage +cnv_bad_ +whole again\n/);
+  expect(await run(cwd, "projections quarantine")).toMatchObject({ stdout: "", stderr: "nothing is in quarantine\n" });
+});
+
+test.each([
+  ["projections list", 2, /does status, rebuild, quarantine, retry, not 'list'/],
+  ["projections rebuild users", 2, /there is no projection 'users': there are conversation-list and usage/],
+  ["projections retry cnv_nobody", 3, /there is no conversation 'cnv_nobody'/],
+])("refuses %s", async (typed, code, message) => {
+  const outcome = await run(demoStore().path, typed);
+  expect(outcome).toMatchObject({ code, stdout: "" });
+  expect(outcome.stderr).toMatch(message);
+});
+
+test("an ls of an older turnlog leaves newer rows as they are, and says who is to be updated", async () => {
+  const { path: cwd, file } = demoStore();
+  await run(cwd, "ls");
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE view_builds SET version = 99");
+  database.close();
+  const outcome = await run(cwd, "ls");
+  expect(outcome).toMatchObject({ code: 6, stdout: "" });
+  expect(outcome.stderr).toMatch(/the rows of conversation-list were made by a newer turnlog .*update it/);
+});
+
+test("makes rows for one time where they cannot be kept", async () => {
+  await using store = createMemoryStore();
+  await write(store, [started("one1"), said("one1")]);
+  const wanted = await rowsFromScratch(store, conversationList);
+  const refuse = (): never => {
+    throw new StoreUnavailableError("this file may only be read");
+  };
+  const readOnly = changedStore(store, {
+    views: { ...surroundedViews(store.views, (step) => step()), begin: refuse, save: refuse },
+  });
+  expect(await rowsOf(await caughtUp(readOnly, conversationList))).toEqual(wanted);
+  const { views: _, ...without } = store;
+  const bare: EventStore = { ...without, [Symbol.asyncDispose]: () => store.close() };
+  expect(await rowsOf(await caughtUp(bare, conversationList))).toEqual(wanted);
+  expect(await store.views.builds("conversation-list")).toEqual([]);
+});

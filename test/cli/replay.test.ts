@@ -1,0 +1,169 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { documentOf, type Outcome, turnlog, turnlogHere } from "./command.ts";
+import { useDemoStore } from "./demo-store.ts";
+
+const demoStore = useDemoStore();
+const stack = join(import.meta.dirname, "demo-stack.ts");
+const spoilt = (kind: "chance" | "gone") => ({ env: { SPOILT_LAYER: kind } });
+
+const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
+
+/** What `--json` prints is a contract: members may be added in a new version only. */
+const differenceSchema = z.strictObject({
+  stream: z.string(),
+  revision: z.int().nullable(),
+  frame: z.string().nullable(),
+  layer: z.string().nullable(),
+  field: z.string(),
+  recorded: z.json(),
+  replayed: z.json(),
+  message: z.string(),
+});
+
+const replayedSchema = z.strictObject({
+  version: z.literal(1),
+  data: z.strictObject({
+    conversation: z.string(),
+    to: z.int(),
+    events: z.int(),
+    turns: z.int(),
+    requests: z.int(),
+    layers: z.strictObject({ runs: z.int(), steps: z.int() }).nullable(),
+    difference: differenceSchema.nullable(),
+  }),
+});
+
+const factsSchema = z.strictObject({
+  revision: z.int().nullable(),
+  frame: z.string(),
+  strategy: z.enum(["chained", "rebased", "full"]),
+  reason: z.string().nullable(),
+  anchor: z.string().nullable(),
+  sendFrom: z.int(),
+  blocks: z.int(),
+  bytes: z.int(),
+  requestDigest: z.string(),
+  edits: z.array(
+    z.strictObject({ layer: z.string(), direction: z.enum(["request", "response"]), operations: z.array(z.string()) }),
+  ),
+});
+
+const figuresSchema = z.strictObject({ steps: z.int(), broken: z.int(), bytes: z.int() });
+
+const whatIfSchema = z.strictObject({
+  version: z.literal(1),
+  data: z.strictObject({
+    conversation: z.string(),
+    to: z.int(),
+    steps: z.array(
+      z.strictObject({
+        runId: z.string(),
+        recorded: factsSchema.nullable(),
+        otherwise: factsSchema.nullable(),
+        isSame: z.boolean(),
+      }),
+    ),
+    recorded: figuresSchema,
+    otherwise: figuresSchema,
+    firstDifference: z.int().nullable(),
+    unknown: z.strictObject({ runId: z.string(), frame: z.string(), what: z.string() }).nullable(),
+    result: z.strictObject({ blocks: z.int(), digest: z.string() }),
+    savedAs: z.string().nullable(),
+  }),
+});
+
+test("replay compares all that can be computed again, and with --stack what the layers do", async () => {
+  const { path: cwd } = demoStore();
+  const folded = await run(cwd, "replay @last");
+  expect(folded).toMatchObject({ code: 0, stderr: "" });
+  expect(folded.stdout).toMatch(/^66 events, \d+ Turns and \d+ requests replayed: no difference\n$/);
+  const executed = await run(cwd, `replay @last --stack ${stack}`);
+  expect(executed).toMatchObject({ code: 0, stderr: "" });
+  expect(executed.stdout).toMatch(/replayed; 5 runs and \d+ steps executed: no difference\n$/);
+  const outcome = await run(cwd, `replay @last --stack ${stack} --to 30 --json`);
+  const { data } = replayedSchema.parse(documentOf(outcome));
+  expect(data).toMatchObject({ to: 30, events: 31, layers: { runs: 2 }, difference: null });
+});
+
+test("replay names the layer that goes behind the engine's back, and ends with 5", async () => {
+  const { path: cwd } = demoStore();
+  const outcome = await turnlog(["replay", "@last", "--stack", stack], { cwd, ...spoilt("chance") });
+  expect(outcome).toMatchObject({ code: 5, stderr: "" });
+  expect(outcome.stdout).toMatch(/^differs {2}(@\d+ {2})?.*layer shorten-results {2}after\n/);
+  const asJson = await turnlog(["replay", "@last", "--stack", stack, "--json"], { cwd, ...spoilt("chance") });
+  expect(replayedSchema.parse(documentOf(asJson)).data.difference).toMatchObject({
+    layer: "shorten-results",
+    field: "after",
+  });
+});
+
+test("replay names the place where an event was changed, and verify refuses it", async () => {
+  const { path: cwd, file } = demoStore();
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET data = replace(data, 'Aurora', 'Bellini') WHERE revision = 28");
+  database.close();
+  const outcome = await run(cwd, "replay @last --json");
+  expect(outcome.code).toBe(5);
+  expect(replayedSchema.parse(documentOf(outcome)).data.difference).toMatchObject({ revision: 28 });
+  expect((await run(cwd, "replay @last")).stdout).toMatch(/^differs {2}@28 {2}/);
+  expect((await run(cwd, "replay @last --to 27")).code).toBe(0);
+  expect((await run(cwd, "verify")).code).toBe(4);
+});
+
+test("replay tells what would have been without a layer, and keeps it", async () => {
+  const { path: cwd } = demoStore();
+  const before = (await run(cwd, "log @last --json")).stdout;
+  const name = /"conversation":"(cnv_\w+)"/.exec(before)?.[1];
+  const outcome = await run(cwd, `replay ${name} --stack ${stack} --without ask-first --save-as cnv_kept --json`);
+  expect(outcome).toMatchObject({ code: 1, stderr: "" });
+  const { data } = whatIfSchema.parse(documentOf(outcome));
+  expect(data.otherwise.broken).toBeLessThan(data.recorded.broken);
+  expect(data).toMatchObject({ savedAs: "cnv_kept", unknown: null });
+  const first = data.steps[data.firstDifference ?? -1];
+  expect(first?.recorded?.edits.map(({ layer }) => layer)).toContain("ask-first");
+  expect(first?.otherwise?.edits.map(({ layer }) => layer)).not.toContain("ask-first");
+  const kept = await run(cwd, "compare cnv_kept cnv_kept --json");
+  expect(kept.stdout).toContain(`"digest":"${data.result.digest}"`);
+  expect((await run(cwd, `log ${name} --json`)).stdout).toBe(before);
+  expect((await run(cwd, "verify")).code).toBe(0);
+  const shown = await run(cwd, `replay ${name} --stack ${stack} --without ask-first`);
+  expect(shown.stdout).toMatch(
+    /\d+ of \d+ steps different, the first of them step \d+\n {2}layers did before: .*ask-first insert.*\n {2}layers did then: (?!.*ask-first).*\nbroken chains: \d+ before, \d+ then\n/,
+  );
+});
+
+test("replay with the same stack tells no difference", async () => {
+  const { path: cwd } = demoStore();
+  const outcome = await run(cwd, `replay @last --with ${stack}`);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toContain("0 of ");
+});
+
+const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[] = [
+  ["replay cnv_nobody", 3, /there is no conversation/],
+  ["replay @last --to 999", 3, /there is no revision 999/],
+  ["replay @last --stack /nowhere.ts", 3, /nowhere\.ts/],
+  ["replay @last --without ask-first", 2, /--without needs --stack/],
+  [`replay @last --with ${stack} --stack ${stack}`, 2, /leave --stack out/],
+  [`replay @last --stack ${stack} --without nobody`, 3, /there is no layer nobody .* it has tool-loop, redact-emails/],
+  [`replay @last --stack ${stack} --without ask-first --save-as demo`, 2, /cannot be an id/],
+  ["replay @last --save-as cnv_other", 2, /ask by --without or --with/],
+];
+
+test.each(wrong)("%s ends with %i, and says what can be done", async (typed, code, message) => {
+  const { path: cwd } = demoStore();
+  const outcome = await run(cwd, typed);
+  expect(outcome).toMatchObject({ code, stdout: "" });
+  expect(outcome.stderr).toMatch(message);
+  expect(outcome.stderr).toMatch(/^turnlog: [^\n]+\n$/);
+});
+
+test("replay refuses a stack that is not the recorded one, and names what is missing", async () => {
+  const { path: cwd } = demoStore();
+  const outcome = await turnlog(["replay", "@last", "--stack", stack], { cwd, ...spoilt("gone") });
+  expect(outcome).toMatchObject({ code: 1, stdout: "" });
+  expect(outcome.stderr).toMatch(/cannot be replayed: its stack had ask-first@1, and this one has not; give the stack/);
+});

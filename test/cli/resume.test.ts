@@ -1,0 +1,184 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test, vi } from "vitest";
+import * as z from "zod";
+import { createEngine } from "../../src/engine/create-engine.ts";
+import { openStore } from "../../src/open-store.ts";
+import { scripted } from "../../src/providers/scripted.ts";
+import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { eventsOf, typesOf } from "../support/workshop.ts";
+import { documentOf, turnlog, turnlogHere } from "./command.ts";
+
+const stack = fileURLToPath(new URL("cut-off-stack.ts", import.meta.url));
+const script = fileURLToPath(new URL("cut-off-process.ts", import.meta.url));
+
+/** A store with one conversation, whose run was killed at an effect. */
+async function cutOff(kind: "inference" | "tool" | "append" | "none", phase: "before" | "after") {
+  const folder = temporaryFolder();
+  const path = folder.file("turnlog.db");
+  const child = spawn(process.execPath, [script, `sqlite:${path}`, kind, phase], { stdio: "inherit" });
+  await once(child, "exit");
+  expect(child.signalCode).toBe(kind === "none" ? null : "SIGKILL");
+  return {
+    resume: (args: readonly string[]) => turnlogHere(["resume", "cnv_cutoff", ...args], { cwd: folder.path }),
+    resumeAside: (args: readonly string[]) => turnlog(["resume", "cnv_cutoff", ...args], { cwd: folder.path }),
+    show: (args: readonly string[] = []) => turnlogHere(["show", "cnv_cutoff", ...args], { cwd: folder.path }),
+    async types() {
+      const store = await openStore(`sqlite:${path}`);
+      const types = typesOf(await eventsOf(store.conversation("cnv_cutoff")));
+      await store.close();
+      return types;
+    },
+  };
+}
+
+/** What `--json` prints is a contract: members may be added in a new version only. */
+const resumedSchema = z.strictObject({
+  version: z.literal(1),
+  data: z.strictObject({
+    conversation: z.string(),
+    runId: z.string().nullable(),
+    status: z.enum(["completed", "parked", "open", "none"]),
+    settled: z.array(z.string()),
+    did: z.strictObject({ requests: z.int(), fetched: z.int(), tools: z.int(), events: z.int() }),
+    text: z.string(),
+    inDoubt: z.array(
+      z.strictObject({ blockId: z.string(), name: z.string(), arguments: z.string(), settle: z.array(z.string()) }),
+    ),
+  }),
+});
+
+const oneLine = (text: string): boolean => /^turnlog: [^\n]+\n$/.test(text);
+
+test("finishes a run that was cut off, and says what it did; again there is nothing to do", async () => {
+  const world = await cutOff("inference", "after");
+  const outcome = await world.resumeAside(["--stack", stack]);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toMatch(/^run_\w+ {2}completed: 2 requests, 1 tool\nDone: "took 5 euros"\n$/);
+  const types = await world.types();
+  expect(types.at(-1)).toBe("RunCompleted");
+  const again = await world.resume(["--stack", stack]);
+  expect(again).toEqual({ code: 0, stdout: "", stderr: "no run of cnv_cutoff was cut off: nothing to do\n" });
+  expect(await world.types()).toEqual(types);
+});
+
+test("a call in doubt parks the run; what to type is told, and settles it", async () => {
+  const world = await cutOff("tool", "after");
+  const parked = await world.resume(["--stack", stack]);
+  expect(parked.code).toBe(1);
+  const [, blockId = ""] = /--settle (\S+)=rerun/.exec(parked.stdout) ?? [];
+  expect(parked.stdout).toContain('charge {"euros":5}');
+  for (const how of ["rerun", "abandon", "result:TEXT"])
+    expect(parked.stdout).toContain(`--settle ${blockId}=${how}\n`);
+  expect((await world.show()).stdout).toContain(`, parked since @`);
+  expect((await world.show()).stdout).toContain(`in doubt: charge, settled by --settle ${blockId}=`);
+
+  const settled = await world.resume(["--settle", `${blockId}=result:took 5 euros, says the bank`]);
+  expect(settled).toMatchObject({ code: 0, stderr: `settled: ${blockId}\n` });
+  expect(settled.stdout).toContain("can go on: resume it with --stack FILE");
+  const finished = await world.resume(["--stack", stack, "--json"]);
+  expect(resumedSchema.parse(documentOf(finished))).toMatchObject({
+    version: 1,
+    data: {
+      conversation: "cnv_cutoff",
+      status: "completed",
+      text: 'Done: "took 5 euros, says the bank"',
+      // The script of this process does not know the response of the other: it is asked for all.
+      did: { requests: 2, tools: 0 },
+      inDoubt: [],
+    },
+  });
+  expect((await world.show(["--json"])).code).toBe(0);
+});
+
+test("settles and finishes at once, and runs the call once more where it is told to", async () => {
+  const world = await cutOff("tool", "before");
+  const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
+  const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
+  const outcome = await world.resume(["--stack", stack, "--settle", `${blockId}=rerun`]);
+  expect(outcome.stdout).toContain('Done: "took 5 euros"');
+  expect((await world.types()).filter((type) => type === "ToolStarted")).toHaveLength(2);
+});
+
+test.each([
+  ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot go on: /],
+  [
+    "a tool that is gone",
+    { WITHOUT_TOOL: "1" },
+    1,
+    /charge, which this engine does not have; add the tool, or abandon/,
+  ],
+] as const)("%s is told in one line, and changes nothing", async (_, env, code, told) => {
+  const world = await cutOff("tool", "after");
+  const before = await world.types();
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const outcome = await world.resume(["--stack", stack]);
+  expect(outcome).toMatchObject({ code, stdout: "" });
+  expect(outcome.stderr).toMatch(told);
+  expect(oneLine(outcome.stderr)).toBe(true);
+  expect(await world.types()).toEqual(before);
+});
+
+test("a run whose process lives is left to it, unless it is to be taken over", async () => {
+  const folder = temporaryFolder();
+  const store = await openStore(`sqlite:${folder.file("turnlog.db")}`);
+  const conversation = store.conversation("cnv_cutoff");
+  await conversation.append("Charge me.");
+  const held = Promise.withResolvers<null>();
+  const begun = Promise.withResolvers<undefined>();
+  const provider = scripted(["too late"]);
+  const ended = conversation
+    .run(createEngine({ provider }), {
+      gate: async ({ kind }) => {
+        if (kind !== "inference") return null;
+        begun.resolve(undefined);
+        return held.promise;
+      },
+    })
+    .catch((error: unknown) => error);
+  await begun.promise;
+  const plain = folder.file("plain.ts");
+  const source = join(import.meta.dirname, "../../src");
+  writeFileSync(
+    plain,
+    `import { createEngine } from "${source}/engine/create-engine.ts";
+     import { scripted } from "${source}/providers/scripted.ts";
+     export default createEngine({ provider: scripted(["in time"]) });`,
+  );
+  const typed = ["resume", "cnv_cutoff", "--stack", plain];
+  const refused = await turnlog(typed, { cwd: folder.path });
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain(`is in progress by process ${process.pid} on `);
+  expect(oneLine(refused.stderr)).toBe(true);
+  const taken = await turnlog([...typed, "--takeover"], { cwd: folder.path });
+  expect(taken).toMatchObject({ code: 0, stderr: "" });
+  expect(taken.stdout).toContain("in time");
+  held.resolve(null);
+  expect(await ended).toMatchObject({ code: "run-taken-over" });
+  await store.close();
+});
+
+test.each([
+  ["nothing to go on with", [], 2, /name the run's engine with --stack FILE/],
+  [
+    "a settlement without sense",
+    ["--settle", "blk=perhaps"],
+    2,
+    /--settle takes BLOCK=rerun, BLOCK=abandon or BLOCK=result:TEXT/,
+  ],
+  ["a block that is not in doubt", ["--settle", "blk_1=rerun"], 3, /blk_1 is not in doubt/],
+  ["a file that is not there", ["--stack", "nowhere.ts"], 3, /nowhere\.ts/],
+  ["a file that exports no engine", ["--stack", script.replace("cut-off-process", "command")], 2, /exports no engine/],
+] as const)("%s is told in one line, with what to do", async (_, args, code, told) => {
+  const world = await cutOff("none", "before");
+  const before = await world.types();
+  const outcome = await world.resume(args);
+  expect(outcome).toMatchObject({ code, stdout: "" });
+  expect(outcome.stderr).toMatch(told);
+  expect(oneLine(outcome.stderr)).toBe(true);
+  expect(await world.types()).toEqual(before);
+});
