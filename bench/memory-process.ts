@@ -1,5 +1,6 @@
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { heldBytes } from "./held-bytes.ts";
 
 /** Rebuilds one conversation and prints how much memory that took; for `memory.ts`, with `--expose-gc`. */
 const [path = "", id = ""] = process.argv.slice(2);
@@ -14,9 +15,3 @@ const held = heldBytes() - before;
 const payload = turn.blocks.reduce((bytes, block) => bytes + Buffer.byteLength(JSON.stringify(block.payload)), 0);
 const peak = (process.resourceUsage().maxRSS - peakBefore) * 1_024;
 process.stdout.write(JSON.stringify({ payloadBytes: payload, heldBytes: held, peakBytes: peak }));
-
-function heldBytes(): number {
-  global.gc?.();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}

@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
 import { createEngine, type Engine } from "../src/engine/create-engine.ts";
 import type { EventStore } from "../src/engine/event-store.ts";
+import { defineMiddleware } from "../src/engine/middleware.ts";
 import { tool } from "../src/engine/tool.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import { logging } from "../src/middleware/logging.ts";
@@ -20,10 +22,39 @@ export async function benchResume(): Promise<readonly BenchRow[]> {
   const [short, long] = [await benchOf(250), await benchOf(1_000)];
   const growth = long.usPerStep / short.usPerStep;
   const grown = { value: growth, unit: "x", bound: 1.5, kind: "at most" } as const;
-  return [long.row, { name: "a step taken up of 1,000, against one of 250", ...grown }];
+  return [long.row, { name: "a step taken up of 1,000, against one of 250", ...grown }, await benchMemory()];
 }
 
-const id = "cnv_resumed";
+/** The name of the conversation whose run is taken up. */
+export const id = "cnv_resumed";
+
+/** What a run that was taken up holds, of two logs of one Turn: in the longer one every request was refused three times. */
+async function benchMemory(): Promise<BenchRow> {
+  const [plain, refused] = [await heldBy(0), await heldBy(3)];
+  const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+  return {
+    name: `memory of a run of 1,000 steps taken up, of ${refused.events} events against ${plain.events}`,
+    ...{ value: refused.heldBytes / plain.heldBytes, unit: "x", bound: 1.5, kind: "at most" },
+    note: `${megabytes(refused.heldBytes)} against ${megabytes(plain.heldBytes)}, for one Turn`,
+  };
+}
+
+const heldSchema = z.strictObject({ heldBytes: z.number(), events: z.number() });
+
+/** Takes the run up in a process of its own, which has done nothing else. */
+async function heldBy(refusals: number): Promise<z.infer<typeof heldSchema>> {
+  const memory = createMemoryStore();
+  await cutOff(memory, 1_000, refusals);
+  return inFolder(async (folder) => {
+    const path = join(folder, "resume.db");
+    const events = await openSqliteStore(path);
+    await copyStream(memory, events, `conversation-${id}`);
+    await events.close();
+    const child = join(import.meta.dirname, "resume-process.ts");
+    const answer = execFileSync(process.execPath, ["--expose-gc", child, path, `${refusals}`], { encoding: "utf8" });
+    return heldSchema.parse(JSON.parse(answer));
+  });
+}
 
 async function benchOf(steps: number): Promise<{ readonly row: BenchRow; readonly usPerStep: number }> {
   const memory = createMemoryStore();
@@ -51,33 +82,39 @@ async function benchOf(steps: number): Promise<{ readonly row: BenchRow; readonl
 class Died extends Error {}
 
 /** Ends the process before anything is written. */
-const dying = (): Promise<never> => Promise.reject(new Died());
+export const dying = (): Promise<never> => Promise.reject(new Died());
 
 /** It was taken up as far as its log goes, when it wants to write. */
-async function untilAppend(resumed: Promise<unknown>): Promise<void> {
+export async function untilAppend(resumed: Promise<unknown>): Promise<void> {
   const error: unknown = await resumed.catch((reason: unknown) => reason);
   if (!(error instanceof Died)) throw new Error("the run did not come to where it goes on", { cause: error });
 }
 
 /** Begins a run with one call a step, of which the result is 1 KB, and dies when the last step would be asked for. */
-async function cutOff(events: EventStore, steps: number): Promise<void> {
+async function cutOff(events: EventStore, steps: number, refusals = 0): Promise<void> {
   const conversation = new TurnlogStore(events).conversation(id);
   await conversation.append("Look it all up.");
   let asked = 0;
   await untilAppend(
-    conversation.run(engineOf(steps), {
+    conversation.run(engineOf(steps, refusals), {
       gate: ({ kind, phase }) => {
         if (kind === "inference" && phase === "before") asked += 1;
-        return asked > steps ? dying() : Promise.resolve(null);
+        return asked > steps * (refusals + 1) ? dying() : Promise.resolve(null);
       },
     }),
   );
 }
 
-const engineOf = (steps: number): Engine =>
+/** A model that calls a tool in every step, after so many refusals of each request. */
+export const engineOf = (steps: number, refusals = 0): Engine =>
   createEngine({
     provider: scripted(
-      ({ requestNumber: n }) => ({ calls: [{ name: "look-up", arguments: { n }, callId: `call_${n}` }] }),
+      ({ requestNumber }) => {
+        const n = Math.floor(requestNumber / (refusals + 1));
+        const isRefused = requestNumber % (refusals + 1) < refusals;
+        if (isRefused) return { error: { message: "not yet" } };
+        return { calls: [{ name: "look-up", arguments: { n }, callId: `call_${n}` }] };
+      },
       { transport: "json" },
     ),
     tools: [
@@ -88,8 +125,16 @@ const engineOf = (steps: number): Engine =>
         execute: ({ n }) => textOf(1_000, n),
       }),
     ],
-    middleware: [logging({ write: () => undefined })],
+    middleware: [...(refusals > 0 ? [stubborn] : []), logging({ write: () => undefined })],
     iterationsMax: steps + 1,
   });
+
+const stubborn = defineMiddleware({ name: "stubborn", version: "1.0.0" }, (next) => async (turn) => {
+  for (let refusals = 0; refusals < 3; refusals += 1) {
+    const answer = await next(turn).catch(() => null);
+    if (answer !== null) return answer;
+  }
+  return next(turn);
+});
 
 if (import.meta.main) process.exitCode = report(await benchResume()) ? 0 : 1;

@@ -7,6 +7,7 @@ import type { Engine, EngineOptions } from "../create-engine.ts";
 import { changedSettings } from "../planner/settings.ts";
 import { ReplayDivergedError } from "../run/divergence.ts";
 import { StackChangedError, ToolMissingError } from "../run/errors.ts";
+import { Journal } from "../run/journal.ts";
 import type { RunStream } from "../run/open-session.ts";
 import { executeRun } from "../run/run.ts";
 import { requestSettings, settingsDigest } from "../run/settings.ts";
@@ -91,7 +92,9 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: Place): Pro
     sinks: [],
     onInDoubt: null,
   };
-  const before = { firstRevision, turns, events };
+  const journal = new Journal(turns);
+  for (const recorded of events) journal.note(recorded);
+  const before = { firstRevision, journal };
   const beginning = { runId, base: turns.base, startedAt, epoch: 0, before };
   const comparison = stepComparison(run);
   const place = { stream, layers: engine.layers };

@@ -1,5 +1,4 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
@@ -12,6 +11,7 @@ import {
   StackChangedError,
   ToolMissingError,
 } from "./errors.ts";
+import { Journal } from "./journal.ts";
 import type { Beginning } from "./open-session.ts";
 import { isDead, thisProcess } from "./owner.ts";
 import { type RunResult, resultOf } from "./result.ts";
@@ -143,15 +143,13 @@ async function takeUp(
   if (run.owner === null && run.inDoubt.size > 0) {
     const { committed: turn } = stream.view.client;
     const how = { answered: turns.base, turn, closedRun: null, isResumed: true, inDoubt: [...run.inDoubt] };
-    return resultOf({ runId, responses: [] }, how);
+    return resultOf({ runId, steps: [] }, how);
   }
-  const events: RecordedEvent[] = [];
-  for await (const recorded of stream.read(firstRevision)) {
-    if (recorded.runId === runId) events.push(recorded);
-  }
+  const journal = new Journal(turns);
+  for await (const recorded of stream.read(firstRevision)) if (recorded.runId === runId) journal.note(recorded);
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest)?.["tools"]);
   const startedAt = Date.parse(run.startedAt);
-  const before = { firstRevision, turns, events };
+  const before = { firstRevision, journal };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   // A run keeps the policy that it began with: what its requests were planned by is said once.
   return execute(stream, { ...engine, chain: run.started.chain }, beginning, { ...options, closedRun: null });

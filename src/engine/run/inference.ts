@@ -18,6 +18,7 @@ import type { PastInference } from "./journal.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";
+import { stepOf } from "./result.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "./session.ts";
 import { type Effect, held } from "./stop.ts";
 
@@ -162,7 +163,7 @@ function enter(
   const exchange = { request, response: data, settings, stream: session.stream, ...place };
   const context = serverContextOf({ ...exchange, at: new Date(at).toISOString() });
   session.contexts.push({ context, turn: result });
-  session.responses.push({ request, response: data, blocks: entered });
+  session.steps.push(stepOf(request, data, entered));
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
   if (data.status === "failed" || data.status === "cancelled") throw failedResponse(data.fields);
@@ -183,9 +184,12 @@ async function answeredBefore(
     delivered(session, at);
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
-    acknowledge(session, { index: session.responses.length, frame });
+    acknowledge(session, { index: session.steps.length, frame });
     const index = session.view().server.byResponse.get(data.responseId ?? "")?.index ?? Number.MAX_SAFE_INTEGER;
-    return { data, blocks: data.output.map(blockFromJson), at, revision, index };
+    // The fold of the log has them already.
+    const { turns } = session.journal;
+    const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
+    return { data, blocks, at, revision, index };
   }
   if (answer?.type === "failure") return failureOf(answer.data);
   const { provider } = session.engine;

@@ -35,14 +35,6 @@ type EffectAnswer =
   | { readonly type: "tool"; readonly result: BlockJson; readonly outcome: string }
   | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };
 
-type JournalOptions = {
-  /** Of the run, in order. */
-  readonly events?: Iterable<RecordedEvent>;
-  readonly turns?: RunTurns;
-  /** Told before it is thrown: a layer may catch what comes out of `next`, and must not go on with it. */
-  readonly onDiverged: (error: ReplayDivergedError) => void;
-};
-
 type Edited = { readonly after: string; readonly revision: number };
 
 /** A Turn handed on in one direction, at a frame. */
@@ -59,21 +51,42 @@ export class Journal {
   /** The Turns of the run as the log tells them. */
   readonly turns: RunTurns;
   readonly #edits = new Map<string, Edited[]>();
-  readonly #inferences = new Map<string, PastInference[]>();
+  /** By frame and attempt, and by id: those that were not met again yet. What was met is let go. */
+  readonly #inferences = new Map<string, PastInference>();
   readonly #inferenceById = new Map<string, PastInference>();
-  /** Frames of the attempts that were not met again yet. */
-  readonly #unmet = new Map<PastInference, string>();
   readonly #effects = new Map<string, { past: PastEffect; events: number; revision: number }>();
-  readonly #onDiverged: (error: ReplayDivergedError) => void;
+  #onDiverged: (error: ReplayDivergedError) => void = () => undefined;
+  #lastRevision: number | null = null;
+  #responses = 0;
   #remaining = 0;
   #consumed: Promise<void> | null = null;
   /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
   #unknownEdit: Handing | null = null;
 
-  constructor({ events = [], turns = new RunTurns(Turn.empty), onDiverged }: JournalOptions) {
+  constructor(turns: RunTurns = new RunTurns(Turn.empty)) {
     this.turns = turns;
-    this.#onDiverged = onDiverged;
-    for (const recorded of events) this.#note(recorded);
+  }
+
+  /** Takes in the next event of the run. */
+  note(recorded: RecordedEvent): void {
+    this.#lastRevision = recorded.revision;
+    if (recorded.event.type === "ResponseReceived") this.#responses += 1;
+    this.#note(recorded);
+  }
+
+  /** The revision of the newest event; null while there is none. */
+  get lastRevision(): number | null {
+    return this.#lastRevision;
+  }
+
+  /** How many responses the run had received. */
+  get responses(): number {
+    return this.#responses;
+  }
+
+  /** Tells of a divergence before it is thrown: a layer may catch what comes out of `next`, and must not go on with it. */
+  onDiverged(told: (error: ReplayDivergedError) => void): void {
+    this.#onDiverged = told;
   }
 
   /** Whether the run is still answered from the log. */
@@ -99,12 +112,13 @@ export class Journal {
 
   /** One attempt of the step at a frame; null where the log has none. */
   inference(frame: string, attempt: number, outgoing: Turn): PastInference | null {
-    const past = this.#inferences.get(frame)?.[attempt];
+    const past = this.#inferences.get(`${frame} ${attempt}`);
     if (past === undefined) return null;
     this.#beforeKnown(past.revision);
     const recorded = this.turns.given(frame);
     if (recorded.digest !== outgoing.digest) this.#failTurn(frame, past, { recorded, outgoing });
-    this.#unmet.delete(past);
+    this.#inferences.delete(`${frame} ${attempt}`);
+    this.#inferenceById.delete(past.request.inferenceId);
     this.#meet(1 + (past.answer === null ? 0 : 1) + (past.responseId === null ? 0 : 1));
     return past;
   }
@@ -145,7 +159,9 @@ export class Journal {
     const edits = [...this.#edits].flatMap(([key, all]) =>
       all.map(({ revision }) => ({ ...handingOf(key), revision, field: "after" })),
     );
-    const asked = [...this.#unmet].map(([{ revision }, frame]) => ({ frame, revision, field: "input.turn" }));
+    const asked = [...this.#inferences].map(([key, { revision }]) => ({
+      ...{ frame: key.slice(0, key.indexOf(" ")), revision, field: "input.turn" },
+    }));
     const first = [...edits, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
     const place = { frame: "0", revision: null, field: "answer", ...first };
     throw this.#diverged(
@@ -196,8 +212,7 @@ export class Journal {
       case "InferenceRequested": {
         const past: PastInference = { request: event.data, revision, responseId: null, answer: null };
         this.#remaining += 1;
-        push(this.#inferences, frame ?? "0", past);
-        this.#unmet.set(past, frame ?? "0");
+        this.#inferences.set(`${frame ?? "0"} ${event.data.attempt}`, past);
         this.#inferenceById.set(event.data.inferenceId, past);
         return;
       }

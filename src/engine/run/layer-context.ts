@@ -52,7 +52,7 @@ class CallContext implements LayerContext {
     this.onAcknowledged = (work) => {
       const id = newBlockId(session, frame);
       const actor = actorOf("response");
-      session.acknowledgements.push({ id, frame, actor, after: session.responses.length, work });
+      session.acknowledgements.push({ id, frame, actor, after: session.steps.length, work });
     };
     this.effect = (called, work, options = {}) => {
       const { signal } = scope;

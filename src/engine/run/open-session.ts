@@ -1,7 +1,6 @@
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
@@ -29,11 +28,7 @@ export type Beginning = {
   readonly startedAt: number;
   readonly epoch: number;
   /** What a run that was cut off had done; null for one that begins. */
-  readonly before: {
-    readonly firstRevision: number;
-    readonly turns: RunTurns;
-    readonly events: readonly RecordedEvent[];
-  } | null;
+  readonly before: { readonly firstRevision: number; readonly journal: Journal } | null;
 };
 
 type Opening = {
@@ -53,11 +48,9 @@ export function openSession(opening: Opening): RunSession {
   const { stream, engine, beginning, signal, running, gate, onFailure } = opening;
   const { runId, base, startedAt, before } = beginning;
   const turns = new RunTurns(base);
-  const journal = new Journal({
-    ...(before === null ? {} : { events: before.events, turns: before.turns }),
-    onDiverged: (error) => recorder.fail(error),
-  });
-  let answers = before?.events.filter(({ event }) => event.type === "ResponseReceived").length ?? 0;
+  const journal = before?.journal ?? new Journal();
+  journal.onDiverged((error) => recorder.fail(error));
+  let answers = journal.responses;
   let isOurs = false;
   const recorder = new Recorder({
     ...{ stream, runId, gate, onFailure },
@@ -79,7 +72,7 @@ export function openSession(opening: Opening): RunSession {
     parking: new Parking((inDoubt) => park(session, inDoubt)),
     view: () => stream.view,
     contexts: [],
-    responses: [],
+    steps: [],
     learned: engine.learned,
     invalid: new Map(),
     quarantined: new Set(),
@@ -109,7 +102,7 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
   if (isHere && run?.id === runId && run.epoch === epoch) return;
   if (isOurs) throw new RunTakenOverError(`run ${runId} was ended or taken over by someone else`);
   // An owner that was thought dead has gone on: what was read of its run is not all of it any more.
-  if (before !== null && stream.lastRunRevision !== before.events.at(-1)?.revision) throw new ConversationMovedError();
+  if (before !== null && stream.lastRunRevision !== before.journal.lastRevision) throw new ConversationMovedError();
   // Layers are told when the run began, so it must not be recorded as any later.
   const isLate = stream.lastAt !== null && Date.parse(stream.lastAt) > startedAt;
   if (before === null && (committed !== base || isLate)) throw new ConversationMovedError();

@@ -37,13 +37,6 @@ export type RunResult = {
   readonly closedRun: string | null;
 };
 
-/** One request, what came back, and the blocks made of it. */
-export type Answered = {
-  readonly request: InferenceRequestedData;
-  readonly response: ResponseReceivedData;
-  readonly blocks: readonly Block[];
-};
-
 type Ended = {
   /** What the outermost layer returned. */
   readonly answered: Turn;
@@ -54,21 +47,17 @@ type Ended = {
   readonly inDoubt?: readonly (readonly [BlockId, string])[];
 };
 
+/** One answered request, as its result tells it. */
+export const stepOf = (
+  { inferenceId, decision, requestBytes }: InferenceRequestedData,
+  { responseId, status, usage }: ResponseReceivedData,
+  blocks: readonly Block[],
+): RunStep => ({ inferenceId, responseId, status, decision, requestBytes, blocks, usage: usageOf(usage) });
+
 export function resultOf(
-  { runId, responses }: { readonly runId: string; readonly responses: readonly Answered[] },
+  { runId, steps }: { readonly runId: string; readonly steps: readonly RunStep[] },
   { answered, turn, closedRun, isResumed, inDoubt = [] }: Ended,
 ): RunResult {
-  const steps = responses.map(
-    ({ request, response, blocks }): RunStep => ({
-      inferenceId: request.inferenceId,
-      responseId: response.responseId,
-      status: response.status,
-      decision: request.decision,
-      requestBytes: request.requestBytes,
-      blocks,
-      usage: usageOf(response.usage),
-    }),
-  );
   return {
     status: inDoubt.length === 0 ? "completed" : "parked",
     runId,

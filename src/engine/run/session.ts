@@ -13,7 +13,7 @@ import type { RunPart } from "../stream-part.ts";
 import type { Journal } from "./journal.ts";
 import type { Parking } from "./parking.ts";
 import type { Recorder } from "./recorder.ts";
-import type { Answered } from "./result.ts";
+import type { RunStep } from "./result.ts";
 import type { Gate } from "./stop.ts";
 
 /** What the parts of one run share while it lasts. */
@@ -39,7 +39,7 @@ export type RunSession = {
   /** Responses of this run that the folds may not hold yet, newest last. */
   readonly contexts: { readonly context: ServerContext; readonly turn: Turn }[];
   /** What came back in this run, in order. */
-  readonly responses: Answered[];
+  readonly steps: RunStep[];
   /** What this run saw the endpoint do, and which responses and reasoning it refused. */
   readonly learned: Map<string, boolean | string>;
   readonly invalid: Map<string, Invalidation>;

@@ -92,7 +92,8 @@ function finishedBefore(
   { at, actor, answer }: Extract<PastEffect, { readonly state: "finished" }>,
 ): Block {
   if (answer.type !== "tool") throw new Error(`${idOf(call)} is an effect of a layer, not a tool call`);
-  const block = blockFromJson(answer.result);
+  const { id, digest } = answer.result;
+  const block = session.journal.turns.version(id, digest) ?? blockFromJson(answer.result);
   delivered(session, at);
   session.turns.finishTool(idOf(call), block, actor);
   return block;
