@@ -212,7 +212,7 @@ export class Conversation {
    * streams and revisions. What is damaged and was skipped is left out.
    */
   async *history(to?: number): AsyncIterable<RecordedEvent> {
-    const skipped = await skippedIn(this.#log, this.#stream.name);
+    const skipped = await skippedIn(this.#log, this.#stream.name, to);
     for await (const { recorded } of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
   }
 

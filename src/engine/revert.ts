@@ -3,7 +3,7 @@ import { cutEdits } from "../domain/cut-edits.ts";
 import { diffTurns } from "../domain/diff-turns.ts";
 import { applyEdits } from "../domain/edits.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { ConversationStream, Entry } from "./conversation-stream.ts";
+import { type ConversationStream, type Entry, StreamContendedError } from "./conversation-stream.ts";
 import { RunInProgressError } from "./run/errors.ts";
 
 /** There is no such exchange. */
@@ -33,7 +33,7 @@ const beginningsMax = 50;
  * @throws {RunInProgressError} while a run is open.
  */
 export async function revertTurn(stream: ConversationStream, { target, toRevision, actor }: Revert): Promise<Turn> {
-  for (let beginning = 1; ; beginning += 1) {
+  for (let beginning = 1; beginning <= beginningsMax; beginning += 1) {
     const { client } = await stream.refresh();
     if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);
     const { committed } = client;
@@ -44,9 +44,10 @@ export async function revertTurn(stream: ConversationStream, { target, toRevisio
       });
       if (result.status === "committed") return stream.view.client.committed;
     } catch (error) {
-      if (!(error instanceof TurnMovedError) || beginning === beginningsMax) throw error;
+      if (!(error instanceof TurnMovedError)) throw error;
     }
   }
+  throw new StreamContendedError(stream.name);
 }
 
 /** One command, or several where one event could not say it: each against what the one before made. */

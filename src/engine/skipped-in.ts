@@ -3,12 +3,12 @@ import type { EventReader } from "./codec/event-log.ts";
 import { forksOf, readHistory } from "./lineage.ts";
 import { foldAround, SkippedEvents } from "./skipped-events.ts";
 
-/** What folds of a conversation go around: those of its lineage's skipped events that are damaged. */
-export async function skippedIn(reader: EventReader, stream: string): Promise<SkippedEvents> {
+/** What folds of a conversation, up to a revision, go around: those of its lineage's skipped events that are damaged. */
+export async function skippedIn(reader: EventReader, stream: string, to?: number): Promise<SkippedEvents> {
   if (!(await hasSkips(reader, stream))) return new SkippedEvents();
   return foldAround(reader, async (skipped) => {
     let view = conversationView.initial(stream);
-    for await (const { recorded } of readHistory(reader, stream, { skipped })) {
+    for await (const { recorded } of readHistory(reader, stream, { to, skipped })) {
       view = conversationView.apply(view, recorded);
     }
     return skipped;

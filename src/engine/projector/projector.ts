@@ -39,6 +39,9 @@ export class NoViewsError extends Error {
   readonly code = "no-views";
 }
 
+/** How often a catching up begins with what another process saved; each time the rows have come further. */
+const conflictsMax = 1_000;
+
 /** Rows are read in pages of so many. */
 const pageRowsMax = 4_096;
 
@@ -80,7 +83,10 @@ export class Projector<View> {
    * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
    */
   async catchUp(options: CatchUpOptions = {}): Promise<void> {
-    while ((await this.#round(await findBuild(this.#work), options)) === "conflict");
+    for (let round = 1; (await this.#round(await findBuild(this.#work), options)) === "conflict"; round += 1) {
+      if (round === conflictsMax)
+        throw new StoreUnavailableError(`others save the rows of ${this.name} all the time: try again`);
+    }
   }
 
   /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */

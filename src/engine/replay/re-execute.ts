@@ -10,7 +10,7 @@ import { StackChangedError, ToolMissingError } from "../run/errors.ts";
 import { Journal } from "../run/journal.ts";
 import type { RunStream } from "../run/open-session.ts";
 import { executeRun } from "../run/run.ts";
-import { requestSettings, settingsDigest } from "../run/settings.ts";
+import { offeredTools, requestSettings, settingsDigest } from "../run/settings.ts";
 import { stackDifference } from "../run/stack-difference.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 import { lastRevision } from "./fold-replay.ts";
@@ -59,10 +59,10 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
     throw new StackChangedError(`${what}; give the stack that it had, or ask by --with what another would have done`);
   }
   const here = new Set(engine.tools.map(({ name }) => name));
-  const offered = JSON.stringify(view.server.settings.get(run.started.settingsDigest)?.["tools"] ?? []);
+  const offered = offeredTools(view.server.settings.get(run.started.settingsDigest));
   const missing = run.events.flatMap(({ event }) => {
     const name = event.type === "ToolStarted" ? event.data.name : null;
-    return name !== null && !here.has(name) && offered.includes(JSON.stringify(name)) ? [name] : [];
+    return name !== null && !here.has(name) && offered.has(name) ? [name] : [];
   });
   if (missing.length > 0) throw new ToolMissingError(run.id, [...new Set(missing)], "called");
 }

@@ -4,7 +4,7 @@ import type { OpenRun } from "../../projections/client-turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { readHistory } from "../lineage.ts";
-import { foldAround, type SkippedEvents } from "../skipped-events.ts";
+import { skippedIn } from "../skipped-in.ts";
 
 /** A run as the log has it, from its first event to its end, or as far as it got. */
 export type RecordedRun = {
@@ -58,16 +58,6 @@ function runOf({ run, events }: Opened, last: RecordedEvent | null): RecordedRun
   const end = last?.runId === id ? last : null;
   return { id, startedRevision, startedAt: Date.parse(startedAt), started, turns, events, end };
 }
-
-/** What the folds go around, found out before anything is executed. */
-const skippedIn = (reader: EventReader, stream: string, to: number): Promise<SkippedEvents> =>
-  foldAround(reader, async (skipped) => {
-    let view = conversationView.initial(stream);
-    for await (const { recorded } of readHistory(reader, stream, { to, skipped })) {
-      view = conversationView.apply(view, recorded);
-    }
-    return skipped;
-  });
 
 /**
  * Whether a run ended by something that its layers did not bring about: someone cancelled it, its process died, or it took

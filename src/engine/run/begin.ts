@@ -1,4 +1,3 @@
-import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
@@ -16,6 +15,7 @@ import type { Beginning } from "./open-session.ts";
 import { isDead, thisProcess } from "./owner.ts";
 import { type RunResult, resultOf } from "./result.ts";
 import { type ExecuteOptions, executeRun } from "./run.ts";
+import { offeredTools } from "./settings.ts";
 import { stackDifference } from "./stack-difference.ts";
 
 export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "gate"> & {
@@ -147,7 +147,7 @@ async function takeUp(
   }
   const journal = new Journal(turns);
   for await (const recorded of stream.read(firstRevision)) if (recorded.runId === runId) journal.note(recorded);
-  mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest)?.["tools"]);
+  mustHaveTools(run, engine, offeredTools(stream.view.server.settings.get(run.started.settingsDigest)));
   const startedAt = Date.parse(run.startedAt);
   const before = { firstRevision, journal };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
@@ -176,12 +176,11 @@ async function execute(
  * Calls that were cut off need their tools, to be run again or to say that they may not be; unless the model called a tool
  * that it never was offered.
  */
-function mustHaveTools({ id, turns }: OpenRun, { tools }: EngineOptions, offered: JsonValue | undefined): void {
+function mustHaveTools({ id, turns }: OpenRun, { tools }: EngineOptions, offered: ReadonlySet<string>): void {
   const names = new Set(tools.map(({ name }) => name));
-  const offeredNames = new Set(isJsonList(offered) ? offered.map((each) => isJsonObject(each) && each["name"]) : []);
   const missing = turns.openCalls
     .filter((call) => call.id !== null && turns.isToolStarted(call.id))
     .map((call) => call.name ?? call.itemType)
-    .filter((name) => !names.has(name) && offeredNames.has(name));
+    .filter((name) => !names.has(name) && offered.has(name));
   if (missing.length > 0) throw new ToolMissingError(id, missing, "was cut off in");
 }

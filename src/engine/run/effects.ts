@@ -42,7 +42,7 @@ export class EffectFailedError extends Error {
 export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
   const { runId } = session;
   const { id, name, frame, actor, idempotent = false } = place;
-  const past = session.journal.effect(id);
+  const past = session.journal.effect(id, name, frame);
   if (past.state === "finished") {
     if (place.isAside !== true) delivered(session, past.at);
     if (past.answer.type !== "effect") throw new Error(`${id} is a tool call, not an effect of a layer`);

@@ -3,7 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { rejectionOf } from "./abort.ts";
-import type { PastEffect } from "./journal.ts";
+import type { PastEffect } from "./journal-answer.ts";
 import { engineActor, type RunSession, record } from "./session.ts";
 
 /** An effect as it is to be begun, or what takes its place. */

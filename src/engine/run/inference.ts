@@ -14,7 +14,7 @@ import { failureKinds, type InferenceResponse, ProviderError } from "../provider
 import { acknowledge } from "./acknowledgements.ts";
 import { noteEnded } from "./background.ts";
 import type { CallScope } from "./call-scope.ts";
-import type { PastInference } from "./journal.ts";
+import type { PastInference } from "./journal-answer.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";

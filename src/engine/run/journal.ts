@@ -1,39 +1,16 @@
-import type { Actor } from "../../domain/actor.ts";
-import type { BlockJson } from "../../domain/block-json.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import type {
-  InferenceFailedData,
-  InferenceRequestedData,
-  ResponseReceivedData,
-} from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { Settlement } from "../../domain/events/tool-events.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import { ReplayDivergedError } from "./divergence.ts";
+import type { PastEffect, PastInference } from "./journal-answer.ts";
 
-/** One attempt of a step as the log has it. */
-export type PastInference = {
-  readonly request: InferenceRequestedData;
+type KnownEffect = {
+  readonly name: string;
+  readonly past: PastEffect;
+  readonly events: number;
   readonly revision: number;
-  /** The id of a response that is made in the background. */
-  responseId: string | null;
-  answer:
-    | { readonly type: "response"; readonly data: ResponseReceivedData; readonly revision: number; readonly at: number }
-    | { readonly type: "failure"; readonly data: InferenceFailedData }
-    | null;
 };
-
-/** A tool call or an effect of a layer, as its own newest event has it. */
-export type PastEffect =
-  | { readonly state: "none" | "started" | "parked" }
-  | { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor }
-  | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
-
-/** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
-type EffectAnswer =
-  | { readonly type: "tool"; readonly result: BlockJson; readonly outcome: string }
-  | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };
 
 type Edited = { readonly after: string; readonly revision: number };
 
@@ -54,7 +31,7 @@ export class Journal {
   /** By frame and attempt, and by id: those that were not met again yet. What was met is let go. */
   readonly #inferences = new Map<string, PastInference>();
   readonly #inferenceById = new Map<string, PastInference>();
-  readonly #effects = new Map<string, { past: PastEffect; events: number; revision: number }>();
+  readonly #effects = new Map<string, KnownEffect>();
   #onDiverged: (error: ReplayDivergedError) => void = () => undefined;
   #lastRevision: number | null = null;
   #responses = 0;
@@ -123,11 +100,15 @@ export class Journal {
     return past;
   }
 
-  /** What is known of a tool call or an effect; it answers once. */
-  effect(id: string): PastEffect {
+  /** What is known of a tool call or an effect of this name; it answers once. */
+  effect(id: string, name: string, frame: string): PastEffect {
     const known = this.#effects.get(id);
     if (known === undefined) return { state: "none" };
-    this.#beforeKnown(known.revision);
+    const { revision } = known;
+    this.#beforeKnown(revision);
+    if (known.name !== name) {
+      throw this.#diverged(`${name} was begun in the place of ${known.name}`, { frame, revision, field: "name" });
+    }
     this.#effects.delete(id);
     this.#meet(known.events);
     return known.past;
@@ -232,31 +213,27 @@ export class Journal {
         });
         return;
       case "ToolStarted":
-        this.#effect(event.data.blockId, { state: "started" }, revision);
+        this.#begin(event.data.blockId, event.data.name, revision);
         return;
       case "EffectStarted":
-        this.#effect(event.data.effectId, { state: "started" }, revision);
+        this.#begin(event.data.effectId, event.data.name, revision);
         return;
       case "ToolParked":
-        this.#effect(event.data.blockId, { state: "parked" }, revision);
+        this.#go(event.data.blockId, { state: "parked" });
         return;
       case "ToolSettled":
-        this.#effect(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor }, revision);
+        this.#go(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor });
         return;
       case "ToolFinished": {
         const { blockId, result, outcome, late } = event.data;
         // What recovery answered is no answer of a tool: the end of the run brought it.
         if (late === true || actor.kind === "recovery") return;
-        this.#effect(
-          blockId,
-          { state: "finished", at: time, actor, answer: { type: "tool", result, outcome } },
-          revision,
-        );
+        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result, outcome } });
         return;
       }
       case "EffectFinished": {
         const { effectId, answer } = event.data;
-        this.#effect(effectId, { state: "finished", at: time, actor, answer: { type: "effect", answer } }, revision);
+        this.#go(effectId, { state: "finished", at: time, actor, answer: { type: "effect", answer } });
         return;
       }
       default:
@@ -270,10 +247,18 @@ export class Journal {
     note(past);
   }
 
-  #effect(id: string, past: PastEffect, revision: number): void {
+  #begin(id: string, name: string, revision: number): void {
+    const { events = 0 } = this.#effects.get(id) ?? {};
     this.#remaining += 1;
-    const before = this.#effects.get(id) ?? { events: 0, revision };
-    this.#effects.set(id, { past, events: before.events + 1, revision: before.revision });
+    this.#effects.set(id, { name, past: { state: "started" }, events: events + 1, revision });
+  }
+
+  /** Nothing becomes of what never began. */
+  #go(id: string, past: PastEffect): void {
+    const known = this.#effects.get(id);
+    if (known === undefined) return;
+    this.#remaining += 1;
+    this.#effects.set(id, { ...known, past, events: known.events + 1 });
   }
 }
 

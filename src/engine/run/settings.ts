@@ -1,4 +1,4 @@
-import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import type { Capabilities } from "../provider.ts";
@@ -31,6 +31,12 @@ export function requestSettings(
 export function withInstructions(settings: JsonObject, texts: readonly string[]): JsonObject {
   const said = [settings["instructions"], ...texts].filter((text) => typeof text === "string");
   return texts.length === 0 ? settings : { ...settings, instructions: said.join("\n\n") };
+}
+
+/** The names of the tools that requests with these settings offer to the model. */
+export function offeredTools(settings: JsonObject | undefined): ReadonlySet<string> {
+  const names = listOf(settings?.["tools"]).map((tool) => (isJsonObject(tool) ? tool["name"] : null));
+  return new Set(names.filter((name) => typeof name === "string"));
 }
 
 /** The digest that a request names its settings by: of their text, in the caller's key order. */

@@ -7,7 +7,7 @@ import { resultBlock } from "../../domain/result-block.ts";
 import type { Tool, ToolContext } from "../tool.ts";
 import { rejectionOf } from "./abort.ts";
 import { type Beginning, beginningOf, inDoubtText } from "./in-doubt.ts";
-import type { PastEffect } from "./journal.ts";
+import type { PastEffect } from "./journal-answer.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "./session.ts";
 import { held } from "./stop.ts";
 
@@ -27,9 +27,9 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   signal.throwIfAborted();
   session.turns.startTool(id);
   const resultId = newBlockId(session, frame);
-  const past = session.journal.effect(id);
-  if (past.state === "finished") return finishedBefore(session, call, past);
   const name = call.name ?? call.itemType;
+  const past = session.journal.effect(id, name, frame);
+  if (past.state === "finished") return finishedBefore(session, call, past);
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
   session.runningTools.add(id);
   try {

@@ -113,21 +113,6 @@ test("a run of another machine is left alone until its owner has been silent for
   expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
 });
 
-test("a run of a living owner is taken by force, and the owner told when it comes back", async () => {
-  const events = createMemoryStore();
-  const { conversation, ...workshop } = createWorkshop({ events });
-  const owner = new TurnlogStore(events).conversation(conversation.id);
-  await conversation.append("hello");
-  await startElsewhere(conversation);
-  await owner.turn();
-  const { engine } = workshop.scripted(["an answer"]);
-  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress" });
-  expect(await conversation.run(engine, { takeover: true })).toMatchObject({ text: "an answer", resumed: true });
-  const data = { blockIds: [] };
-  const late = owner.commit([inRun({ command: { type: "ParkRun", runId: foreignRunId, data } })]);
-  expect(String(await rejectionOf(late))).toContain("run-not-open");
-});
-
 test("users who go on talking do not keep the run of a silent owner open", async () => {
   const { conversation, clock, ...workshop } = createWorkshop();
   await conversation.append("hello");

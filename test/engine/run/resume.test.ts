@@ -1,80 +1,11 @@
 import { describe, expect, test } from "vitest";
-import * as z from "zod";
-import { user } from "../../../src/domain/make-block.ts";
-import type { Conversation } from "../../../src/engine/conversation.ts";
-import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
-import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/middleware.ts";
-import type { Stop } from "../../../src/engine/run/stop.ts";
+import { assistant, user } from "../../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../../src/engine/create-engine.ts";
+import type { Layer } from "../../../src/engine/middleware.ts";
 import type { RunPart } from "../../../src/engine/stream-part.ts";
-import { tool } from "../../../src/engine/tool.ts";
-import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
-import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../../src/providers/scripted.ts";
-import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "./scene.ts";
 import { calling } from "./tool-runs.ts";
-
-/** One log and one model, and as many processes as are wanted. */
-function createScene(answers: readonly ScriptedAnswer[], config: Partial<EngineConfig> = {}) {
-  const events = createMemoryStore();
-  const provider = scripted(answers);
-  const clock = { now: Date.parse("2026-03-01T12:00:00.000Z") };
-  const tick = (): number => {
-    clock.now += 1;
-    return clock.now;
-  };
-  const process = (changes: Partial<EngineConfig> = {}): Life => ({
-    conversation: new TurnlogStore(events, { clock: tick }).conversation("cnv_scene"),
-    engine: createEngine({ provider, clock: tick, ...config, ...changes }),
-  });
-  return { provider, process, clock };
-}
-
-type Life = { readonly conversation: Conversation; readonly engine: ReturnType<typeof createEngine> };
-
-/** Runs until the stop, and dies there. */
-async function dieAt({ conversation, engine }: Life, at: (stop: Stop) => boolean): Promise<void> {
-  const stepping = conversation.step(engine);
-  const told = stepping.result.catch((error: unknown) => error);
-  for await (const stop of stepping) if (at(stop)) break;
-  expect(await told).toMatchObject({ code: "stepping-left" });
-}
-
-const beforeRequest =
-  (number: number) =>
-  (stop: Stop): boolean =>
-    stop.kind === "inference" && stop.phase === "before" && number-- === 0;
-
-const inTool =
-  (name: string, phase: Stop["phase"]) =>
-  (stop: Stop): boolean =>
-    stop.kind === "tool" && stop.call.name === name && stop.phase === phase;
-
-const layer = (
-  name: string,
-  handle: (turn: Parameters<Next>[0], next: Next, ctx: LayerContext) => ReturnType<Next>,
-  version = "1.0.0",
-): Layer => defineMiddleware({ name, version }, (next) => (turn, ctx) => handle(turn, next, ctx));
-
-/** A tool that counts how often it really ran. */
-function counted(name: string, idempotent: boolean) {
-  const runs: string[] = [];
-  const each = tool({
-    name,
-    description: `Does ${name}.`,
-    inputSchema: z.object({}),
-    idempotent,
-    execute: (_, { idempotencyKey }) => {
-      runs.push(idempotencyKey);
-      return `${name} done`;
-    },
-  });
-  return { tool: each, runs };
-}
-
-const textsOf = async (conversation: Conversation): Promise<readonly string[]> =>
-  (await conversation.turn()).blocks.map(({ text }) => text);
-
-const asked = ({ requests }: ScriptedProvider): number => requests.length;
 
 describe("a run that was cut off", () => {
   test("goes on where it stood, and what was answered is not asked again", async () => {
@@ -184,6 +115,22 @@ describe("a run that was cut off", () => {
     expect((await conversation.resume(engine))?.status).toBe("completed");
   });
 
+  test("asks what servers knew then, and not what they came to know", async () => {
+    const asking = layer("asking", async (turn, next, ctx) => {
+      const unsent = `${ctx.unsent.size} unsent`;
+      // Its answer makes a context that the Turn began with.
+      await next(turn.slice(1));
+      return next(turn.append(user(unsent)));
+    });
+    const scene = createScene(["the same", "an answer"], { middleware: [asking] });
+    const first = scene.process();
+    await first.conversation.append([user("hello"), assistant("the same"), user("and?")]);
+    await dieAt(first, beforeRequest(1));
+    const { conversation, engine } = scene.process();
+    await conversation.run(engine);
+    expect(await textsOf(conversation)).toEqual(["hello", "the same", "and?", "3 unsent", "an answer"]);
+  });
+
   test("is nothing to resume once it has ended", async () => {
     const scene = createScene(["one"]);
     const { conversation, engine } = scene.process();
@@ -192,148 +139,6 @@ describe("a run that was cut off", () => {
     const before = (await eventsOf(conversation)).length;
     expect(await conversation.resume(engine)).toBeNull();
     expect(await eventsOf(conversation)).toHaveLength(before);
-  });
-});
-
-describe("a call in doubt", () => {
-  const script = [calling(["charge", "{}"]), "an answer"];
-
-  async function parked(config: Partial<EngineConfig> = {}) {
-    const charge = counted("charge", false);
-    const scene = createScene(script, { tools: [charge.tool], ...config });
-    const first = scene.process();
-    await first.conversation.append("hello");
-    await dieAt(first, inTool("charge", "after"));
-    const life = scene.process();
-    return { ...life, scene, charge, result: await life.conversation.run(life.engine) };
-  }
-
-  test("parks the run, which waits without an owner and writes nothing more", async () => {
-    const { conversation, engine, result, charge } = await parked();
-    const events = await eventsOf(conversation);
-    expect(result).toMatchObject({ status: "parked", inDoubt: [{ name: "charge" }] });
-    expect(typesOf(events).slice(-3)).toEqual(["RunResumed", "ToolParked", "RunParked"]);
-    expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
-    expect(await eventsOf(conversation)).toHaveLength(events.length);
-    expect(charge.runs).toHaveLength(1);
-  });
-
-  test.each([
-    [{ how: "result", output: "it was done" }, "it was done", 1],
-    [{ how: "rerun" }, "charge done", 2],
-    [{ how: "abandon" }, "in doubt: the run was cut off while this ran; it may have taken effect", 1],
-  ] as const)("is settled by a person: %j", async (settlement, told, runs) => {
-    const { conversation, engine, result, charge } = await parked();
-    const id = result.inDoubt[0]?.blockId ?? "";
-    await conversation.settle(id, settlement, { kind: "operator", name: "ann" });
-    expect((await conversation.run(engine)).text).toBe("an answer");
-    expect((await textsOf(conversation))[2]).toBe(told);
-    expect(charge.runs).toHaveLength(runs);
-    expect(await rejectionOf(conversation.settle(id, settlement))).toMatchObject({ code: "not-in-doubt" });
-  });
-
-  test("that may run again is in doubt again when it is cut off once more", async () => {
-    const { conversation, result, charge, scene } = await parked();
-    await conversation.settle(result.inDoubt[0]?.blockId ?? "", { how: "rerun" });
-    await dieAt(scene.process(), inTool("charge", "after"));
-    const { engine } = scene.process();
-    expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
-    expect(charge.runs).toHaveLength(2);
-  });
-
-  test("is settled by the app's handler, which is told what it was begun with", async () => {
-    const told: unknown[] = [];
-    const { result, charge } = await parked({
-      onInDoubt: (doubt) => {
-        told.push(doubt);
-        return { how: "result", output: "found in the ledger" };
-      },
-    });
-    expect(result).toMatchObject({ text: "an answer", status: "completed" });
-    expect(told).toMatchObject([{ name: "charge", idempotencyKey: charge.runs[0], blockId: charge.runs[0] }]);
-    expect(charge.runs).toHaveLength(1);
-  });
-
-  test("beside a call that may be run again waits alone: the other is answered first", async () => {
-    const charge = counted("charge", false);
-    const lookUp = counted("look-up", true);
-    const tools = [charge.tool, lookUp.tool];
-    const scene = createScene([calling(["charge", "{}"], ["look-up", "{}"]), "an answer"], { tools });
-    const first = scene.process();
-    await first.conversation.append("hello");
-    await dieAt(first, inTool("look-up", "before"));
-    const { conversation, engine } = scene.process();
-    const { inDoubt } = await conversation.run(engine);
-    expect(inDoubt.map(({ name }) => name)).toEqual(["charge"]);
-    expect(lookUp.runs).toHaveLength(1);
-    await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "rerun" });
-    expect((await conversation.run(engine)).text).toBe("an answer");
-    expect(lookUp.runs).toHaveLength(1);
-  });
-});
-
-describe("a layer's effect", () => {
-  const fetching = (idempotent: boolean, fetched: string[]): Layer =>
-    layer("fetching", async (turn, next, ctx) => {
-      const found = await ctx.effect(
-        "fetch",
-        ({ idempotencyKey }) => {
-          fetched.push(idempotencyKey);
-          return { page: fetched.length };
-        },
-        { idempotent },
-      );
-      return next(turn.append(user(JSON.stringify(found))));
-    });
-
-  test("is done once, durably begun before, and answered from the log when the run is taken up", async () => {
-    const fetched: string[] = [];
-    const scene = createScene(["an answer"], { middleware: [fetching(false, fetched)] });
-    const first = scene.process();
-    await first.conversation.append("hello");
-    await dieAt(first, beforeRequest(0));
-    const { conversation, engine } = scene.process();
-    await conversation.run(engine);
-    expect(fetched).toHaveLength(1);
-    expect(await textsOf(conversation)).toEqual(["hello", '{"page":1}', "an answer"]);
-    const types = typesOf(await eventsOf(conversation));
-    expect(types.indexOf("EffectStarted")).toBeLessThan(types.indexOf("EffectFinished"));
-  });
-
-  test.each([true, false])("that was cut off is done again only if it is idempotent (%s)", async (idempotent) => {
-    const fetched: string[] = [];
-    const scene = createScene(["an answer"], { middleware: [fetching(idempotent, fetched)] });
-    const first = scene.process();
-    await first.conversation.append("hello");
-    await dieAt(first, (stop) => stop.kind === "effect" && stop.phase === "after");
-    const { conversation, engine } = scene.process();
-    const { status } = await conversation.run(engine);
-    expect({ status, times: fetched.length }).toEqual(
-      idempotent ? { status: "completed", times: 2 } : { status: "parked", times: 1 },
-    );
-    expect(new Set(fetched).size).toBe(1);
-  });
-
-  test("fails the same way when it is answered from the log", async () => {
-    const failures: unknown[] = [];
-    const failing = layer("failing", async (turn, next, ctx) => {
-      const error = await rejectionOf(
-        ctx.effect("break", () => {
-          throw new Error("no such page");
-        }),
-      );
-      failures.push(error);
-      return next(turn);
-    });
-    const scene = createScene(["an answer"], { middleware: [failing] });
-    const first = scene.process();
-    await first.conversation.append("hello");
-    await dieAt(first, beforeRequest(0));
-    const { conversation, engine } = scene.process();
-    await conversation.run(engine);
-    expect(failures).toMatchObject(
-      [0, 1].map(() => ({ name: "EffectFailedError", message: "no such page", effect: "break" })),
-    );
   });
 });
 
@@ -365,6 +170,36 @@ describe("what cannot be taken up", () => {
     const error = await rejectionOf(conversation.run(engine));
     expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0.0" });
     expect(asked(scene.provider)).toBe(1);
+    await unchanged();
+  });
+
+  test("a layer that reaches outside where it had not reaches nothing before all of the log was met", async () => {
+    const reached: string[] = [];
+    let lives = 0;
+    const curious = layer("curious", async (turn, next, ctx) => {
+      if (lives > 0) await ctx.effect("peek", ({ idempotencyKey }) => reached.push(idempotencyKey));
+      return next(turn);
+    });
+    const { scene, unchanged } = await cutOff({ middleware: [curious] });
+    lives += 1;
+    const { conversation, engine } = scene.process();
+    expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "replay-diverged" });
+    expect(reached).toEqual([]);
+    await unchanged();
+  });
+
+  test("an effect is not answered by another one that stood in its place", async () => {
+    let lives = 0;
+    const moody = layer("moody", async (turn, next, ctx) => {
+      const found = await ctx.effect(lives === 0 ? "fetch" : "guess", () => lives);
+      return next(turn.append(user(`found ${JSON.stringify(found)}`)));
+    });
+    const { scene, unchanged } = await cutOff({ middleware: [moody] });
+    lives += 1;
+    const { conversation, engine } = scene.process();
+    const error = await rejectionOf(conversation.run(engine));
+    expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0", field: "name" });
+    expect(String(error)).toContain("guess was begun in the place of fetch");
     await unchanged();
   });
 
@@ -417,77 +252,5 @@ describe("what cannot be taken up", () => {
     expect(error).toMatchObject({ code: "tool-missing" });
     expect(String(error)).toContain("look-up");
     await unchanged();
-  });
-});
-
-test("a call of a tool that never was there is told so again, and waits for nobody", async () => {
-  const lookUp = counted("look-up", true);
-  const scene = createScene([calling(["no-such-tool", "{}"]), "an answer"], { tools: [lookUp.tool] });
-  const first = scene.process();
-  await first.conversation.append("hello");
-  await dieAt(first, inTool("no-such-tool", "after"));
-  const { conversation, engine } = scene.process();
-  expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "an answer" });
-});
-
-test("of two that take up one run at once, one proceeds and the other is told", async () => {
-  const lookUp = counted("look-up", true);
-  const scene = createScene([calling(["look-up", "{}"]), "an answer"], { tools: [lookUp.tool] });
-  const first = scene.process();
-  await first.conversation.append("hello");
-  await dieAt(first, beforeRequest(1));
-  const lives = [scene.process(), scene.process()];
-  const outcomes = await Promise.allSettled(lives.map(({ conversation, engine }) => conversation.resume(engine)));
-  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
-  const refused = outcomes.find((outcome) => outcome.status === "rejected");
-  expect(refused?.reason).toMatchObject({ code: "run-in-progress" });
-  expect(asked(scene.provider)).toBe(2);
-});
-
-test("a run that goes on in this very process is not taken up, not even by force", async () => {
-  const scene = createScene(["slow"]);
-  const { conversation, engine } = scene.process();
-  await conversation.append("hello");
-  const stepping = conversation.step(engine);
-  const refusals: unknown[] = [];
-  for await (const stop of stepping) {
-    if (stop.kind !== "inference") continue;
-    const other = scene.process();
-    refusals.push(await rejectionOf(other.conversation.run(other.engine)));
-    refusals.push(await rejectionOf(other.conversation.run(other.engine, { takeover: true })));
-  }
-  expect(refusals).toMatchObject(Array.from({ length: 4 }, () => ({ code: "run-in-progress" })));
-  expect((await stepping.result).text).toBe("slow");
-});
-
-describe("stepping", () => {
-  test("shows every effect before and after it, in order", async () => {
-    const lookUp = counted("look-up", true);
-    const scene = createScene([calling(["look-up", "{}"]), "an answer"], { tools: [lookUp.tool] });
-    const { conversation, engine } = scene.process();
-    await conversation.append("hello");
-    const stepping = conversation.step(engine);
-    const stops: string[] = [];
-    for await (const stop of stepping) stops.push(`${stop.phase} ${stop.kind}`);
-    expect((await stepping.result).text).toBe("an answer");
-    const around = (kind: string): readonly string[] => [`before ${kind}`, `after ${kind}`];
-    expect(stops).toEqual(["append", "inference", "append", "tool", "append", "inference", "append"].flatMap(around));
-  });
-
-  test("lets someone speak, and answer in the place of tool and model", async () => {
-    const lookUp = counted("look-up", true);
-    const scene = createScene([calling(["look-up", "{}"]), "an answer"], { tools: [lookUp.tool] });
-    const { conversation, engine } = scene.process();
-    await conversation.append("hello");
-    const stepping = conversation.step(engine);
-    for await (const stop of stepping) {
-      if (stop.phase === "before" && stop.kind === "tool") {
-        await conversation.append("hurry up");
-        stop.inject("an injected result");
-      }
-    }
-    expect(lookUp.runs).toEqual([]);
-    expect((await stepping.result).text).toBe("an answer");
-    expect((await textsOf(conversation)).slice(2)).toEqual(["an injected result", "an answer", "hurry up"]);
   });
 });

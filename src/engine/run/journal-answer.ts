@@ -1,0 +1,32 @@
+import type { Actor } from "../../domain/actor.ts";
+import type { BlockJson } from "../../domain/block-json.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type {
+  InferenceFailedData,
+  InferenceRequestedData,
+  ResponseReceivedData,
+} from "../../domain/events/inference-events.ts";
+import type { Settlement } from "../../domain/events/tool-events.ts";
+
+/** One attempt of a step as the log has it. */
+export type PastInference = {
+  readonly request: InferenceRequestedData;
+  readonly revision: number;
+  /** The id of a response that is made in the background. */
+  responseId: string | null;
+  answer:
+    | { readonly type: "response"; readonly data: ResponseReceivedData; readonly revision: number; readonly at: number }
+    | { readonly type: "failure"; readonly data: InferenceFailedData }
+    | null;
+};
+
+/** A tool call or an effect of a layer, as its own newest event has it. */
+export type PastEffect =
+  | { readonly state: "none" | "started" | "parked" }
+  | { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor }
+  | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
+
+/** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
+type EffectAnswer =
+  | { readonly type: "tool"; readonly result: BlockJson; readonly outcome: string }
+  | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };

@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import type { Owner } from "../../../src/domain/events/run-events.ts";
+import type { Conversation } from "../../../src/engine/conversation.ts";
+import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+import { asked, beforeRequest, counted, createScene, dieAt } from "./scene.ts";
+import { calling } from "./tool-runs.ts";
+
+test("of two that take up one run at once, one proceeds and the other is told", async () => {
+  const lookUp = counted("look-up", true);
+  const scene = createScene([calling(["look-up", "{}"]), "an answer"], { tools: [lookUp.tool] });
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, beforeRequest(1));
+  const lives = [scene.process(), scene.process()];
+  const outcomes = await Promise.allSettled(lives.map(({ conversation, engine }) => conversation.resume(engine)));
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  const refused = outcomes.find((outcome) => outcome.status === "rejected");
+  expect(refused?.reason).toMatchObject({ code: "run-in-progress" });
+  expect(asked(scene.provider)).toBe(2);
+});
+
+test("a run that goes on in this very process is not taken up, not even by force", async () => {
+  const scene = createScene(["slow"]);
+  const { conversation, engine } = scene.process();
+  await conversation.append("hello");
+  const stepping = conversation.step(engine);
+  const refusals: unknown[] = [];
+  for await (const stop of stepping) {
+    if (stop.kind !== "inference") continue;
+    const other = scene.process();
+    refusals.push(await rejectionOf(other.conversation.run(other.engine)));
+    refusals.push(await rejectionOf(other.conversation.run(other.engine, { takeover: true })));
+  }
+  expect(refusals).toMatchObject(Array.from({ length: 4 }, () => ({ code: "run-in-progress" })));
+  expect((await stepping.result).text).toBe("slow");
+});
+
+const elsewhere: Owner = {
+  processId: "prc_elsewhere",
+  bootId: "boot",
+  host: "elsewhere",
+  pid: 4711,
+  startedAt: "then",
+};
+
+/** A process of another machine takes the open run up. */
+async function takeElsewhere(conversation: Conversation): Promise<string> {
+  await conversation.turn();
+  const runId = (await conversation.at(-1)).run?.id ?? "";
+  const data = { epoch: 1, owner: elsewhere, stack: [] };
+  const command = { type: "ResumeRun", runId, data } as const;
+  await conversation.commit([{ command, actor: { kind: "recovery" }, runId, frame: "0" }]);
+  return runId;
+}
+
+test("an owner from whom its run was taken while it waited writes nothing more, and is told", async () => {
+  const scene = createScene(["late"]);
+  const { conversation, engine } = scene.process();
+  await conversation.append("hello");
+  const stepping = conversation.step(engine);
+  const told = rejectionOf(stepping.result);
+  for await (const { kind, phase } of stepping)
+    if (kind === "inference" && phase === "after") await takeElsewhere(scene.process().conversation);
+  expect(await told).toMatchObject({ code: "run-taken-over" });
+  expect(typesOf(await eventsOf(conversation)).at(-1)).toBe("RunResumed");
+});
+
+test("a run of a living owner is taken by force, and the owner is refused when it comes back", async () => {
+  const scene = createScene(["an answer"]);
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, beforeRequest(0));
+  const owner = scene.process().conversation;
+  const runId = await takeElsewhere(owner);
+  const { conversation, engine } = scene.process();
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
+  expect(await conversation.run(engine, { takeover: true })).toMatchObject({ text: "an answer", resumed: true });
+  const data = { blockIds: [] };
+  const command = { type: "ParkRun", runId, data } as const;
+  const late = owner.commit([{ command, actor: { kind: "engine" }, runId, frame: "0" }]);
+  expect(String(await rejectionOf(late))).toContain("run-not-open");
+});

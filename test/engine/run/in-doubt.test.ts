@@ -1,0 +1,176 @@
+import { describe, expect, test } from "vitest";
+import { user } from "../../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../../src/engine/create-engine.ts";
+import type { Layer } from "../../../src/engine/middleware.ts";
+import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+import { beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "./scene.ts";
+import { calling } from "./tool-runs.ts";
+
+describe("a call in doubt", () => {
+  const script = [calling(["charge", "{}"]), "an answer"];
+
+  async function parked(config: Partial<EngineConfig> = {}) {
+    const charge = counted("charge", false);
+    const scene = createScene(script, { tools: [charge.tool], ...config });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await dieAt(first, inTool("charge", "after"));
+    const life = scene.process();
+    return { ...life, scene, charge, result: await life.conversation.run(life.engine) };
+  }
+
+  test("parks the run, which waits without an owner and writes nothing more", async () => {
+    const { conversation, engine, result, charge } = await parked();
+    const events = await eventsOf(conversation);
+    expect(result).toMatchObject({ status: "parked", inDoubt: [{ name: "charge" }] });
+    expect(typesOf(events).slice(-3)).toEqual(["RunResumed", "ToolParked", "RunParked"]);
+    expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
+    expect(await eventsOf(conversation)).toHaveLength(events.length);
+    expect(charge.runs).toHaveLength(1);
+  });
+
+  test.each([
+    [{ how: "result", output: "it was done" }, "it was done", 1],
+    [{ how: "rerun" }, "charge done", 2],
+    [{ how: "abandon" }, "in doubt: the run was cut off while this ran; it may have taken effect", 1],
+  ] as const)("is settled by a person: %j", async (settlement, told, runs) => {
+    const { conversation, engine, result, charge } = await parked();
+    const id = result.inDoubt[0]?.blockId ?? "";
+    await conversation.settle(id, settlement, { kind: "operator", name: "ann" });
+    expect((await conversation.run(engine)).text).toBe("an answer");
+    expect((await textsOf(conversation))[2]).toBe(told);
+    expect(charge.runs).toHaveLength(runs);
+    expect(await rejectionOf(conversation.settle(id, settlement))).toMatchObject({ code: "not-in-doubt" });
+  });
+
+  test("that may run again is in doubt again when it is cut off once more", async () => {
+    const { conversation, result, charge, scene } = await parked();
+    await conversation.settle(result.inDoubt[0]?.blockId ?? "", { how: "rerun" });
+    await dieAt(scene.process(), inTool("charge", "after"));
+    const { engine } = scene.process();
+    expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
+    expect(charge.runs).toHaveLength(2);
+  });
+
+  test("is settled by the app's handler, which is told what it was begun with", async () => {
+    const told: unknown[] = [];
+    const { result, charge } = await parked({
+      onInDoubt: (doubt) => {
+        told.push(doubt);
+        return { how: "result", output: "found in the ledger" };
+      },
+    });
+    expect(result).toMatchObject({ text: "an answer", status: "completed" });
+    expect(told).toMatchObject([{ name: "charge", idempotencyKey: charge.runs[0], blockId: charge.runs[0] }]);
+    expect(charge.runs).toHaveLength(1);
+  });
+
+  test("beside a call that may be run again waits alone: the other is answered first", async () => {
+    const charge = counted("charge", false);
+    const lookUp = counted("look-up", true);
+    const tools = [charge.tool, lookUp.tool];
+    const scene = createScene([calling(["charge", "{}"], ["look-up", "{}"]), "an answer"], { tools });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await dieAt(first, inTool("look-up", "before"));
+    const { conversation, engine } = scene.process();
+    const { inDoubt } = await conversation.run(engine);
+    expect(inDoubt.map(({ name }) => name)).toEqual(["charge"]);
+    expect(lookUp.runs).toHaveLength(1);
+    await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "rerun" });
+    expect((await conversation.run(engine)).text).toBe("an answer");
+    expect(lookUp.runs).toHaveLength(1);
+  });
+});
+
+test("a result that a person knew stands where its call's would, also when the run fails in the end", async () => {
+  const charge = counted("charge", false);
+  const lookUp = counted("look-up", true);
+  const refusal = { error: { message: "no more" } };
+  const script = [calling(["charge", "{}", "a"], ["look-up", "{}", "b"]), calling(["look-up", "{}", "c"]), refusal];
+  const scene = createScene(script, { tools: [charge.tool, lookUp.tool] });
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, inTool("charge", "after"));
+  const { conversation, engine } = scene.process();
+  const { inDoubt } = await conversation.run(engine);
+  await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "result", output: "charged, says the bank" });
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-failed" });
+  const results = (await conversation.turn()).blocks.filter(({ kind }) => kind === "tool_result");
+  expect(results.map(({ text }) => text)).toEqual(["charged, says the bank", "look-up done", "look-up done"]);
+});
+
+test("a call of a tool that never was there is told so again, and waits for nobody", async () => {
+  const lookUp = counted("look-up", true);
+  const scene = createScene([calling(["no-such-tool", "{}"]), "an answer"], { tools: [lookUp.tool] });
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, inTool("no-such-tool", "after"));
+  const { conversation, engine } = scene.process();
+  expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "an answer" });
+});
+
+describe("a layer's effect", () => {
+  const fetching = (idempotent: boolean, fetched: string[]): Layer =>
+    layer("fetching", async (turn, next, ctx) => {
+      const found = await ctx.effect(
+        "fetch",
+        ({ idempotencyKey }) => {
+          fetched.push(idempotencyKey);
+          return { page: fetched.length };
+        },
+        { idempotent },
+      );
+      return next(turn.append(user(JSON.stringify(found))));
+    });
+
+  test("is done once, durably begun before, and answered from the log when the run is taken up", async () => {
+    const fetched: string[] = [];
+    const scene = createScene(["an answer"], { middleware: [fetching(false, fetched)] });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await dieAt(first, beforeRequest(0));
+    const { conversation, engine } = scene.process();
+    await conversation.run(engine);
+    expect(fetched).toHaveLength(1);
+    expect(await textsOf(conversation)).toEqual(["hello", '{"page":1}', "an answer"]);
+    const types = typesOf(await eventsOf(conversation));
+    expect(types.indexOf("EffectStarted")).toBeLessThan(types.indexOf("EffectFinished"));
+  });
+
+  test.each([true, false])("that was cut off is done again only if it is idempotent (%s)", async (idempotent) => {
+    const fetched: string[] = [];
+    const scene = createScene(["an answer"], { middleware: [fetching(idempotent, fetched)] });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await dieAt(first, (stop) => stop.kind === "effect" && stop.phase === "after");
+    const { conversation, engine } = scene.process();
+    const { status } = await conversation.run(engine);
+    expect({ status, times: fetched.length }).toEqual(
+      idempotent ? { status: "completed", times: 2 } : { status: "parked", times: 1 },
+    );
+    expect(new Set(fetched).size).toBe(1);
+  });
+
+  test("fails the same way when it is answered from the log", async () => {
+    const failures: unknown[] = [];
+    const failing = layer("failing", async (turn, next, ctx) => {
+      const error = await rejectionOf(
+        ctx.effect("break", () => {
+          throw new Error("no such page");
+        }),
+      );
+      failures.push(error);
+      return next(turn);
+    });
+    const scene = createScene(["an answer"], { middleware: [failing] });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await dieAt(first, beforeRequest(0));
+    const { conversation, engine } = scene.process();
+    await conversation.run(engine);
+    expect(failures).toMatchObject(
+      [0, 1].map(() => ({ name: "EffectFailedError", message: "no such page", effect: "break" })),
+    );
+  });
+});
