@@ -32,7 +32,7 @@ async function benchOf(what: string, fill: (conversation: Conversation) => Promi
     await copyStream(memory.events, store.events, stream);
     const texts: string[] = [];
     for await (const { data } of store.events.readStream(stream)) texts.push(data);
-    const times = await takeTurns(20, {
+    const times = await takeTurns(40, {
       // Several times, so that both take about as long.
       parse: () => {
         for (let time = 0; time < parses; time += 1) texts.map((text): unknown => JSON.parse(text));

@@ -2,14 +2,14 @@
 export type Rounds<Name extends string> = Readonly<Record<Name, readonly number[]>>;
 
 /**
- * Times several works that take turns, after three rounds to warm up. Processor time, all threads of the process, so that
+ * Times several works that take turns, after twenty rounds to warm up. Processor time, all threads of the process, so that
  * what else the machine does counts little; systems count it in ticks of up to 10 ms, so a round of a work takes several.
  */
 export async function takeTurns<Name extends string>(
   rounds: number,
   works: Readonly<Record<Name, () => unknown>>,
 ): Promise<Rounds<Name>> {
-  const warmUp = 3;
+  const warmUp = 20;
   const names = Object.keys(works).filter((name): name is Name => name in works);
   const times = new Map<string, number[]>(names.map((name) => [name, []]));
   for (let round = -warmUp; round < rounds; round += 1) {

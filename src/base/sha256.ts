@@ -13,6 +13,20 @@ export const sha256Hex: (text: string) => Sha256 = nodeCrypto
   ? (text) => nodeCrypto.hash("sha256", text, "hex")
   : (text) => bytesToHex(sha256(utf8ToBytes(text)));
 
+/** Whether a value is a sha256 as this module writes it. */
+export function isSha256Hex(value: unknown): value is Sha256 {
+  if (typeof value !== "string" || value.length !== 64) return false;
+  // No branch in the loop: whether the next digit is a letter cannot be predicted, and every event has some digests.
+  let isHex = 1;
+  for (let index = 0; index < 64; index += 1) isHex &= hexDigits[value.charCodeAt(index)] ?? 0;
+  return isHex === 1;
+}
+
+/** By character code: 1 for a lower-case hexadecimal digit. */
+const hexDigits = Uint8Array.from({ length: 128 }, (_, code) =>
+  "0123456789abcdef".includes(String.fromCharCode(code)) ? 1 : 0,
+);
+
 /** sha256 of two digests' 32 bytes each, one after the other: how a running hash takes its next member. */
 export const sha256OfPair: (left: Sha256, right: Sha256) => Sha256 = nodeCrypto
   ? // eslint-disable-next-line no-restricted-globals -- This branch is Node's own.

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isSha256Hex, type Sha256 } from "../base/sha256.ts";
 
 /** Every id but an event's (a UUID) begins with a prefix, so that a log line explains itself. Made at the edge. */
 
@@ -26,7 +27,7 @@ export const inferenceIdSchema = z
   .regex(/^inf_\w{16,32}$/)
   .brand<"InferenceId">();
 
-export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/, "a sha256 is 64 lower-case hexadecimal digits");
+export const sha256Schema = z.custom<Sha256>(isSha256Hex, "a sha256 is 64 lower-case hexadecimal digits");
 
 /** The stream that holds a conversation. */
 export const conversationStream = (id: ConversationId): string => `conversation-${id}`;

@@ -28,15 +28,12 @@ type HistoryRange = {
  * @throws {ConversationDamagedError} at an event that cannot be read, unless it was skipped, and for an ancestor that is
  * not there as it was when it was forked.
  */
-export async function* readHistory(
+export function readHistory(
   reader: EventReader,
   stream: string,
   { from = 0, to, skipped }: HistoryRange = {},
 ): AsyncGenerator<HistoryEvent> {
-  for await (const own of readStretch(reader, stream, { from, to, skipped })) {
-    if (own.recorded.revision === 0) yield* readAncestors(reader, own.recorded, skipped);
-    yield own;
-  }
+  return readStretch(reader, stream, { from, to, skipped, withAncestors: true });
 }
 
 /** The events that a conversation with this first event goes on from; none when it is no fork. */
@@ -98,13 +95,19 @@ async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): 
 
 const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
 
-type Stretch = { readonly from: number; readonly to: number | undefined; readonly skipped?: SkippedEvents | undefined };
+type Stretch = {
+  readonly from: number;
+  readonly to: number | undefined;
+  readonly skipped?: SkippedEvents | undefined;
+  /** The events of the ancestors come before the first one. */
+  readonly withAncestors?: boolean;
+};
 
-/** Events of one stream, those left out that an operator skipped. */
+/** Events of one stream, those left out that an operator skipped. One loop for all, because each event passes it. */
 async function* readStretch(
   reader: EventReader,
   stream: string,
-  { from, to, skipped }: Stretch,
+  { from, to, skipped, withAncestors = false }: Stretch,
 ): AsyncGenerator<HistoryEvent> {
   let due = from;
   try {
@@ -114,7 +117,9 @@ async function* readStretch(
       const bounds = range.to === undefined ? {} : { to: range.to };
       for await (const stored of reader.read(stream, { from: range.from, ...bounds, blobs: "resolve" })) {
         due = stored.revision;
-        yield { recorded: readRecorded(stored), digest: stored.digest };
+        const recorded = readRecorded(stored);
+        if (withAncestors && due === 0) yield* readAncestors(reader, recorded, skipped);
+        yield { recorded, digest: stored.digest };
         due += 1;
       }
     }

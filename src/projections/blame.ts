@@ -12,35 +12,38 @@ export type Change = {
   readonly at: string;
 };
 
+/** A content that a block had, by its digest, and who first gave it that. */
+export type Version = { readonly digest: string; readonly change: Change };
+
 /** Who made a block, who made each of its versions, and who took it out. */
 export type Blame = {
   readonly made: Change;
-  /** The author of each version, by block digest, in the order they were made. */
-  readonly versions: ReadonlyMap<string, Change>;
+  /** In the order they were made, the first of them when the block was. */
+  readonly versions: readonly Version[];
   /** Set while the block is not in the Turn although it was, or was made: who left it out. */
   readonly removed: Change | null;
 };
 
 /** By block id. */
-export type BlameView = Map<string, Blame & { readonly versions: Map<string, Change>; removed: Change | null }>;
+export type BlameView = Map<string, Blame & { readonly versions: Version[]; removed: Change | null }>;
 
 export const emptyBlame = (): BlameView => new Map();
 
 /** Who last changed a block, as it stands: the author of this version. */
 export function lastChange(view: ReadonlyMap<string, Blame>, block: Block): Change | null {
-  return view.get(idOf(block))?.versions.get(block.digest) ?? null;
+  return view.get(idOf(block))?.versions.find(({ digest }) => digest === block.digest)?.change ?? null;
 }
 
 /** A version came into being; a version that was there before keeps its author. */
 export function noteVersion(view: BlameView, block: Block, recorded: RecordedEvent): void {
-  const change = changeOf(recorded);
   const id = idOf(block);
+  const { digest } = block;
   const blame = view.get(id);
-  if (blame === undefined) {
-    view.set(id, { made: change, versions: new Map([[block.digest, change]]), removed: null });
-  } else if (!blame.versions.has(block.digest)) {
-    blame.versions.set(block.digest, change);
-  }
+  if (blame?.versions.some((known) => known.digest === digest) === true) return;
+  const change = changeOf(recorded);
+  // A list, because most blocks have one version for ever, and a log has many blocks.
+  if (blame === undefined) view.set(id, { made: change, versions: [{ digest, change }], removed: null });
+  else blame.versions.push({ digest, change });
 }
 
 type Ending = {

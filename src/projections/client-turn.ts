@@ -1,6 +1,6 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import { blockFromJson } from "../domain/block-json.ts";
+import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
 import { applyEdits, type BlockContent, type Edit } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -161,7 +161,8 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
 }
 
 /** Of a response that did not complete only the text enters the Turn (MODEL 6). */
-export const entersTurn = (block: Block): boolean => block.wire?.partial !== true || block.kind === "assistant";
+export const entersTurn = (block: Block | BlockJson): boolean =>
+  block.wire?.partial !== true || block.kind === "assistant";
 
 function applyPass(
   run: OpenRun,

@@ -1,5 +1,4 @@
 import type { JsonObject } from "../base/json.ts";
-import { blockFromJson } from "../domain/block-json.ts";
 import { extendContext } from "../domain/context.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -141,7 +140,7 @@ type Exchange = {
 
 /** What a server holds after an exchange, as request and response together tell. */
 export function serverContextOf({ request, response, settings, ...place }: Exchange): ServerContext {
-  const output = response.output.map(blockFromJson);
+  const { output } = response;
   const entered = output.filter(entersTurn);
   const extend = (from: string, blocks: typeof output): string =>
     blocks.reduce((context, block) => extendContext(context, block.digest), from);

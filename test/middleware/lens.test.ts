@@ -68,14 +68,16 @@ test("what was hidden comes back as the very block, so its author stays", async 
   expect(given[0]).toBe(given[1]);
   const past = await (await conversation.at(-1)).load();
   const [said] = turn.blocks;
-  expect(said && past.blame(idOf(said))?.versions.get(said.digest)?.actor).toEqual({ kind: "user" });
+  expect(said && past.blame(idOf(said))?.versions.find(({ digest }) => digest === said.digest)?.change.actor).toEqual({
+    kind: "user",
+  });
 });
 
 test("an answer that was restored is the layer's words in the provider's block", async () => {
   const { conversation, turn } = await talk([secrets()], [["hello", "the [1]"]]);
   const blame = turn.last && (await (await conversation.at(-1)).load()).blame(idOf(turn.last));
   expect(blame?.made.actor.kind).toBe("provider");
-  expect([...(blame?.versions.values() ?? [])].map(({ actor }) => actor.kind)).toEqual(["provider", "middleware"]);
+  expect(blame?.versions.map(({ change }) => change.actor.kind)).toEqual(["provider", "middleware"]);
 });
 
 test("a block without anything to hide is passed and returned as it is, and nothing is written", async () => {

@@ -54,7 +54,7 @@ function printJson(context: CliContext, place: FoundPlace, only: string | null, 
   const { blame } = past.view.client;
   const story = (id: string) => {
     const found = blame.get(id);
-    const versions = [...(found?.versions ?? [])].map(([digest, change]) => ({ digest, ...change }));
+    const versions = (found?.versions ?? []).map(({ digest, change }) => ({ digest, ...change }));
     return { made: found?.made ?? null, versions, removed: found?.removed ?? null };
   };
   const blocks = past.turn.blocks.map((block, index) => {
@@ -125,7 +125,7 @@ function printOne(context: CliContext, { past }: FoundPlace, id: string, labels:
       describeActor(change.actor),
       { text: `${change.at.slice(0, 19).replace("T", " ")}${isNow ? " (now)" : ""}`, style: style.dim },
     ];
-    const versions = [...blame.versions].map(([digest, change], number) =>
+    const versions = blame.versions.map(({ digest, change }, number) =>
       row(number === 0 ? "made" : "changed", change, digest === block?.digest),
     );
     const rows = blame.removed === null ? versions : [...versions, row("removed", blame.removed, false)];
