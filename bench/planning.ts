@@ -4,10 +4,10 @@ import { blockFromJson, blockJsonSchema, blockToJson } from "../src/domain/block
 import { user } from "../src/domain/make-block.ts";
 import type { Turn } from "../src/domain/turn.ts";
 import type { Engine } from "../src/engine/create-engine.ts";
+import { contextsOf, learnedCapabilities } from "../src/engine/inference/contexts.ts";
+import { settingsDigest } from "../src/engine/inference/settings.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "../src/engine/planner/plan.ts";
 import { heldContext, shapedBlocks } from "../src/engine/planner/shaped-input.ts";
-import { contextsOf, learnedCapabilities } from "../src/engine/run/contexts.ts";
-import { settingsDigest } from "../src/engine/run/settings.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

@@ -17,6 +17,8 @@ export { type Conversation, NotInDoubtError } from "./engine/conversation.ts";
 export { StreamContendedError } from "./engine/conversation-stream.ts";
 export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./engine/copy/copy.ts";
 export { createEngine, type Engine, type EngineConfig, type Sink } from "./engine/create-engine.ts";
+export type { InDoubt, InDoubtHandler } from "./engine/effects/doubt.ts";
+export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export {
   EventTooLargeError,
   StoreClosedError,
@@ -41,6 +43,7 @@ export {
 } from "./engine/projector/projector.ts";
 export type { ProjectorStatus } from "./engine/projector/status.ts";
 export { type Provider, ProviderError } from "./engine/provider.ts";
+export { ReplayDivergedError } from "./engine/recovery/divergence.ts";
 export type { CounterfactualStep, StepFacts } from "./engine/replay/compared-steps.ts";
 export {
   type Counterfactual,
@@ -54,9 +57,6 @@ export { type Reexecution, reexecute } from "./engine/replay/re-execute.ts";
 export { saveCounterfactual } from "./engine/replay/save.ts";
 export { ExchangeNotFoundError } from "./engine/revert.ts";
 export type { RunOptions } from "./engine/run/begin.ts";
-export { ReplayDivergedError } from "./engine/run/divergence.ts";
-export type { InDoubt, InDoubtHandler } from "./engine/run/doubt.ts";
-export { EffectFailedError } from "./engine/run/effects.ts";
 export {
   EmptyConversationError,
   IterationLimitError,

@@ -8,14 +8,14 @@ import { blameOf } from "../projections/client-turn.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { EventLog } from "./codec/event-log.ts";
+import { contextsOf, learnedCapabilities } from "./inference/contexts.ts";
+import { settingsDigest, withInstructions } from "./inference/settings.ts";
 import { withContents } from "./keyframes/contents.ts";
 import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.ts";
 import { type PastRun, pastRun } from "./past-run.ts";
 import { splitTurn } from "./planner/instruction-blocks.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
 import type { Provider } from "./provider.ts";
-import { contextsOf, learnedCapabilities } from "./run/contexts.ts";
-import { settingsDigest, withInstructions } from "./run/settings.ts";
 
 /** There is no such revision. */
 export class RevisionNotFoundError extends Error {

@@ -6,12 +6,12 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { lastChange } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
+import { contextsOf } from "./inference/contexts.ts";
+import { settingsDigest } from "./inference/settings.ts";
 import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
 import { heldContext, inputItems, shapedBlocks } from "./planner/shaped-input.ts";
 import type { ItemCodec } from "./provider.ts";
-import { contextsOf } from "./run/contexts.ts";
-import { settingsDigest } from "./run/settings.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
 export type Codecs = ReadonlyMap<string, ItemCodec>;

@@ -13,7 +13,7 @@ export type Change = {
 };
 
 /** A content that a block had, by its digest, and who first gave it that. */
-export type Version = { readonly digest: string; readonly change: Change };
+type Version = { readonly digest: string; readonly change: Change };
 
 /** Who made a block, who made each of its versions, and who took it out. */
 export type Blame = {

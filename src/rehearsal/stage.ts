@@ -1,11 +1,11 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Turn } from "../domain/turn.ts";
+import { contextsOf, learnedCapabilities } from "../engine/inference/contexts.ts";
+import { settingsDigest } from "../engine/inference/settings.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "../engine/planner/plan.ts";
 import { inputItems, shapedBlocks } from "../engine/planner/shaped-input.ts";
 import type { Provider, Settings } from "../engine/provider.ts";
-import { contextsOf, learnedCapabilities } from "../engine/run/contexts.ts";
-import { settingsDigest } from "../engine/run/settings.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { changeTurn, type DrawnEdit } from "./edits.ts";
 

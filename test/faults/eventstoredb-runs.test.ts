@@ -14,7 +14,7 @@ import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import { eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 
-const program = fileURLToPath(new URL("../engine/run/running-process.ts", import.meta.url));
+const program = fileURLToPath(new URL("../engine/recovery/running-process.ts", import.meta.url));
 
 /** A store at a server that is a third process. */
 async function place(): Promise<{ readonly url: string; readonly store: TurnlogStore }> {

@@ -1,9 +1,9 @@
 import { describeActor } from "../../domain/actor.ts";
 import type { Origin } from "../../domain/events/conversation-events.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { contextsOf } from "../../engine/inference/contexts.ts";
 import type { LoadedPast } from "../../engine/past.ts";
 import { splitTurn } from "../../engine/planner/instruction-blocks.ts";
-import { contextsOf } from "../../engine/run/contexts.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { describeOrigin, timeline } from "../../projections/timeline.ts";
 import { type UsageRow, usage } from "../../projections/usage.ts";

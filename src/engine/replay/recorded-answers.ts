@@ -8,10 +8,10 @@ import type {
 } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
+import { EffectFailedError } from "../effects/run-effect.ts";
+import { failureOf } from "../inference/infer.ts";
+import { rebuildResponse } from "../inference/response.ts";
 import { type Codecs, codecOf } from "../requests.ts";
-import { EffectFailedError } from "../run/effects.ts";
-import { failureOf } from "../run/inference.ts";
-import { rebuildResponse } from "../run/response.ts";
 import type { Injected, Stop } from "../run/stop.ts";
 
 /** A step of a recorded run: what was asked at last, and what came of it. */

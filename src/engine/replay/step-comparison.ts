@@ -1,11 +1,11 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { requestSettings, settingsDigest } from "../inference/settings.ts";
 import { splitTurn } from "../planner/instruction-blocks.ts";
 import { inputItems, shapedBlocks } from "../planner/shaped-input.ts";
-import { ReplayDivergedError } from "../run/divergence.ts";
+import { ReplayDivergedError } from "../recovery/divergence.ts";
 import type { Step } from "../run/run.ts";
-import { requestSettings, settingsDigest } from "../run/settings.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 

@@ -1,7 +1,11 @@
 import type { OpenRun } from "../../projections/client-turn.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
-import { closingEntries } from "./close.ts";
+import { offeredTools } from "../inference/settings.ts";
+import { closingEntries } from "../recovery/close.ts";
+import { Journal } from "../recovery/journal.ts";
+import { isDead, thisProcess } from "../recovery/owner.ts";
+import { stackDifference } from "../recovery/stack-difference.ts";
 import {
   ConversationMovedError,
   EmptyConversationError,
@@ -10,13 +14,9 @@ import {
   StackChangedError,
   ToolMissingError,
 } from "./errors.ts";
-import { Journal } from "./journal.ts";
 import type { Beginning } from "./open-session.ts";
-import { isDead, thisProcess } from "./owner.ts";
 import { type RunResult, resultOf } from "./result.ts";
 import { type ExecuteOptions, executeRun } from "./run.ts";
-import { offeredTools } from "./settings.ts";
-import { stackDifference } from "./stack-difference.ts";
 
 export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "gate"> & {
   /** What becomes of a run that was cut off: it is finished first (the default), given up, or told. */

@@ -2,15 +2,15 @@ import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { runEffect } from "../effects/run-effect.ts";
+import { runTool } from "../effects/run-tool.ts";
+import { contextLookup } from "../inference/contexts.ts";
+import { requestSettings } from "../inference/settings.ts";
 import type { Layer, LayerContext } from "../middleware.ts";
 import { splitTurn } from "../planner/instruction-blocks.ts";
 import type { Settings } from "../provider.ts";
-import { contextLookup } from "./contexts.ts";
-import { runEffect } from "./effects.ts";
 import type { Around } from "./frames.ts";
 import { derivedRandom, newBlockId, type RunSession } from "./session.ts";
-import { requestSettings } from "./settings.ts";
-import { runTool } from "./tools.ts";
 
 /** What a layer is given besides the Turn. */
 export const contextOf = (session: RunSession, layer: Layer, call: Around): LayerContext =>

@@ -1,21 +1,21 @@
 import type { Turn } from "../../domain/turn.ts";
 import type { EngineOptions } from "../create-engine.ts";
+import { cancelUnderWay } from "../inference/background.ts";
+import { inferStep } from "../inference/infer.ts";
+import { requestSettings, settingsDigest } from "../inference/settings.ts";
 import { describeLayer, LayerError } from "../middleware.ts";
 import { ProviderError } from "../provider.ts";
+import { closingEntries } from "../recovery/close.ts";
+import { thisProcess } from "../recovery/owner.ts";
 import type { RunPart } from "../stream-part.ts";
 import { innerSignal } from "./abort.ts";
-import { cancelUnderWay } from "./background.ts";
 import type { CallScope } from "./call-scope.ts";
-import { closingEntries } from "./close.ts";
 import { RunCancelledError, RunFailedError, RunParkedError } from "./errors.ts";
 import { runStack, type Stack } from "./frames.ts";
-import { inferStep } from "./inference.ts";
 import { contextOf } from "./layer-context.ts";
 import { type Beginning, openSession, type RunStream } from "./open-session.ts";
-import { thisProcess } from "./owner.ts";
 import { type RunResult, resultOf } from "./result.ts";
 import { engineActor, type RunSession, record, takePasses } from "./session.ts";
-import { requestSettings, settingsDigest } from "./settings.ts";
 import type { Gate } from "./stop.ts";
 
 export type ExecuteOptions = {

@@ -3,9 +3,9 @@ import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Decision, InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
 import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import { decodeResponse } from "../../../src/engine/inference/response.ts";
 import { type ContextLookup, defaultChainPolicy, type PlanRequest, plan } from "../../../src/engine/planner/plan.ts";
 import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../../../src/engine/planner/shaped-input.ts";
-import { decodeResponse } from "../../../src/engine/run/response.ts";
 import { entersTurn } from "../../../src/projections/client-turn.ts";
 import {
   addContext,

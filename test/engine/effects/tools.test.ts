@@ -8,7 +8,7 @@ import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.t
 import { gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
-import { add, calling, resultsOf, run } from "./tool-runs.ts";
+import { add, calling, resultsOf, run } from "../run/tool-runs.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -7,11 +7,11 @@ import type { Turn } from "../../domain/turn.ts";
 import { splitTurn, withoutFirst } from "../planner/instruction-blocks.ts";
 import { ChainRequiredError, plan } from "../planner/plan.ts";
 import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
-import type { CallScope } from "./call-scope.ts";
+import type { CallScope } from "../run/call-scope.ts";
+import { NothingToSendError } from "../run/errors.ts";
+import { engineActor, type RunSession, record, takePasses } from "../run/session.ts";
 import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
-import { NothingToSendError } from "./errors.ts";
 import type { Retry } from "./reactions.ts";
-import { engineActor, type RunSession, record, takePasses } from "./session.ts";
 import { requestSettings, settingsDigest } from "./settings.ts";
 
 /** One request as it was decided, encoded and recorded. */

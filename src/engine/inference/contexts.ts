@@ -6,7 +6,7 @@ import type { Provenance } from "../planner/divergence.ts";
 import { withoutFirst } from "../planner/instruction-blocks.ts";
 import type { ContextLookup } from "../planner/plan.ts";
 import type { Capabilities, Provider } from "../provider.ts";
-import type { RunSession } from "./session.ts";
+import type { RunSession } from "../run/session.ts";
 
 /** The contexts of a conversation as its log tells them. */
 export function contextsOf(view: ConversationView): ContextLookup & { byResponse(id: string): ServerContext | null } {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/base/json.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { type InferenceRequestedData, responseReceived } from "../../../src/domain/events/inference-events.ts";
 import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
-import { decodeResponse, rebuildResponse } from "../../../src/engine/run/response.ts";
+import { decodeResponse, rebuildResponse } from "../../../src/engine/inference/response.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { hasRecordings, itemsOf, needsRecordings, recordedExchanges } from "../../providers/recorded-cases.ts";

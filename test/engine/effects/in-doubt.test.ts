@@ -3,8 +3,8 @@ import { user } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/create-engine.ts";
 import type { Layer } from "../../../src/engine/middleware.ts";
 import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "./scene.ts";
-import { calling } from "./tool-runs.ts";
+import { beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "../run/scene.ts";
+import { calling } from "../run/tool-runs.ts";
 
 describe("a call in doubt", () => {
   const script = [calling(["charge", "{}"]), "an answer"];

@@ -4,8 +4,8 @@ import type { EngineConfig } from "../../../src/engine/create-engine.ts";
 import type { Layer } from "../../../src/engine/middleware.ts";
 import type { RunPart } from "../../../src/engine/stream-part.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "./scene.ts";
-import { calling } from "./tool-runs.ts";
+import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "../run/scene.ts";
+import { calling } from "../run/tool-runs.ts";
 
 describe("a run that was cut off", () => {
   test("goes on where it stood, and what was answered is not asked again", async () => {

@@ -11,16 +11,16 @@ import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
 import { failureKinds, type InferenceResponse, ProviderError } from "../provider.ts";
+import type { PastInference } from "../recovery/journal-answer.ts";
+import type { CallScope } from "../run/call-scope.ts";
+import { stepOf } from "../run/result.ts";
+import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
+import { type Effect, held } from "../run/stop.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { noteEnded } from "./background.ts";
-import type { CallScope } from "./call-scope.ts";
-import type { PastInference } from "./journal-answer.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";
-import { stepOf } from "./result.ts";
-import { delivered, engineActor, newBlockId, type RunSession, record } from "./session.ts";
-import { type Effect, held } from "./stop.ts";
 
 /**
  * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered

@@ -4,12 +4,12 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
 import { resultBlock } from "../../domain/result-block.ts";
+import type { PastEffect } from "../recovery/journal-answer.ts";
+import { rejectionOf } from "../run/abort.ts";
+import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
+import { held } from "../run/stop.ts";
 import type { Tool, ToolContext } from "../tool.ts";
-import { rejectionOf } from "./abort.ts";
 import { type Beginning, beginningOf, inDoubtText } from "./in-doubt.ts";
-import type { PastEffect } from "./journal-answer.ts";
-import { delivered, engineActor, newBlockId, type RunSession, record } from "./session.ts";
-import { held } from "./stop.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
 type Answer = { readonly output: JsonValue; readonly outcome: Outcome };

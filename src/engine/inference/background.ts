@@ -1,5 +1,5 @@
 import type { ProviderError } from "../provider.ts";
-import type { RunSession } from "./session.ts";
+import type { RunSession } from "../run/session.ts";
 
 /** Notes that a response that is made in the background has ended, unless only the waiting for it has. */
 export function noteEnded({ underWay }: RunSession, inferenceId: string, failure: ProviderError | null): void {

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import type { Conversation } from "../../../src/engine/conversation.ts";
 import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { asked, beforeRequest, counted, createScene, dieAt } from "./scene.ts";
-import { calling } from "./tool-runs.ts";
+import { asked, beforeRequest, counted, createScene, dieAt } from "../run/scene.ts";
+import { calling } from "../run/tool-runs.ts";
 
 test("of two that take up one run at once, one proceeds and the other is told", async () => {
   const lookUp = counted("look-up", true);

@@ -3,10 +3,10 @@ import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { EffectOptions, EffectWork } from "../middleware.ts";
-import { rejectionOf } from "./abort.ts";
+import { rejectionOf } from "../run/abort.ts";
+import { delivered, type RunSession, record } from "../run/session.ts";
+import { held } from "../run/stop.ts";
 import { beginningOf, inDoubtText } from "./in-doubt.ts";
-import { delivered, type RunSession, record } from "./session.ts";
-import { held } from "./stop.ts";
 
 type Answer = ConversationEventOf<"EffectFinished">["data"]["answer"];
 
