@@ -59,7 +59,9 @@ export { ExchangeNotFoundError } from "./engine/revert.ts";
 export type { RunOptions } from "./engine/run/begin.ts";
 export {
   EmptyConversationError,
+  InstructionsHiddenError,
   IterationLimitError,
+  NothingToSendError,
   RunCancelledError,
   RunFailedError,
   RunInProgressError,

@@ -2,6 +2,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../..
 import { sha256Hex } from "../../base/sha256.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import type { Capabilities } from "../provider.ts";
+import { InstructionsHiddenError } from "../run/errors.ts";
 import { toolDefinitions } from "../tool.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
@@ -27,10 +28,16 @@ export function requestSettings(
   };
 }
 
-/** Settings whose instructions say these texts too. */
+/**
+ * Settings whose instructions say these texts too.
+ *
+ * @throws {InstructionsHiddenError} where the instructions are no text that something could be added to.
+ */
 export function withInstructions(settings: JsonObject, texts: readonly string[]): JsonObject {
-  const said = [settings["instructions"], ...texts].filter((text) => typeof text === "string");
-  return texts.length === 0 ? settings : { ...settings, instructions: said.join("\n\n") };
+  if (texts.length === 0) return settings;
+  const own = settings["instructions"] ?? null;
+  if (own !== null && typeof own !== "string") throw new InstructionsHiddenError();
+  return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
 }
 
 /** The names of the tools that requests with these settings offer to the model. */

@@ -70,6 +70,18 @@ export class NothingToSendError extends Error {
   }
 }
 
+/** Layers or system blocks add to instructions that are a secret: only the provider knows their text. */
+export class InstructionsHiddenError extends Error {
+  override readonly name = "InstructionsHiddenError";
+  readonly code = "instructions-hidden";
+
+  constructor() {
+    super(
+      "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
+    );
+  }
+}
+
 /** Someone wrote before the run's first event was durable: nothing happened yet, and it begins anew. */
 export class ConversationMovedError extends Error {
   override readonly name = "ConversationMovedError";

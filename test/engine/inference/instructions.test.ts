@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { secretReference } from "../../../src/engine/codec/references.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
-import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const instructing = (name: string, texts: readonly string[]): Layer => {
   let calls = 0;
@@ -57,4 +58,13 @@ test("instructions hold within the call that added them, and nowhere else", asyn
   });
   const { provider } = await talk([twice, instructing("inner", ["First time.", "Second time."])], 1);
   expect(provider.requests.map((body) => body["instructions"])).toEqual(["First time.", "Second time."]);
+});
+
+test("nothing is added to instructions that are a secret, and they are not left out for what was", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = scripted(["an answer"], { settings: { model: "m", instructions: secretReference("PROMPT") } });
+  await conversation.append("hello");
+  const run = conversation.run(workshop.engine({ provider, middleware: [instructing("clock", ["It is noon."])] }));
+  expect(await rejectionOf(run)).toMatchObject({ code: "run-failed", cause: { code: "instructions-hidden" } });
+  expect(provider.requests).toEqual([]);
 });
