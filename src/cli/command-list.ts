@@ -155,6 +155,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: () => import("./commands/verify.ts"),
   },
   {
+    usage: "skip <conversation@r>",
+    summary: "go on without a damaged event, which you have looked at",
+    options: [["--reason <text>", "what you found; it is recorded with your decision"]],
+    load: () => import("./commands/skip.ts"),
+  },
+  {
     usage: "projections [action] [name]",
     summary: "read models: status, rebuild [projection], quarantine, retry [conversation]",
     load: () => import("./commands/projections.ts"),

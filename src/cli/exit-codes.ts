@@ -59,7 +59,13 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ],
   ["conversation-exists", { exitCode: exitCodes.usage }],
   ["store-corrupted", { exitCode: exitCodes.integrity }],
-  ["conversation-damaged", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
+  [
+    "conversation-damaged",
+    {
+      exitCode: exitCodes.integrity,
+      advice: "`turnlog verify` says where it begins, `turnlog skip` goes on without it",
+    },
+  ],
   ["unreadable-event", { exitCode: exitCodes.integrity, advice: "a newer turnlog may have written it: update" }],
   ["edit-does-not-apply", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
   ["unknown-codec", { exitCode: exitCodes.integrity }],

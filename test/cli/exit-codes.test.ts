@@ -22,7 +22,11 @@ test.each([
   [new NotFoundError("not here"), 3, "not here"],
   [new StoreNotFoundError("no store"), 3, "no store: `turnlog demo` makes one, --store names another"],
   [new StoreCorruptedError("bad"), 4, "bad"],
-  [new ConversationDamagedError("bad", 7), 4, "at revision 7: bad: `turnlog verify` says where it begins"],
+  [
+    new ConversationDamagedError("bad", 7),
+    4,
+    "at revision 7: bad: `turnlog verify` says where it begins, `turnlog skip` goes on without it",
+  ],
   [new UnreadableEventError("cannot"), 4, "cannot: a newer turnlog may have written it: update"],
   [new UnknownCodecError("cannot"), 4, "cannot"],
   [new StoreUnavailableError("locked"), 6, "locked"],
