@@ -6,7 +6,7 @@ import { envelopeBytes } from "../src/engine/codec/bounds.ts";
 import { createEventIds } from "../src/engine/codec/event-id.ts";
 import { createEventLog, type EventLog } from "../src/engine/codec/event-log.ts";
 import type { NewEvent } from "../src/engine/codec/prepare.ts";
-import type { Envelope, Head } from "../src/engine/event-store.ts";
+import type { Envelope, Head } from "../src/engine/ports/event-store.ts";
 import { openDatabase } from "../src/stores/sqlite/open.ts";
 import { eventParameters, insertEvent } from "../src/stores/sqlite/rows.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Conversation } from "../src/engine/conversation.ts";
-import type { EventStore } from "../src/engine/event-store.ts";
+import type { EventStore } from "../src/engine/ports/event-store.ts";
 import { TurnlogStore } from "../src/engine/turnlog-store.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";

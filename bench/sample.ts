@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { user } from "../src/domain/make-block.ts";
 import type { Conversation } from "../src/engine/conversation.ts";
 import { createEngine, type Engine, type EngineConfig } from "../src/engine/create-engine.ts";
-import type { Envelope, EventStore, Head } from "../src/engine/event-store.ts";
+import type { Envelope, EventStore, Head } from "../src/engine/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted.ts";
 
 /** Text of a given length, as conversations have it: words, quotes and line ends. */

@@ -12,13 +12,20 @@ export { assistant, audio, file, image, system, text, toolCall, toolResult, user
 export { Turn } from "./domain/turn.ts";
 export { AccessDeniedError, type AccessRequest, type Authorize } from "./engine/authorized-store.ts";
 export { secretReference as secret } from "./engine/codec/references.ts";
-export { compareConversations, type Parting } from "./engine/compare.ts";
 export { type Conversation, NotInDoubtError } from "./engine/conversation.ts";
 export { StreamContendedError } from "./engine/conversation-stream.ts";
 export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./engine/copy/copy.ts";
 export { createEngine, type Engine, type EngineConfig, type Sink } from "./engine/create-engine.ts";
+export { EventNotDamagedError } from "./engine/damage/skip-event.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/effects/doubt.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
+export { compareConversations, type Parting } from "./engine/lineage/compare.ts";
+export { ConversationExistsError } from "./engine/lineage/fork.ts";
+export { ExchangeNotFoundError } from "./engine/lineage/revert.ts";
+export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
+export { type LoadedPast, type PastConversation, RevisionNotFoundError } from "./engine/past.ts";
+export type { PastRun } from "./engine/past-run.ts";
+export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
 export {
   EventTooLargeError,
   StoreClosedError,
@@ -26,12 +33,9 @@ export {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "./engine/event-store.ts";
-export { ConversationExistsError } from "./engine/fork.ts";
-export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
-export { type LoadedPast, type PastConversation, RevisionNotFoundError } from "./engine/past.ts";
-export type { PastRun } from "./engine/past-run.ts";
-export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
+} from "./engine/ports/event-store.ts";
+export { type Provider, ProviderError } from "./engine/ports/provider.ts";
+export type { Quarantine, QuarantinedEvent, ViewStore } from "./engine/ports/view-store.ts";
 export { ProjectionOutdatedError } from "./engine/projector/build.ts";
 export type { ProjectedView } from "./engine/projector/live-views.ts";
 export {
@@ -42,7 +46,6 @@ export {
   type ProjectorOptions,
 } from "./engine/projector/projector.ts";
 export type { ProjectorStatus } from "./engine/projector/status.ts";
-export { type Provider, ProviderError } from "./engine/provider.ts";
 export { ReplayDivergedError } from "./engine/recovery/divergence.ts";
 export type { CounterfactualStep, StepFacts } from "./engine/replay/compared-steps.ts";
 export {
@@ -55,7 +58,6 @@ export type { ReplayDifference } from "./engine/replay/difference.ts";
 export { type FoldReplay, type FoldReplayOptions, replayFolds } from "./engine/replay/fold-replay.ts";
 export { type Reexecution, reexecute } from "./engine/replay/re-execute.ts";
 export { saveCounterfactual } from "./engine/replay/save.ts";
-export { ExchangeNotFoundError } from "./engine/revert.ts";
 export type { RunOptions } from "./engine/run/begin.ts";
 export {
   EmptyConversationError,
@@ -73,12 +75,10 @@ export {
 export type { RunResult, RunStep, Usage } from "./engine/run/result.ts";
 export { type HeldStop, type Stepping, SteppingLeftError } from "./engine/run/stepping.ts";
 export type { Stop } from "./engine/run/stop.ts";
-export { EventNotDamagedError } from "./engine/skip-event.ts";
 export type { RunPart } from "./engine/stream-part.ts";
 export { type Tool, type ToolContext, tool } from "./engine/tool.ts";
 export { toolLoop } from "./engine/tool-loop.ts";
 export type { TurnlogStore } from "./engine/turnlog-store.ts";
-export type { Quarantine, QuarantinedEvent, ViewStore } from "./engine/view-store.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";

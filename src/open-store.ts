@@ -1,5 +1,5 @@
 import { type Authorize, authorizedStore } from "./engine/authorized-store.ts";
-import type { EventStore } from "./engine/event-store.ts";
+import type { EventStore } from "./engine/ports/event-store.ts";
 import { type StoreSources, TurnlogStore } from "./engine/turnlog-store.ts";
 import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
 

@@ -1,7 +1,7 @@
 import type { ConversationId } from "../domain/ids.ts";
 import { conversationIdSchema, conversationStream } from "../domain/ids.ts";
 import type { Conversation } from "../engine/conversation.ts";
-import { comparePositions } from "../engine/event-store.ts";
+import { comparePositions } from "../engine/ports/event-store.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastWritten, type RevisionName } from "./revision.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { sha256Schema } from "../domain/ids.ts";
-import type { Head } from "../engine/event-store.ts";
+import type { Head } from "../engine/ports/event-store.ts";
 import { UsageError } from "./exit-codes.ts";
 import { writeWholeFile } from "./whole-file.ts";
 

@@ -1,4 +1,4 @@
-import { type EventStore, StoreUnavailableError } from "../engine/event-store.ts";
+import { type EventStore, StoreUnavailableError } from "../engine/ports/event-store.ts";
 import { type CatchUpOptions, createProjector, type Projector } from "../engine/projector/projector.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";

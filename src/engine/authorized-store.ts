@@ -1,5 +1,5 @@
-import type { EventStore } from "./event-store.ts";
-import type { ViewStore } from "./view-store.ts";
+import type { EventStore } from "./ports/event-store.ts";
+import type { ViewStore } from "./ports/view-store.ts";
 
 /** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
 export type AccessRequest = {

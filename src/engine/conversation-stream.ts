@@ -5,13 +5,13 @@ import { type ConversationState, draftState, initialState } from "../domain/conv
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
-import { newsOf } from "./ancestors-news.ts";
 import type { EventLog } from "./codec/event-log.ts";
-import type { Head } from "./event-store.ts";
+import { foldAround } from "./damage/skipped-events.ts";
 import { type KeyframeTaker, openTaker } from "./keyframes/taker.ts";
-import { readHistory } from "./lineage.ts";
+import { newsOf } from "./lineage/ancestors-news.ts";
+import { readHistory } from "./lineage/lineage.ts";
+import type { Head } from "./ports/event-store.ts";
 import { readRecorded, recordedOf } from "./recorded.ts";
-import { foldAround } from "./skipped-events.ts";
 
 /** A command, and who gives it where. */
 export type Entry = {

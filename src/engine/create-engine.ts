@@ -2,7 +2,7 @@ import type { InDoubtHandler } from "./effects/doubt.ts";
 import { randomId } from "./ids.ts";
 import type { Layer } from "./middleware.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./planner/plan.ts";
-import type { Provider } from "./provider.ts";
+import type { Provider } from "./ports/provider.ts";
 import type { RunPart } from "./stream-part.ts";
 import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";

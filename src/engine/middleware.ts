@@ -5,7 +5,7 @@ import type { Block } from "../domain/block.ts";
 import type { LayerDescription } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { Settings } from "./provider.ts";
+import type { Settings } from "./ports/provider.ts";
 import type { Tool } from "./tool.ts";
 
 /** Passes a Turn inwards and gives back what came of it: the Turn with the answer. */

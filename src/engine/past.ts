@@ -15,7 +15,7 @@ import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.t
 import { type PastRun, pastRun } from "./past-run.ts";
 import { splitTurn } from "./planner/instruction-blocks.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
-import type { Provider } from "./provider.ts";
+import type { Provider } from "./ports/provider.ts";
 
 /** There is no such revision. */
 export class RevisionNotFoundError extends Error {

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { readBlob } from "./codec/blobs.ts";
 import { decodeData, fillBlobs } from "./codec/data.ts";
-import type { EventStore, StoredEnvelope } from "./event-store.ts";
+import type { EventStore, StoredEnvelope } from "./ports/event-store.ts";
 import { readRecorded } from "./recorded.ts";
 
 /** An event that could be read, or the envelope of one that could not, and why. */

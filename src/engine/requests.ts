@@ -11,7 +11,7 @@ import { settingsDigest } from "./inference/settings.ts";
 import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
 import { heldContext, inputItems, shapedBlocks } from "./planner/shaped-input.ts";
-import type { ItemCodec } from "./provider.ts";
+import type { ItemCodec } from "./ports/provider.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
 export type Codecs = ReadonlyMap<string, ItemCodec>;

@@ -4,8 +4,8 @@ import { createEventIds } from "./codec/event-id.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "./codec/event-log.ts";
 import { Conversation } from "./conversation.ts";
 import { ConversationStream } from "./conversation-stream.ts";
-import type { EventStore } from "./event-store.ts";
 import { randomId } from "./ids.ts";
+import type { EventStore } from "./ports/event-store.ts";
 
 /** For tests: a clock and ids that repeat, and no waiting before an append is sent again. */
 export type StoreSources = Partial<EventLogSources> & {

@@ -5,12 +5,12 @@ import { type ConversationView, conversationView } from "../projections/conversa
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
 import { createEventReader, type EventReader } from "./codec/event-log.ts";
-import type { EventStore, Head, StoredEnvelope } from "./event-store.ts";
+import { foldAround, isSkipped, SkippedEvents } from "./damage/skipped-events.ts";
 import { blocksIn } from "./keyframes/block-places.ts";
-import { readAncestors } from "./lineage.ts";
+import { readAncestors } from "./lineage/lineage.ts";
+import type { EventStore, Head, StoredEnvelope } from "./ports/event-store.ts";
 import { isOfTheStore, readEnvelope } from "./read-each.ts";
 import { areSettingsIntact, type Codecs, requestProblem } from "./requests.ts";
-import { foldAround, isSkipped, SkippedEvents } from "./skipped-events.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
 type StreamProblem = {

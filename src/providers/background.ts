@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../base/json.ts";
-import { ProviderError } from "../engine/provider.ts";
+import { ProviderError } from "../engine/ports/provider.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 
 /** The id under which a server makes a response in the background, while it does; null for every other response. */

@@ -1,4 +1,4 @@
-import type { Capabilities } from "../engine/provider.ts";
+import type { Capabilities } from "../engine/ports/provider.ts";
 
 /** What OpenAI's own endpoint can do (responses-api.md 2.1, 2.3, 2.4; a chained request has to bring something). */
 export const defaultCapabilities: Capabilities = {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../base/json.ts";
-import { ProviderError } from "../engine/provider.ts";
+import { ProviderError } from "../engine/ports/provider.ts";
 
 /** How long an answer is waited for: until the caller aborts, or the time is up. */
 export type Deadline = {

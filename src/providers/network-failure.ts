@@ -1,4 +1,4 @@
-import type { FailureKind } from "../engine/provider.ts";
+import type { FailureKind } from "../engine/ports/provider.ts";
 
 type NetworkFailure = {
   readonly kind: FailureKind;

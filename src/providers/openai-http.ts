@@ -1,5 +1,5 @@
 import type { OpenAI } from "openai";
-import { ProviderError } from "../engine/provider.ts";
+import { ProviderError } from "../engine/ports/provider.ts";
 import { providerError } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 

@@ -7,7 +7,7 @@ import {
   type Provider,
   ProviderError,
   type WaitOptions,
-} from "../engine/provider.ts";
+} from "../engine/ports/provider.ts";
 import { fetchEnded, idUnderWay } from "./background.ts";
 import { defaultCapabilities } from "./capabilities.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { SecretReference } from "../engine/codec/references.ts";
-import type { Settings } from "../engine/provider.ts";
+import type { Settings } from "../engine/ports/provider.ts";
 import { ownMembers } from "./request-body.ts";
 
 /** A provider was configured with what cannot be sent. */

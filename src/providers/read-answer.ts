@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
-import { ProviderError, type StreamDelta } from "../engine/provider.ts";
+import { ProviderError, type StreamDelta } from "../engine/ports/provider.ts";
 import { classifyFailure, providerError } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { deltasOf } from "./deltas.ts";

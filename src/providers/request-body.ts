@@ -1,6 +1,6 @@
 import type { JsonValue } from "../base/json.ts";
 import { setMember } from "../base/json.ts";
-import type { RequestParts } from "../engine/provider.ts";
+import type { RequestParts } from "../engine/ports/provider.ts";
 
 /** Makes the exact text of a request's body. Pure: the same parts give the same bytes, for ever. */
 export type RequestEncoder = (parts: RequestParts) => string;

@@ -8,7 +8,7 @@ import {
   ProviderError,
   type Settings,
   type StreamDelta,
-} from "../engine/provider.ts";
+} from "../engine/ports/provider.ts";
 import { defaultCapabilities } from "./capabilities.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";

@@ -1,4 +1,4 @@
-import type { Provider } from "../engine/provider.ts";
+import type { Provider } from "../engine/ports/provider.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
 import type { Entry } from "./entries.ts";
 import type { Expected } from "./expected.ts";

@@ -5,7 +5,7 @@ import { settingsDigest } from "../engine/inference/settings.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "../engine/planner/plan.ts";
 import { inputItems, shapedBlocks } from "../engine/planner/shaped-input.ts";
-import type { Provider, Settings } from "../engine/provider.ts";
+import type { Provider, Settings } from "../engine/ports/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { changeTurn, type DrawnEdit } from "./edits.ts";
 

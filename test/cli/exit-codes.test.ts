@@ -6,8 +6,8 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../src/engine/event-store.ts";
-import { ProviderError } from "../../src/engine/provider.ts";
+} from "../../src/engine/ports/event-store.ts";
+import { ProviderError } from "../../src/engine/ports/provider.ts";
 import { UnknownCodecError } from "../../src/engine/requests.ts";
 import { RunFailedError } from "../../src/engine/run/errors.ts";
 import { UnknownStoreError } from "../../src/open-store.ts";

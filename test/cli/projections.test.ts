@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { caughtUp } from "../../src/cli/read-models.ts";
-import { type EventStore, StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { type EventStore, StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";

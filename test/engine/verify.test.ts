@@ -10,7 +10,7 @@ import { blockIdSchema, conversationIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { decodeData } from "../../src/engine/codec/data.ts";
 import { chainDigest, firstPrevious } from "../../src/engine/codec/envelope.ts";
-import type { Head, StoredEnvelope } from "../../src/engine/event-store.ts";
+import type { Head, StoredEnvelope } from "../../src/engine/ports/event-store.ts";
 import { type StreamReport, type VerifyOptions, verifyStore } from "../../src/engine/verify.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { checkEnvelope } from "../../src/engine/codec/envelope.ts";
-import type { Head } from "../../src/engine/event-store.ts";
+import type { Head } from "../../src/engine/ports/event-store.ts";
 import { opened, startServer } from "../stores/eventstoredb-opened.ts";
 import { all } from "../stores/prepared.ts";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { createEventIds } from "../../src/engine/codec/event-id.ts";
 import { createEventLog } from "../../src/engine/codec/event-log.ts";
-import type { EventStore, Head } from "../../src/engine/event-store.ts";
+import type { EventStore, Head } from "../../src/engine/ports/event-store.ts";
 import { serverEventOf } from "../../src/stores/eventstoredb/envelope.ts";
 import { openEventStoreDb } from "../../src/stores/eventstoredb/store.ts";
 import { all, prepared } from "../stores/prepared.ts";

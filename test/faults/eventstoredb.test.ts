@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { opened, startServer, withSetting } from "../stores/eventstoredb-opened.ts";
 import { all, append, headAfter, prepared } from "../stores/prepared.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";

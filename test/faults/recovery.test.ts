@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { conversationStream } from "../../src/domain/ids.ts";
 import { createEngine } from "../../src/engine/create-engine.ts";
-import type { EventStore } from "../../src/engine/event-store.ts";
+import type { EventStore } from "../../src/engine/ports/event-store.ts";
 import { reexecute } from "../../src/engine/replay/re-execute.ts";
 import type { RunResult } from "../../src/engine/run/result.ts";
 import type { Gate } from "../../src/engine/run/stop.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { PreparedAppend } from "../../src/engine/event-store.ts";
-import { type AppendResult, StoreUnavailableError } from "../../src/engine/event-store.ts";
 import { defineMiddleware } from "../../src/engine/middleware.ts";
+import type { PreparedAppend } from "../../src/engine/ports/event-store.ts";
+import { type AppendResult, StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { tool } from "../../src/engine/tool.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Provider } from "../../src/engine/provider.ts";
+import type { Provider } from "../../src/engine/ports/provider.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import {

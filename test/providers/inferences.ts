@@ -1,5 +1,10 @@
 import type { JsonObject } from "../../src/base/json.ts";
-import { type InferenceRequest, type Provider, ProviderError, type StreamDelta } from "../../src/engine/provider.ts";
+import {
+  type InferenceRequest,
+  type Provider,
+  ProviderError,
+  type StreamDelta,
+} from "../../src/engine/ports/provider.ts";
 
 export type Asked = { readonly response: JsonObject; readonly deltas: readonly StreamDelta[] };
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
-import { ProviderError } from "../../src/engine/provider.ts";
+import { ProviderError } from "../../src/engine/ports/provider.ts";
 import { classifyFailure } from "../../src/providers/classify-error.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
 import { text, toolResult, user } from "../../src/domain/make-block.ts";
-import { ProviderError } from "../../src/engine/provider.ts";
+import { ProviderError } from "../../src/engine/ports/provider.ts";
 import { type OpenaiResponses, openaiResponses } from "../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
 import * as reference from "../../src/reference-server/server.ts";

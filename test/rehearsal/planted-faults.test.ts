@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
-import type { Provider } from "../../src/engine/provider.ts";
+import type { Provider } from "../../src/engine/ports/provider.ts";
 import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
 import { rehearse } from "../../src/rehearsal/rehearse.ts";

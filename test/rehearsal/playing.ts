@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
-import type { Provider } from "../../src/engine/provider.ts";
+import type { Provider } from "../../src/engine/ports/provider.ts";
 import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import type { Incoherence } from "../../src/rehearsal/play.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type EventStore, StoreClosedError } from "../../src/engine/event-store.ts";
-import type { KeyframeStore } from "../../src/engine/keyframe-store.ts";
+import { type EventStore, StoreClosedError } from "../../src/engine/ports/event-store.ts";
+import type { KeyframeStore } from "../../src/engine/ports/keyframe-store.ts";
 
 type StoreWithKeyframes = EventStore & { readonly keyframes: KeyframeStore };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { comparePositions, type EventStore, type StoredEnvelope } from "../../src/engine/event-store.ts";
+import { comparePositions, type EventStore, type StoredEnvelope } from "../../src/engine/ports/event-store.ts";
 import { all, append, headAfter, prepared } from "./prepared.ts";
 
 /** How every store reads a stream. */

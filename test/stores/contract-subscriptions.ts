@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EventStore, Head, StoredEnvelope } from "../../src/engine/event-store.ts";
+import type { EventStore, Head, StoredEnvelope } from "../../src/engine/ports/event-store.ts";
 import { all, append, headAfter, newStream } from "./prepared.ts";
 
 /** How every store delivers: what is there, then what comes, each event once and in order. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type EventStore, StoreClosedError } from "../../src/engine/event-store.ts";
-import type { ViewBatch, ViewBuild, ViewRow, ViewStore } from "../../src/engine/view-store.ts";
+import { type EventStore, StoreClosedError } from "../../src/engine/ports/event-store.ts";
+import type { ViewBatch, ViewBuild, ViewRow, ViewStore } from "../../src/engine/ports/view-store.ts";
 
 type StoreWithViews = EventStore & { readonly views: ViewStore };
 

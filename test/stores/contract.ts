@@ -8,7 +8,7 @@ import {
   type Head,
   StoreClosedError,
   StoreCorruptedError,
-} from "../../src/engine/event-store.ts";
+} from "../../src/engine/ports/event-store.ts";
 import { describeLogReads, describeStreamReads } from "./contract-reads.ts";
 import { describeSubscriptions } from "./contract-subscriptions.ts";
 import { all, append, headAfter, newStream, prepared, text } from "./prepared.ts";

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import type { Head } from "../../src/engine/event-store.ts";
+import type { Head } from "../../src/engine/ports/event-store.ts";
 import { openEventStoreDb } from "../../src/stores/eventstoredb/store.ts";
 import { headAfter, prepared } from "./prepared.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AccessDeniedError } from "../../src/engine/authorized-store.ts";
-import { StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { openStore, UnknownStoreError } from "../../src/open-store.ts";
 import { isEventStoreDbAddress, parseAddress } from "../../src/stores/eventstoredb/address.ts";
 import { opened, startServer } from "./eventstoredb-opened.ts";

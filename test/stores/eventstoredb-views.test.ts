@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
-import { StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { defaultViewsPath } from "../../src/stores/eventstoredb/views.ts";
 import { opened, startServer } from "./eventstoredb-opened.ts";
 import { append } from "./prepared.ts";

@@ -6,7 +6,7 @@ import {
   type StoredEnvelope,
   StoreNotFoundError,
   StoreTooNewError,
-} from "../../src/engine/event-store.ts";
+} from "../../src/engine/ports/event-store.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";
 import { describeEventStore } from "./contract.ts";
 import { describeKeyframes } from "./contract-keyframes.ts";

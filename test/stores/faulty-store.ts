@@ -1,4 +1,4 @@
-import { type EventStore, StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { type EventStore, StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 
 export type Faults = {
   /** The calls of the store that fail, counted from 1, and whether they fail before or after they took effect. */

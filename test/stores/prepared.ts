@@ -1,7 +1,7 @@
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { chainDigest, firstPrevious } from "../../src/engine/codec/envelope.ts";
 import { createEventIds } from "../../src/engine/codec/event-id.ts";
-import type { AppendResult, Envelope, EventStore, Head, PreparedAppend } from "../../src/engine/event-store.ts";
+import type { AppendResult, Envelope, EventStore, Head, PreparedAppend } from "../../src/engine/ports/event-store.ts";
 
 export type PreparedOptions = {
   readonly stream?: string;

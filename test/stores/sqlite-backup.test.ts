@@ -9,7 +9,7 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../src/engine/event-store.ts";
+} from "../../src/engine/ports/event-store.ts";
 import { verifyStore } from "../../src/engine/verify.ts";
 import { backUpStore, FileExistsError, restoreStore } from "../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../src/stores/sqlite/store.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StoreUnavailableError } from "../../src/engine/event-store.ts";
+import { StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { createAppend } from "../../src/stores/sqlite/append.ts";
 import { storeError } from "../../src/stores/sqlite/errors.ts";
 import { createGroupCommit, groupAppendsMax } from "../../src/stores/sqlite/group-commit.ts";

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { checkEnvelope } from "../../src/engine/codec/envelope.ts";
-import type { EventStore, Head, StoredEnvelope } from "../../src/engine/event-store.ts";
+import type { EventStore, Head, StoredEnvelope } from "../../src/engine/ports/event-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { all } from "./prepared.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

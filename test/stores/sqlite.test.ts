@@ -9,7 +9,7 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../src/engine/event-store.ts";
+} from "../../src/engine/ports/event-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { describeEventStore } from "./contract.ts";
 import { describeKeyframes } from "./contract-keyframes.ts";

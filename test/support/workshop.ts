@@ -3,7 +3,7 @@ import type { ConversationEvent } from "../../src/domain/events/event.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/create-engine.ts";
-import type { EventStore } from "../../src/engine/event-store.ts";
+import type { EventStore } from "../../src/engine/ports/event-store.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

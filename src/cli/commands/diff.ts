@@ -1,6 +1,6 @@
 import type { TurnDifference } from "../../domain/diff-turns.ts";
 import { turnDifference } from "../../domain/diff-turns.ts";
-import { compareConversations } from "../../engine/compare.ts";
+import { compareConversations } from "../../engine/lineage/compare.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { blockLabel, counted, printable } from "../../projections/wording.ts";
 import { blockData } from "../block-rows.ts";

@@ -6,7 +6,7 @@ import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
 import type { Entry } from "../../engine/conversation-stream.ts";
 import { readBundleHeader } from "../../engine/copy/bundle.ts";
-import { EventTooLargeError } from "../../engine/event-store.ts";
+import { EventTooLargeError } from "../../engine/ports/event-store.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";

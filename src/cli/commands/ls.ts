@@ -1,5 +1,5 @@
 import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
-import { comparePositions } from "../../engine/event-store.ts";
+import { comparePositions } from "../../engine/ports/event-store.ts";
 import type { ProjectedView } from "../../engine/projector/live-views.ts";
 import {
   type ConversationListView,

@@ -1,4 +1,4 @@
-import { StoreCorruptedError } from "../../engine/event-store.ts";
+import { StoreCorruptedError } from "../../engine/ports/event-store.ts";
 import { rebuildRequest } from "../../engine/requests.ts";
 import { codecs } from "../../providers/codecs.ts";
 import type { CommandHandler } from "../context.ts";

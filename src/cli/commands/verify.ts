@@ -1,5 +1,5 @@
 import type { ConversationId } from "../../domain/ids.ts";
-import type { Head } from "../../engine/event-store.ts";
+import type { Head } from "../../engine/ports/event-store.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { type StreamReport, verifyStore } from "../../engine/verify.ts";
 import { counted, printable } from "../../projections/wording.ts";

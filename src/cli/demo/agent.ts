@@ -3,7 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import { system } from "../../domain/make-block.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../engine/create-engine.ts";
 import { defineMiddleware } from "../../engine/middleware.ts";
-import type { Provider } from "../../engine/provider.ts";
+import type { Provider } from "../../engine/ports/provider.ts";
 import { tool } from "../../engine/tool.ts";
 import { lens } from "../../middleware/lens.ts";
 

@@ -1,4 +1,4 @@
-import { type EventStore, type Head, StoreCorruptedError } from "../event-store.ts";
+import { type EventStore, type Head, StoreCorruptedError } from "../ports/event-store.ts";
 import { type BlobText, decodeData } from "./data.ts";
 import type { NewEvent } from "./prepare.ts";
 import { type BlobReference, blobReferenceTo } from "./references.ts";

@@ -5,7 +5,7 @@ import {
   EventTooLargeError,
   eventBytesMax,
   type PreparedAppend,
-} from "../event-store.ts";
+} from "../ports/event-store.ts";
 
 /** The UTF-8 bytes of an envelope as JSON: what the bounds are about. */
 export function envelopeBytes(envelope: Envelope): number {

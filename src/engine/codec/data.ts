@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
-import { StoreCorruptedError } from "../event-store.ts";
+import { StoreCorruptedError } from "../ports/event-store.ts";
 import { escapedBytes } from "./bounds.ts";
 import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
 

@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Envelope, Head } from "../event-store.ts";
+import type { Envelope, Head } from "../ports/event-store.ts";
 
 /** The members of an envelope that its digest covers, `data` through its own digest. */
 export type HashedEnvelope = Omit<Envelope, "data" | "digest">;

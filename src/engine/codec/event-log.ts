@@ -10,7 +10,7 @@ import {
   StoreCorruptedError,
   type StoredEnvelope,
   StoreUnavailableError,
-} from "../event-store.ts";
+} from "../ports/event-store.ts";
 import { readBlob, writeBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 import type { EventIds } from "./event-id.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
-import { appendBytesMax, type Envelope, eventBytesMax, type Head, type PreparedAppend } from "../event-store.ts";
+import { appendBytesMax, type Envelope, eventBytesMax, type Head, type PreparedAppend } from "../ports/event-store.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, encodeData } from "./data.ts";
 import { chainDigest, firstPrevious } from "./envelope.ts";

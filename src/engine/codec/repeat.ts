@@ -1,4 +1,4 @@
-import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../event-store.ts";
+import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../ports/event-store.ts";
 import { headOf } from "./prepare.ts";
 
 /** What a store holds at one revision of an append's place. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { actorSchema } from "../../domain/actor.ts";
 import { sha256Schema } from "../../domain/ids.ts";
-import { type Envelope, StoreCorruptedError } from "../event-store.ts";
+import { type Envelope, StoreCorruptedError } from "../ports/event-store.ts";
 import { type CopySource, createSourceCheck } from "./copy-source.ts";
 import { redactData } from "./redact.ts";
 

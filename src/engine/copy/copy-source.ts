@@ -10,7 +10,7 @@ import { blobStream } from "../codec/blobs.ts";
 import { decodeData } from "../codec/data.ts";
 import { checkEnvelope } from "../codec/envelope.ts";
 import type { BlobReference } from "../codec/references.ts";
-import { type Envelope, type EventStore, type Head, StoreCorruptedError } from "../event-store.ts";
+import { type Envelope, type EventStore, type Head, StoreCorruptedError } from "../ports/event-store.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 

@@ -3,7 +3,7 @@ import { blobStream, readBlob } from "../codec/blobs.ts";
 import { envelopeBytes } from "../codec/bounds.ts";
 import { headOf } from "../codec/prepare.ts";
 import type { BlobReference } from "../codec/references.ts";
-import { appendBytesMax, type Envelope, type EventStore, type Head } from "../event-store.ts";
+import { appendBytesMax, type Envelope, type EventStore, type Head } from "../ports/event-store.ts";
 import type { TurnlogStore } from "../turnlog-store.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 

@@ -1,4 +1,4 @@
-import type { ProviderError } from "../provider.ts";
+import type { ProviderError } from "../ports/provider.ts";
 import type { RunSession } from "../run/session.ts";
 
 /** Notes that a response that is made in the background has ended, unless only the waiting for it has. */

@@ -5,7 +5,7 @@ import type { Invalidation, ServerContext } from "../../projections/server-conte
 import type { Provenance } from "../planner/divergence.ts";
 import { withoutFirst } from "../planner/instruction-blocks.ts";
 import type { ContextLookup } from "../planner/plan.ts";
-import type { Capabilities, Provider } from "../provider.ts";
+import type { Capabilities, Provider } from "../ports/provider.ts";
 import type { RunSession } from "../run/session.ts";
 
 /** The contexts of a conversation as its log tells them. */

@@ -10,7 +10,7 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
-import { failureKinds, type InferenceResponse, ProviderError } from "../provider.ts";
+import { failureKinds, type InferenceResponse, ProviderError } from "../ports/provider.ts";
 import type { PastInference } from "../recovery/journal-answer.ts";
 import type { CallScope } from "../run/call-scope.ts";
 import { stepOf } from "../run/result.ts";

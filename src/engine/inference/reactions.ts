@@ -1,7 +1,7 @@
 import { idOf } from "../../domain/block.ts";
 import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { ShapedBlock } from "../planner/shaped-input.ts";
-import type { ProviderError } from "../provider.ts";
+import type { ProviderError } from "../ports/provider.ts";
 import { engineActor, type RunSession } from "../run/session.ts";
 
 /** What an attempt learnt for the next one. */

@@ -4,7 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { ItemCodec, Provider } from "../provider.ts";
+import type { ItemCodec, Provider } from "../ports/provider.ts";
 
 type Decoding = {
   readonly request: InferenceRequestedData;

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { EngineOptions } from "../create-engine.ts";
-import type { Capabilities } from "../provider.ts";
+import type { Capabilities } from "../ports/provider.ts";
 import { InstructionsHiddenError } from "../run/errors.ts";
 import { toolDefinitions } from "../tool.ts";
 

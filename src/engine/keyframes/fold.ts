@@ -1,9 +1,9 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import { forkPoint, readHistory } from "../lineage.ts";
+import { foldAround } from "../damage/skipped-events.ts";
+import { forkPoint, readHistory } from "../lineage/lineage.ts";
 import { readRecorded } from "../recorded.ts";
-import { foldAround } from "../skipped-events.ts";
 import { type Restored, readKeyframe, restoreFold } from "./keyframe.ts";
 import { KeyframeTaker } from "./taker.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { Turn } from "../../domain/turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { KeyframeKey, KeyframeStore } from "../keyframe-store.ts";
+import type { KeyframeKey, KeyframeStore } from "../ports/keyframe-store.ts";
 import { chunkName, KeyframeDamagedError, turnOfChunks } from "./chunks.ts";
 import { type Facts, restoreFacts, type SettingsPlaces } from "./facts.ts";
 

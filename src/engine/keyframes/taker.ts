@@ -1,6 +1,6 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { KeyframeStore } from "../keyframe-store.ts";
+import type { KeyframeStore } from "../ports/keyframe-store.ts";
 import { notePlaces } from "./block-places.ts";
 import { type Chunk, chunkName, chunksOf, chunkText, cutTurn, refOf } from "./chunks.ts";
 import { hasFacts, noFacts, noteFacts, noteInherited, type SettingsPlaces } from "./facts.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { ItemCodec } from "../provider.ts";
+import type { ItemCodec } from "../ports/provider.ts";
 
 /** What leaving out and ids depend on besides the blocks: where they go. */
 export type GroupOptions = {

@@ -1,6 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import { Turn } from "../../domain/turn.ts";
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../ports/provider.ts";
 
 /** What a Turn says by a request's instructions, and what by its input: the context that servers hold is of the input. */
 export type SplitTurn = {

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
-import type { Capabilities, ItemCodec } from "../provider.ts";
+import type { Capabilities, ItemCodec } from "../ports/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./settings.ts";
 import { shape } from "./shape.ts";

@@ -3,7 +3,7 @@ import { Block } from "../../domain/block.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ItemCodec } from "../provider.ts";
+import type { ItemCodec } from "../ports/provider.ts";
 import { carriesId } from "./groups.ts";
 import { abortedOutput } from "./pair-calls.ts";
 

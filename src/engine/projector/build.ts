@@ -1,6 +1,6 @@
 import type { Projection } from "../../projections/projection.ts";
-import type { EventStore } from "../event-store.ts";
-import type { Checkpoint, ViewBuild, ViewStore } from "../view-store.ts";
+import type { EventStore } from "../ports/event-store.ts";
+import type { Checkpoint, ViewBuild, ViewStore } from "../ports/view-store.ts";
 
 /** The rows that are there were made by a newer version of the projection, and stay. */
 export class ProjectionOutdatedError extends Error {

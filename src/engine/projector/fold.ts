@@ -1,6 +1,6 @@
 import type { Projection } from "../../projections/projection.ts";
-import type { EventStore, StoredEnvelope } from "../event-store.ts";
-import type { Checkpoint, ViewBuild, ViewStore } from "../view-store.ts";
+import type { EventStore, StoredEnvelope } from "../ports/event-store.ts";
+import type { Checkpoint, ViewBuild, ViewStore } from "../ports/view-store.ts";
 import { beginView } from "./inherited.ts";
 import { keyOf, type Reading, readAtOnce, readWhole, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
 

@@ -1,7 +1,7 @@
 import type { Projection } from "../../projections/projection.ts";
 import { createEventReader } from "../codec/event-log.ts";
-import type { EventStore, StoredEnvelope } from "../event-store.ts";
-import { forksOf, readHistory } from "../lineage.ts";
+import { forksOf, readHistory } from "../lineage/lineage.ts";
+import type { EventStore, StoredEnvelope } from "../ports/event-store.ts";
 import { asReading, initialState, type Reading, readWhole, type ViewState } from "./view-state.ts";
 
 /** The first event of a key, and what its view is before it. */

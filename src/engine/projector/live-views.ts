@@ -1,6 +1,6 @@
 import { Observable, ReplaySubject } from "rxjs";
-import { comparePositions } from "../event-store.ts";
-import type { Quarantine, ViewRow } from "../view-store.ts";
+import { comparePositions } from "../ports/event-store.ts";
+import type { Quarantine, ViewRow } from "../ports/view-store.ts";
 import { rowOf, type ViewState } from "./view-state.ts";
 
 /** A view as readers get it: a copy, which nobody changes any more. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Observable } from "rxjs";
 import type { Projection } from "../../projections/projection.ts";
-import { type EventStore, StoreClosedError, StoreUnavailableError } from "../event-store.ts";
-import type { ViewBuild, ViewRow, ViewStore } from "../view-store.ts";
+import { type EventStore, StoreClosedError, StoreUnavailableError } from "../ports/event-store.ts";
+import type { ViewBuild, ViewRow, ViewStore } from "../ports/view-store.ts";
 import { checkVersion, findBuild, publishedBuild, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
 import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";

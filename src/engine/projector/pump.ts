@@ -1,4 +1,4 @@
-import { comparePositions, type StoredEnvelope } from "../event-store.ts";
+import { comparePositions, type StoredEnvelope } from "../ports/event-store.ts";
 import type { ViewFold } from "./fold.ts";
 import type { EventSource } from "./source.ts";
 

@@ -1,6 +1,6 @@
 import type { Projection } from "../../projections/projection.ts";
-import { comparePositions, type StoredEnvelope, StoreUnavailableError } from "../event-store.ts";
-import type { ViewRow } from "../view-store.ts";
+import { comparePositions, type StoredEnvelope, StoreUnavailableError } from "../ports/event-store.ts";
+import type { ViewRow } from "../ports/view-store.ts";
 import { publishedBuild, type Work } from "./build.ts";
 import { type Beginning, beginView } from "./inherited.ts";
 import { keyOf, readWhole, rowOf, takeIn, type ViewState } from "./view-state.ts";

@@ -1,5 +1,5 @@
-import type { EventStore, StoredEnvelope } from "../event-store.ts";
-import type { Checkpoint } from "../view-store.ts";
+import type { EventStore, StoredEnvelope } from "../ports/event-store.ts";
+import type { Checkpoint } from "../ports/view-store.ts";
 
 /** The events that a projector follows: those of all conversations, or of one stream. */
 export type EventSource = {

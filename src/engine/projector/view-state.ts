@@ -1,10 +1,10 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { decodeData } from "../codec/data.ts";
-import type { EventStore, StoredEnvelope } from "../event-store.ts";
+import type { EventStore, StoredEnvelope } from "../ports/event-store.ts";
+import type { Quarantine, ViewRow } from "../ports/view-store.ts";
 import { isOfTheStore, readEnvelope } from "../read-each.ts";
 import { readRecorded } from "../recorded.ts";
-import type { Quarantine, ViewRow } from "../view-store.ts";
 
 /** The view of one key while it is being folded, and the newest event of its key. */
 export type ViewState<View> = {

@@ -8,14 +8,14 @@ import { type ConversationView, conversationView } from "../../projections/conve
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { checkEnvelope } from "../codec/envelope.ts";
 import type { EventReader } from "../codec/event-log.ts";
-import type { EventStore, Head } from "../event-store.ts";
+import { foldAround } from "../damage/skipped-events.ts";
 import { settingsDigest } from "../inference/settings.ts";
 import { blocksIn } from "../keyframes/block-places.ts";
-import { readHistory } from "../lineage.ts";
+import { readHistory } from "../lineage/lineage.ts";
 import { RevisionNotFoundError } from "../past.ts";
 import { plan } from "../planner/plan.ts";
+import type { EventStore, Head } from "../ports/event-store.ts";
 import { type Codecs, inputTurn, planRequest, rebuildRequest, requestProblem } from "../requests.ts";
-import { foldAround } from "../skipped-events.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 
 export type FoldReplayOptions = {

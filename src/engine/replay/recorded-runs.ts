@@ -3,8 +3,8 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
-import { readHistory } from "../lineage.ts";
-import { skippedIn } from "../skipped-in.ts";
+import { skippedIn } from "../damage/skipped-in.ts";
+import { readHistory } from "../lineage/lineage.ts";
 
 /** A run as the log has it, from its first event to its end, or as far as it got. */
 export type RecordedRun = {

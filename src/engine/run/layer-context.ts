@@ -8,7 +8,7 @@ import { contextLookup } from "../inference/contexts.ts";
 import { requestSettings } from "../inference/settings.ts";
 import type { Layer, LayerContext } from "../middleware.ts";
 import { splitTurn } from "../planner/instruction-blocks.ts";
-import type { Settings } from "../provider.ts";
+import type { Settings } from "../ports/provider.ts";
 import type { Around } from "./frames.ts";
 import { derivedRandom, newBlockId, type RunSession } from "./session.ts";
 

@@ -4,7 +4,7 @@ import { cancelUnderWay } from "../inference/background.ts";
 import { inferStep } from "../inference/infer.ts";
 import { requestSettings, settingsDigest } from "../inference/settings.ts";
 import { describeLayer, LayerError } from "../middleware.ts";
-import { ProviderError } from "../provider.ts";
+import { ProviderError } from "../ports/provider.ts";
 import { closingEntries } from "../recovery/close.ts";
 import { thisProcess } from "../recovery/owner.ts";
 import type { RunPart } from "../stream-part.ts";

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../engine/event-store.ts";
+import { StoreUnavailableError } from "../../engine/ports/event-store.ts";
 
 /** Where a store is, and how it is reached. */
 export type Address = {

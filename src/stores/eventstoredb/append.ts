@@ -7,7 +7,7 @@ import {
   type PreparedAppend,
   StoreCorruptedError,
   type StoredEnvelope,
-} from "../../engine/event-store.ts";
+} from "../../engine/ports/event-store.ts";
 import type { AppendAnswer } from "./append-channel.ts";
 import { serverEventOf } from "./envelope.ts";
 import { createPatience, silencesMax } from "./patience.ts";

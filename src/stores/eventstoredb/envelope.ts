@@ -7,7 +7,7 @@ import {
   type StoredEnvelope,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../engine/event-store.ts";
+} from "../../engine/ports/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { type Position, positionText } from "./position.ts";
 

@@ -1,4 +1,4 @@
-import { comparePositions, type StoredEnvelope } from "../../engine/event-store.ts";
+import { comparePositions, type StoredEnvelope } from "../../engine/ports/event-store.ts";
 import type { ReadResp, RecordedEvent } from "./driver.ts";
 import { envelopeOf, positionOf, textOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";

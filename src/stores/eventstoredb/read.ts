@@ -4,7 +4,7 @@ import {
   type ReadStreamOptions,
   StoreCorruptedError,
   type StoredEnvelope,
-} from "../../engine/event-store.ts";
+} from "../../engine/ports/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { envelopeOf } from "./envelope.ts";
 import { followOwnLog, readOwnLog } from "./log.ts";

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
-import { type EventStore, StoreClosedError } from "../../engine/event-store.ts";
-import type { KeyframeStore } from "../../engine/keyframe-store.ts";
-import type { ViewStore } from "../../engine/view-store.ts";
+import { type EventStore, StoreClosedError } from "../../engine/ports/event-store.ts";
+import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
+import type { ViewStore } from "../../engine/ports/view-store.ts";
 import { parseAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
 import { connect } from "./connection.ts";

@@ -10,9 +10,9 @@ import {
   type ReadStreamOptions,
   StoreClosedError,
   type StoredEnvelope,
-} from "../../engine/event-store.ts";
-import type { KeyframeStore } from "../../engine/keyframe-store.ts";
-import type { ViewStore } from "../../engine/view-store.ts";
+} from "../../engine/ports/event-store.ts";
+import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
+import type { ViewStore } from "../../engine/ports/view-store.ts";
 import { createWake } from "../wake.ts";
 import { createMemoryKeyframes } from "./keyframes.ts";
 import { createMemoryViews } from "./views.ts";

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/event-store.ts";
+import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import { storeError } from "./errors.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Keyframe, KeyframeStore } from "../../engine/keyframe-store.ts";
+import type { Keyframe, KeyframeStore } from "../../engine/ports/keyframe-store.ts";
 
 /** Keyframes in the store's own file. `guarded` refuses after `close` and translates errors. */
 export function createSqliteKeyframes(database: DatabaseSync, guarded: <T>(work: () => T) => T): KeyframeStore {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { StoreNotFoundError } from "../../engine/event-store.ts";
+import { StoreNotFoundError } from "../../engine/ports/event-store.ts";
 import { storeError } from "./errors.ts";
 import { setUp } from "./schema.ts";
 

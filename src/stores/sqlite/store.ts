@@ -8,9 +8,9 @@ import {
   type ReadStreamOptions,
   StoreClosedError,
   type StoredEnvelope,
-} from "../../engine/event-store.ts";
-import type { KeyframeStore } from "../../engine/keyframe-store.ts";
-import type { ViewStore } from "../../engine/view-store.ts";
+} from "../../engine/ports/event-store.ts";
+import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
+import type { ViewStore } from "../../engine/ports/view-store.ts";
 import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";

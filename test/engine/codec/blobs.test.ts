@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type AppendEvents, blobStream, readBlob, writeBlob } from "../../../src/engine/codec/blobs.ts";
 import { createEventLog } from "../../../src/engine/codec/event-log.ts";
 import { BlobReference, blobReferenceTo } from "../../../src/engine/codec/references.ts";
-import { type EventStore, StoreCorruptedError } from "../../../src/engine/event-store.ts";
+import { type EventStore, StoreCorruptedError } from "../../../src/engine/ports/event-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { all, append, withoutPosition } from "../../stores/prepared.ts";
 import { sources } from "./noted.ts";

@@ -9,7 +9,7 @@ import {
   SecretReference,
   secretReference,
 } from "../../../src/engine/codec/references.ts";
-import { StoreCorruptedError } from "../../../src/engine/event-store.ts";
+import { StoreCorruptedError } from "../../../src/engine/ports/event-store.ts";
 
 const plenty = (): number => 256 * 1024;
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import { chainDigest, checkEnvelope, firstPrevious } from "../../../src/engine/codec/envelope.ts";
-import type { Envelope, Head } from "../../../src/engine/event-store.ts";
+import type { Envelope, Head } from "../../../src/engine/ports/event-store.ts";
 import { prepared } from "../../stores/prepared.ts";
 
 const envelopes = fc.record({

@@ -8,7 +8,7 @@ import {
   type Head,
   StoreCorruptedError,
   StoreUnavailableError,
-} from "../../../src/engine/event-store.ts";
+} from "../../../src/engine/ports/event-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createFaultyStore } from "../../stores/faulty-store.ts";
 import { all, append, prepared, withoutPosition } from "../../stores/prepared.ts";

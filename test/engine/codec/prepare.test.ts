@@ -8,7 +8,7 @@ import {
   eventBytesMax,
   type Head,
   type PreparedAppend,
-} from "../../../src/engine/event-store.ts";
+} from "../../../src/engine/ports/event-store.ts";
 import { headAfter } from "../../stores/prepared.ts";
 import { noted, sources } from "./noted.ts";
 

@@ -5,7 +5,7 @@ import { sha256Hex } from "../../../src/base/sha256.ts";
 import { type BundleHeader, bundleLines, bundleSource, readBundleHeader } from "../../../src/engine/copy/bundle.ts";
 import { copyEvents } from "../../../src/engine/copy/copy.ts";
 import { openStoreSource } from "../../../src/engine/copy/copy-source.ts";
-import { type EventStore, StoreCorruptedError } from "../../../src/engine/event-store.ts";
+import { type EventStore, StoreCorruptedError } from "../../../src/engine/ports/event-store.ts";
 import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { all, append } from "../../stores/prepared.ts";

@@ -3,7 +3,7 @@ import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { CopyDivergedError, copyConversations, copyEvents } from "../../../src/engine/copy/copy.ts";
 import { openStoreSource } from "../../../src/engine/copy/copy-source.ts";
 import { createEngine } from "../../../src/engine/create-engine.ts";
-import { type EventStore, StoreCorruptedError, StoreUnavailableError } from "../../../src/engine/event-store.ts";
+import { type EventStore, StoreCorruptedError, StoreUnavailableError } from "../../../src/engine/ports/event-store.ts";
 import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
 import { verifyStore } from "../../../src/engine/verify.ts";
 import { codecs } from "../../../src/providers/codecs.ts";

@@ -1,6 +1,6 @@
 import type { ConversationId } from "../../../src/domain/ids.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
-import type { EventStore, StoredEnvelope } from "../../../src/engine/event-store.ts";
+import type { EventStore, StoredEnvelope } from "../../../src/engine/ports/event-store.ts";
 import { createMemoryStore, type MemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { all, prepared, withoutPosition } from "../../stores/prepared.ts";

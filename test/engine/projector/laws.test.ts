@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { type EventStore, type StoredEnvelope, StoreUnavailableError } from "../../../src/engine/event-store.ts";
+import { type EventStore, type StoredEnvelope, StoreUnavailableError } from "../../../src/engine/ports/event-store.ts";
+import type { ViewStore } from "../../../src/engine/ports/view-store.ts";
 import { createProjector } from "../../../src/engine/projector/projector.ts";
-import type { ViewStore } from "../../../src/engine/view-store.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
 import { usage } from "../../../src/projections/usage.ts";

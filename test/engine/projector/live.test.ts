@@ -1,9 +1,9 @@
 import { firstValueFrom } from "rxjs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { StoreClosedError, StoreUnavailableError } from "../../../src/engine/event-store.ts";
+import { StoreClosedError, StoreUnavailableError } from "../../../src/engine/ports/event-store.ts";
+import type { ViewStore } from "../../../src/engine/ports/view-store.ts";
 import type { ProjectedView } from "../../../src/engine/projector/live-views.ts";
 import { createProjector, NoViewsError, type Projector } from "../../../src/engine/projector/projector.ts";
-import type { ViewStore } from "../../../src/engine/view-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { temporaryFolder } from "../../stores/temporary-folder.ts";

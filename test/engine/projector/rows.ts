@@ -1,5 +1,5 @@
 import { blockFromJson } from "../../../src/domain/block-json.ts";
-import type { EventStore } from "../../../src/engine/event-store.ts";
+import type { EventStore } from "../../../src/engine/ports/event-store.ts";
 import type { ProjectedView } from "../../../src/engine/projector/live-views.ts";
 import { createProjector, type Projector } from "../../../src/engine/projector/projector.ts";
 import type { Projection } from "../../../src/projections/projection.ts";

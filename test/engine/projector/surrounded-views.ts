@@ -1,4 +1,4 @@
-import type { ViewStore } from "../../../src/engine/view-store.ts";
+import type { ViewStore } from "../../../src/engine/ports/view-store.ts";
 
 /** Stands around every step of a view store: it may wait, fail before or after, or end the process. */
 export type AroundStep = <T>(step: () => Promise<T>) => Promise<T>;

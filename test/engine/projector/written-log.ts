@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { ConversationEvent } from "../../../src/domain/events/event.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
-import type { Envelope, EventStore, Head } from "../../../src/engine/event-store.ts";
+import type { Envelope, EventStore, Head } from "../../../src/engine/ports/event-store.ts";
 import {
   appended,
   json,

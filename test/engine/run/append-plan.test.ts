@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { StoreUnavailableError } from "../../../src/engine/event-store.ts";
+import { StoreUnavailableError } from "../../../src/engine/ports/event-store.ts";
 import { type Tool, tool } from "../../../src/engine/tool.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { createWorkshop, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";

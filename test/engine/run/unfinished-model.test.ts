@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import type { Block } from "../../../src/domain/block.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
-import { ProviderError } from "../../../src/engine/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider.ts";
 import { tool } from "../../../src/engine/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
 import { createRandom, type Random } from "../../coherence/random.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
-import { ProviderError } from "../../../src/engine/provider.ts";
+import { ProviderError } from "../../../src/engine/ports/provider.ts";
 import { gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";
 

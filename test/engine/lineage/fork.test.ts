@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Conversation } from "../../src/engine/conversation.ts";
-import { tool } from "../../src/engine/tool.ts";
-import { viewDigest } from "../../src/projections/view-digest.ts";
+import type { Conversation } from "../../../src/engine/conversation.ts";
+import { tool } from "../../../src/engine/tool.ts";
+import { viewDigest } from "../../../src/projections/view-digest.ts";
 import {
   createWorkshop,
   dataOf,
@@ -12,7 +12,7 @@ import {
   storeKinds,
   typesOf,
   type Workshop,
-} from "../support/workshop.ts";
+} from "../../support/workshop.ts";
 
 const textsOf = async (conversation: Conversation): Promise<readonly string[]> =>
   (await conversation.turn()).blocks.map(({ text }) => text);

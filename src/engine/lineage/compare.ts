@@ -1,10 +1,10 @@
-import type { Block } from "../domain/block.ts";
-import type { Turn } from "../domain/turn.ts";
-import type { Change } from "../projections/blame.ts";
-import { lastChange } from "../projections/blame.ts";
-import type { EventReader } from "./codec/event-log.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { Change } from "../../projections/blame.ts";
+import { lastChange } from "../../projections/blame.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import type { LoadedPast } from "../past.ts";
 import { forksOf } from "./lineage.ts";
-import type { LoadedPast } from "./past.ts";
 
 /** Where two conversations part. */
 export type Parting = {

@@ -1,10 +1,10 @@
-import type { Actor } from "../domain/actor.ts";
-import { cutEdits } from "../domain/cut-edits.ts";
-import { diffTurns } from "../domain/diff-turns.ts";
-import { applyEdits } from "../domain/edits.ts";
-import type { Turn } from "../domain/turn.ts";
-import { type ConversationStream, type Entry, StreamContendedError } from "./conversation-stream.ts";
-import { RunInProgressError } from "./run/errors.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { cutEdits } from "../../domain/cut-edits.ts";
+import { diffTurns } from "../../domain/diff-turns.ts";
+import { applyEdits } from "../../domain/edits.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { type ConversationStream, type Entry, StreamContendedError } from "../conversation-stream.ts";
+import { RunInProgressError } from "../run/errors.ts";
 
 /** There is no such exchange. */
 export class ExchangeNotFoundError extends Error {

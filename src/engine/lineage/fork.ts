@@ -1,8 +1,8 @@
-import type { Origin } from "../domain/events/conversation-events.ts";
-import type { ConversationId } from "../domain/ids.ts";
-import { conversationStream } from "../domain/ids.ts";
-import type { EventLog } from "./codec/event-log.ts";
-import { readPast } from "./past.ts";
+import type { Origin } from "../../domain/events/conversation-events.ts";
+import type { ConversationId } from "../../domain/ids.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { readPast } from "../past.ts";
 
 /** There is a conversation of that id, and it came from somewhere else. */
 export class ConversationExistsError extends Error {

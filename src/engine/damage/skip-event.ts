@@ -1,8 +1,8 @@
-import type { Actor } from "../domain/actor.ts";
-import { ConversationDamagedError } from "../projections/damage.ts";
-import type { EventLog } from "./codec/event-log.ts";
-import { StreamContendedError } from "./conversation-stream.ts";
-import { foldWhole } from "./keyframes/fold.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { StreamContendedError } from "../conversation-stream.ts";
+import { foldWhole } from "../keyframes/fold.ts";
 import { isSkipped } from "./skipped-events.ts";
 
 /** Only an event that cannot be read or folded is skipped: what is sound counts. */

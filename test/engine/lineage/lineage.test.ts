@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { compareConversations } from "../../src/engine/compare.ts";
-import type { Conversation } from "../../src/engine/conversation.ts";
-import type { EventStore, StoredEnvelope } from "../../src/engine/event-store.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
-import { type StreamReport, verifyStore } from "../../src/engine/verify.ts";
-import { codecs } from "../../src/providers/codecs.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
+import type { Conversation } from "../../../src/engine/conversation.ts";
+import { compareConversations } from "../../../src/engine/lineage/compare.ts";
+import type { EventStore, StoredEnvelope } from "../../../src/engine/ports/event-store.ts";
+import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { type StreamReport, verifyStore } from "../../../src/engine/verify.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
 /** The store with some of its envelopes changed, as damage would, or left out. */
 function damaged(store: EventStore, change: (envelope: StoredEnvelope) => StoredEnvelope | null): EventStore {

@@ -1,6 +1,6 @@
-import { ConversationDamagedError } from "../projections/damage.ts";
-import type { EventReader } from "./codec/event-log.ts";
-import { readRecorded } from "./recorded.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { readRecorded } from "../recorded.ts";
 
 type Range = { readonly from: number; readonly to: number | undefined };
 

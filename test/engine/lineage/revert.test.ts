@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { assistant } from "../../src/domain/make-block.ts";
-import type { Conversation } from "../../src/engine/conversation.ts";
-import { defineMiddleware } from "../../src/engine/middleware.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
-import { verifyStore } from "../../src/engine/verify.ts";
-import { codecs } from "../../src/providers/codecs.ts";
-import { scripted } from "../../src/providers/scripted.ts";
-import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { createRandom } from "../coherence/random.ts";
-import { randomConversation } from "../support/random-conversation.ts";
-import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf, type Workshop } from "../support/workshop.ts";
+import { assistant } from "../../../src/domain/make-block.ts";
+import type { Conversation } from "../../../src/engine/conversation.ts";
+import { defineMiddleware } from "../../../src/engine/middleware.ts";
+import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { verifyStore } from "../../../src/engine/verify.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { createRandom } from "../../coherence/random.ts";
+import { randomConversation } from "../../support/random-conversation.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf, type Workshop } from "../../support/workshop.ts";
 
 const textsOf = async (conversation: Conversation): Promise<readonly string[]> =>
   (await conversation.turn()).blocks.map(({ text }) => text);

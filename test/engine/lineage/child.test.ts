@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type ToolContext, tool } from "../../src/engine/tool.ts";
-import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
+import { type ToolContext, tool } from "../../../src/engine/tool.ts";
+import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 const agent = (ask: (topic: string, ctx: ToolContext) => Promise<string>) =>
   tool({

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "../base/json.ts";
-import type { Block, Wire } from "../domain/block.ts";
+import type { JsonObject, JsonValue } from "../../base/json.ts";
+import type { Block, Wire } from "../../domain/block.ts";
 
 /**
  * How blocks become the items of a provider's requests and its items become blocks. Pure, and versioned with the

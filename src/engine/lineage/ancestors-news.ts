@@ -1,7 +1,7 @@
-import type { Command } from "../domain/commands.ts";
-import type { ConversationView } from "../projections/conversation-view.ts";
-import type { EventLog } from "./codec/event-log.ts";
-import { readRecorded } from "./recorded.ts";
+import type { Command } from "../../domain/commands.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { readRecorded } from "../recorded.ts";
 
 type Watched = {
   /** An ancestor's stream, and the last of its revisions that was looked at. */

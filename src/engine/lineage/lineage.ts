@@ -1,11 +1,11 @@
-import { type ConversationEvent, UnreadableEventError } from "../domain/events/event.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { conversationStream } from "../domain/ids.ts";
-import { ConversationDamagedError } from "../projections/damage.ts";
-import type { EventReader } from "./codec/event-log.ts";
-import { StoreCorruptedError } from "./event-store.ts";
-import { readRecorded } from "./recorded.ts";
-import type { SkippedEvents } from "./skipped-events.ts";
+import { type ConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import type { SkippedEvents } from "../damage/skipped-events.ts";
+import { StoreCorruptedError } from "../ports/event-store.ts";
+import { readRecorded } from "../recorded.ts";
 
 /** An event of a parent from which a fork goes on. */
 export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };

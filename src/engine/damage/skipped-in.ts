@@ -1,6 +1,6 @@
-import { conversationView } from "../projections/conversation-view.ts";
-import type { EventReader } from "./codec/event-log.ts";
-import { forksOf, readHistory } from "./lineage.ts";
+import { conversationView } from "../../projections/conversation-view.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { forksOf, readHistory } from "../lineage/lineage.ts";
 import { foldAround, SkippedEvents } from "./skipped-events.ts";
 
 /** What folds of a conversation, up to a revision, go around: those of its lineage's skipped events that are damaged. */

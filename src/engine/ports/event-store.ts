@@ -1,4 +1,4 @@
-import type { Actor } from "../domain/actor.ts";
+import type { Actor } from "../../domain/actor.ts";
 import type { KeyframeStore } from "./keyframe-store.ts";
 import type { ViewStore } from "./view-store.ts";
 
