@@ -4,6 +4,7 @@ import type { Layer } from "./middleware.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./planner/plan.ts";
 import type { Provider } from "./ports/provider.ts";
 import type { RunPart } from "./stream-part.ts";
+import { checkTimeLimit } from "./time-limit.ts";
 import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
 
@@ -69,7 +70,7 @@ const takeoverAfterMsDefault = 15 * 60_000;
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
  * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
  *
- * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run.
+ * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run, or no time at all.
  */
 export function createEngine(config: EngineConfig): Engine {
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
@@ -92,20 +93,15 @@ export function createEngine(config: EngineConfig): Engine {
     learned: new Map(),
     sinks,
   };
-  mustBeHeardOf(options);
+  checkTimeLimits(options);
   return { options };
 }
 
-/** While a run waits for something it writes nothing, and whoever is silent for too long loses the run (MODEL 8). */
-function mustBeHeardOf({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
-  const limits = [
-    ...tools.map(({ name, timeoutMs }) => ({ what: `tool ${name}`, timeoutMs })),
-    { what: `an answer of ${provider.name}`, timeoutMs: provider.timeoutMs ?? 0 },
-    { what: "a layer", timeoutMs: layerTimeoutMs },
-  ];
-  const tooLong = limits.find(({ timeoutMs }) => timeoutMs > takeoverAfterMs);
-  if (tooLong === undefined) return;
-  const { what, timeoutMs } = tooLong;
-  const limit = `${timeoutMs} ms, longer than takeoverAfterMs (${takeoverAfterMs})`;
-  throw new RangeError(`${what} may take ${limit}: others would take its run over`);
+function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
+  const check = (what: string, timeoutMs: number): void => {
+    checkTimeLimit(what, timeoutMs, takeoverAfterMs);
+  };
+  for (const { name, timeoutMs } of tools) check(`tool ${name}`, timeoutMs);
+  if (provider.timeoutMs !== undefined) check(`an answer of ${provider.name}`, provider.timeoutMs);
+  check("a layer", layerTimeoutMs);
 }

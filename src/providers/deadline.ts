@@ -1,3 +1,4 @@
+import { innerSignal } from "../base/abort.ts";
 import type { JsonObject } from "../base/json.ts";
 import { ProviderError } from "../engine/ports/provider.ts";
 
@@ -8,8 +9,18 @@ export type Deadline = {
   readonly caller: AbortSignal;
 };
 
-export function createDeadline(caller: AbortSignal, timeoutMs: number): Deadline {
-  return { caller, signal: AbortSignal.any([caller, AbortSignal.timeout(timeoutMs)]) };
+/** A deadline of one request. Disposed of with it, it leaves nothing behind: no timer, and no listener at the caller. */
+export function createDeadline(caller: AbortSignal, timeoutMs: number): Deadline & Disposable {
+  const { signal, end } = innerSignal(caller);
+  const timer = setTimeout(() => end(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs).unref();
+  return {
+    caller,
+    signal,
+    [Symbol.dispose](): void {
+      clearTimeout(timer);
+      end(new Error("the request has ended"));
+    },
+  };
 }
 
 /** The error of an answer that was waited for no longer; null while the deadline stands. */

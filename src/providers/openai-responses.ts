@@ -70,7 +70,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta } = request;
     const bodyText = fillSecrets(request.bodyText, secrets);
-    const deadline = createDeadline(request.signal, endpoint.timeoutMs);
+    using deadline = createDeadline(request.signal, endpoint.timeoutMs);
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
     const begun = new Set<string>();
@@ -96,7 +96,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
   }
 
   async function waitFor(responseId: string, { signal, settings: asked }: WaitOptions): Promise<InferenceResponse> {
-    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    using deadline = createDeadline(signal, endpoint.timeoutMs);
     return { response: maskMembers(await ended(responseId, asked, deadline), secrets) };
   }
 
@@ -109,20 +109,20 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
   }
 
   async function cancel(responseId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    using deadline = createDeadline(signal, endpoint.timeoutMs);
     const path = `${pathOf(responseId)}/cancel`;
     const answer = await client.send({ method: "post", path, accept: "application/json", deadline });
     await answer.body?.cancel();
   }
 
   async function retrieve(responseId: string, signal = new AbortController().signal): Promise<JsonObject> {
-    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    using deadline = createDeadline(signal, endpoint.timeoutMs);
     const answer = await client.send({ method: "get", path: pathOf(responseId), accept: "application/json", deadline });
-    return readAnswer(answer, { client, deadline, onDelta: () => undefined });
+    return await readAnswer(answer, { client, deadline, onDelta: () => undefined });
   }
 
   async function remove(responseId: string, signal = new AbortController().signal): Promise<void> {
-    const deadline = createDeadline(signal, endpoint.timeoutMs);
+    using deadline = createDeadline(signal, endpoint.timeoutMs);
     const answer = await client.send({ method: "delete", path: pathOf(responseId), accept: "*/*", deadline });
     await answer.body?.cancel();
   }

@@ -1,9 +1,9 @@
+import { rejectionOf } from "../../base/abort.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { PastEffect } from "../recovery/journal-answer.ts";
-import { rejectionOf } from "../run/abort.ts";
 import { engineActor, type RunSession, record } from "../run/session.ts";
 
 /** An effect as it is to be begun, or what takes its place. */

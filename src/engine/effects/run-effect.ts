@@ -1,11 +1,12 @@
+import { rejectionOf } from "../../base/abort.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { EffectOptions, EffectWork } from "../middleware.ts";
-import { rejectionOf } from "../run/abort.ts";
 import { delivered, type RunSession, record } from "../run/session.ts";
 import { held } from "../run/stop.ts";
+import { checkTimeLimit } from "../time-limit.ts";
 import { beginningOf, inDoubtText } from "./in-doubt.ts";
 
 type Answer = ConversationEventOf<"EffectFinished">["data"]["answer"];
@@ -38,10 +39,12 @@ export class EffectFailedError extends Error {
  * begins, and from then on the log answers.
  *
  * @throws {EffectFailedError} when the effect failed.
+ * @throws {RangeError} when it may take longer than others wait for the run.
  */
 export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
-  const { runId } = session;
-  const { id, name, frame, actor, idempotent = false } = place;
+  const { runId, engine } = session;
+  const { id, name, frame, actor, idempotent = false, timeoutMs = engine.layerTimeoutMs } = place;
+  checkTimeLimit(`the effect ${name}`, timeoutMs, engine.takeoverAfterMs);
   const past = session.journal.effect(id, name, frame);
   if (past.state === "finished") {
     if (place.isAside !== true) delivered(session, past.at);
@@ -64,7 +67,11 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
   place.signal.throwIfAborted();
   const began = performance.now();
   const done = await session.parking.during(() =>
-    held(session.gate, { kind: "effect", frame, name }, { work: () => attempt(session, place, work), injected: ok }),
+    held(
+      session.gate,
+      { kind: "effect", frame, name },
+      { work: () => attempt({ ...place, timeoutMs }, work), injected: ok },
+    ),
   );
   const durationMs = Math.round((performance.now() - began) * 100) / 100;
   return finish(session, place, { answer: done.answer, durationMs, actor, cause: done.cause });
@@ -74,8 +81,8 @@ type Done = { readonly answer: Answer; readonly cause?: unknown };
 
 const ok = (value: JsonValue): Done => ({ answer: { outcome: "ok", value } });
 
-async function attempt(session: RunSession, place: EffectPlace, work: EffectWork): Promise<Done> {
-  const { id, name, timeoutMs = session.engine.layerTimeoutMs } = place;
+async function attempt(place: EffectPlace & { readonly timeoutMs: number }, work: EffectWork): Promise<Done> {
+  const { id, name, timeoutMs } = place;
   const timeout = new AbortController();
   const signal = AbortSignal.any([place.signal, timeout.signal]);
   const timer = setTimeout(

@@ -1,3 +1,4 @@
+import { rejectionOf } from "../../base/abort.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
@@ -5,7 +6,6 @@ import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
 import { resultBlock } from "../../domain/result-block.ts";
 import type { PastEffect } from "../recovery/journal-answer.ts";
-import { rejectionOf } from "../run/abort.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
 import { held } from "../run/stop.ts";
 import type { Tool, ToolContext } from "../tool.ts";

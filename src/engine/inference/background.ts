@@ -13,6 +13,7 @@ export function noteEnded({ underWay }: RunSession, inferenceId: string, failure
  */
 export async function cancelUnderWay({ underWay, engine }: RunSession): Promise<void> {
   const { provider } = engine;
+  if (underWay.size === 0) return;
   const signal = AbortSignal.timeout(cancelTimeoutMs);
   await Promise.allSettled([...underWay.values()].map(async (id) => provider.cancel?.(id, { signal })));
 }

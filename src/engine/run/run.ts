@@ -1,3 +1,4 @@
+import { innerSignal } from "../../base/abort.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import { cancelUnderWay } from "../inference/background.ts";
@@ -8,7 +9,6 @@ import { ProviderError } from "../ports/provider.ts";
 import { closingEntries } from "../recovery/close.ts";
 import { thisProcess } from "../recovery/owner.ts";
 import type { RunPart } from "../stream-part.ts";
-import { innerSignal } from "./abort.ts";
 import type { CallScope } from "./call-scope.ts";
 import { RunCancelledError, RunFailedError, RunParkedError } from "./errors.ts";
 import { runStack, type Stack } from "./frames.ts";

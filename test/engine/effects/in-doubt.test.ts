@@ -173,4 +173,19 @@ describe("a layer's effect", () => {
       [0, 1].map(() => ({ name: "EffectFailedError", message: "no such page", effect: "break" })),
     );
   });
+
+  test.each([100_001, 0, Number.NaN])("does not begin when it may take %d ms", async (timeoutMs) => {
+    const patient = layer("patient", async (turn, next, ctx) => {
+      await ctx.effect("wait", () => "waited", { timeoutMs });
+      return next(turn);
+    });
+    const { conversation, engine } = createScene(["an answer"], {
+      middleware: [patient],
+      takeoverAfterMs: 100_000,
+    }).process();
+    await conversation.append("hello");
+    const failure = await rejectionOf(conversation.run(engine));
+    expect(String(failure)).toContain(`the effect wait may take ${timeoutMs} ms`);
+    expect(typesOf(await eventsOf(conversation))).not.toContain("EffectStarted");
+  });
 });

@@ -223,6 +223,9 @@ test.each<[string, (timeoutMs: number) => Partial<EngineConfig>]>([
   expect(create(10_001)).toThrow(RangeError);
   expect(create(10_001)).toThrow(`${what} may take 10001 ms`);
   expect(create(10_000)).not.toThrow();
+  for (const odd of [0, -1, Number.NaN]) expect(create(odd)).toThrow(`${what} may take ${odd} ms: a limit is from 1`);
+  const endless = (): unknown => createEngine({ provider: scripted([]), takeoverAfterMs: 2 ** 40, ...config(2 ** 31) });
+  expect(endless).toThrow(`${what} may take ${2 ** 31} ms`);
 });
 
 test("a tool call names its tool as the log's actor, and its key is the same for both events", async () => {
