@@ -6,6 +6,7 @@ import { Conversation } from "./conversation.ts";
 import { ConversationStream } from "./conversation-stream.ts";
 import { randomId } from "./ids.ts";
 import type { EventStore } from "./ports/event-store.ts";
+import { WeakValues } from "./weak-values.ts";
 
 /** For tests: a clock and ids that repeat, and no waiting before an append is sent again. */
 export type StoreSources = Partial<EventLogSources> & {
@@ -18,8 +19,8 @@ export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
-  // One writer a stream in this process (MODEL 8), for as long as the store is open.
-  readonly #streams = new Map<ConversationId, ConversationStream>();
+  // One writer a stream in this process (MODEL 8), for as long as anybody holds the conversation or runs it.
+  readonly #streams = new WeakValues<ConversationId, ConversationStream>();
 
   constructor(events: EventStore, sources: StoreSources = {}) {
     const { clock = Date.now, newEventId = createEventIds({ clock }), newId = randomId, ...rest } = sources;
@@ -35,9 +36,8 @@ export class TurnlogStore implements AsyncDisposable {
    */
   conversation(id: string = this.newId("cnv")): Conversation {
     const conversationId = conversationIdSchema.parse(id);
-    const known = this.#streams.get(conversationId);
-    const stream = known ?? new ConversationStream(this.log, conversationStream(conversationId));
-    this.#streams.set(conversationId, stream);
+    const open = (): ConversationStream => new ConversationStream(this.log, conversationStream(conversationId));
+    const stream = this.#streams.get(conversationId, open);
     return new Conversation(conversationId, stream, this);
   }
 
