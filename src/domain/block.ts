@@ -1,3 +1,4 @@
+import { freezeJson, frozenJson } from "../base/frozen-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { essenceText } from "./essence.ts";
@@ -23,6 +24,13 @@ export type Wire = {
   readonly residue?: JsonValue;
 };
 
+type BlockFields = {
+  readonly id: BlockId | null;
+  readonly kind: BlockKind;
+  readonly payload: JsonObject;
+  readonly wire?: Wire | null;
+};
+
 /**
  * One item of a conversation, immutable. One block is one wire item. The payload speaks the vocabulary of the Open
  * Responses specification, normalised: text parts are `{type: "text"}` whatever their role, and absent optionals are left
@@ -36,35 +44,43 @@ export class Block {
   readonly payload: JsonObject;
   readonly wire: Wire | null;
   #digest: string | undefined;
+  #isFrozen: boolean;
 
-  constructor(fields: {
-    readonly id: BlockId | null;
-    readonly kind: BlockKind;
-    readonly payload: JsonObject;
-    readonly wire?: Wire | null;
-  }) {
-    this.id = fields.id;
-    this.kind = fields.kind;
-    this.payload = fields.payload;
-    this.wire = fields.wire ?? null;
+  /**
+   * Copies what could still be changed of the payload and the wire.
+   *
+   * @param content - `own` where nobody else holds them, as JSON.parse gives them: they are not copied.
+   * @throws {TypeError} when they are no JSON.
+   */
+  constructor(fields: BlockFields, content: "foreign" | "own" = "foreign") {
+    const { id, kind, payload, wire = null } = fields;
+    this.id = id;
+    this.kind = kind;
+    this.#isFrozen = content === "foreign";
+    this.payload = this.#isFrozen ? frozenJson(payload, "a block's payload") : payload;
+    this.wire = this.#isFrozen ? frozenJson(wire, "a block's wire") : wire;
   }
 
   /** A block as an event holds it: with the digest that was computed when it was written (decision 0005). */
-  static recorded(fields: {
-    readonly id: BlockId;
-    readonly kind: BlockKind;
-    readonly digest: string;
-    readonly payload: JsonObject;
-    readonly wire?: Wire;
-  }): Block {
-    const block = new Block(fields);
+  static recorded(fields: BlockFields & { readonly digest: string }): Block {
+    const block = new Block(fields, "own");
     block.#digest = fields.digest;
     return block;
   }
 
+  /** Freezes the content of a block that was recorded: reading many of them is quick, because few are handed to others. */
+  static freeze(block: Block): void {
+    if (block.#isFrozen) return;
+    block.#isFrozen = true;
+    freezeJson(block.payload);
+    freezeJson(block.wire);
+  }
+
   /** A block that is known by what stands in a saved list: reading its content throws `ContentNotReadError`. */
   static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
-    return Block.recorded({ ...known, payload: contentNotRead, wire: contentNotRead });
+    const block = Block.recorded({ ...known, payload: contentNotRead, wire: contentNotRead });
+    block.#isFrozen = true;
+    return block;
   }
 
   /** Only id, kind and digest are at hand; the content is still where it is stored. */
@@ -164,7 +180,7 @@ export class Block {
   }
 
   #copy(changes: { readonly id: BlockId | null; readonly wire: Wire | null }): Block {
-    const copy = new Block({ ...changes, kind: this.kind, payload: this.payload });
+    const copy = new Block({ ...changes, kind: this.kind, payload: this.payload }, "own");
     // The wire decides the essence of what is equal by id only; everything else keeps its digest.
     if (changes.wire === this.wire) copy.#digest = this.#digest;
     return copy;

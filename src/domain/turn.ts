@@ -1,6 +1,6 @@
 import { sha256Hex } from "../base/sha256.ts";
 import { anyOf } from "./any-of.ts";
-import type { Block } from "./block.ts";
+import { Block } from "./block.ts";
 import { emptyContext, extendContext } from "./context.ts";
 import { type Exchange, exchangesIn } from "./exchanges.ts";
 import { type BlockId, blockIdSchema } from "./ids.ts";
@@ -24,6 +24,8 @@ export class Turn {
   readonly #stored: StoredBlocks | null;
   #ownBlocks: readonly Block[] | undefined;
   #digests: readonly string[] | undefined;
+  #isFrozen = false;
+  #list: readonly Block[] | undefined;
   #blocks: readonly Block[] | undefined;
   #indexById: ReadonlyMap<BlockId, number> | undefined;
   #exchanges: readonly Exchange[] | undefined;
@@ -47,16 +49,14 @@ export class Turn {
 
   /** All blocks, in order. */
   get blocks(): readonly Block[] {
-    if (this.#blocks === undefined) {
-      this.#blocks = this.#prefix === null ? this.#tail : this.after(0);
-      this.#forgetOldLists();
-    }
+    // A copy, because V8 is slow to slice a frozen list.
+    this.#blocks ??= Object.freeze(this.#whole.slice());
     return this.#blocks;
   }
 
   /** What users said and what followed it; what comes before the first user's block belongs to no exchange. */
   get exchanges(): readonly Exchange[] {
-    this.#exchanges ??= exchangesIn(this.blocks);
+    this.#exchanges ??= exchangesIn(this.#whole);
     return this.#exchanges;
   }
 
@@ -80,7 +80,7 @@ export class Turn {
     const place = index < 0 ? this.length + index : index;
     if (place < 0 || place >= this.length) return undefined;
     for (const { segment, start } of Turn.#segments(this)) {
-      if (segment.#blocks !== undefined) return segment.#blocks[place];
+      if (segment.#list !== undefined) return segment.#list[place];
       if (start <= place) return segment.#tail[place - start];
     }
     return undefined;
@@ -101,7 +101,7 @@ export class Turn {
       for (let index = 0; index < tail.length; index += 1) if (tail[index]?.id === id) return segment.#start + index;
     }
     const indexById = new Map<BlockId, number>();
-    for (const [index, block] of this.blocks.entries()) if (block.id !== null) indexById.set(block.id, index);
+    for (const [index, block] of this.#whole.entries()) if (block.id !== null) indexById.set(block.id, index);
     this.#indexById = indexById;
     return indexById.get(id) ?? -1;
   }
@@ -112,8 +112,8 @@ export class Turn {
     const parts: (readonly Block[])[] = [];
     for (const { segment, start } of Turn.#segments(this)) {
       if (segment.length <= from) break;
-      if (segment.#blocks !== undefined) {
-        parts.push(segment.#blocks.slice(from));
+      if (segment.#list !== undefined) {
+        parts.push(segment.#list.slice(from));
         break;
       }
       parts.push(start >= from ? segment.#tail : segment.#tail.slice(from - start));
@@ -197,11 +197,11 @@ export class Turn {
 
   /** Replaces every block by what `change` makes of it; what comes before the first change is shared. */
   map(change: (block: Block) => Block): Turn {
-    return this.with(this.blocks.map((block) => change(block)));
+    return this.with(this.#whole.map((block) => change(block)));
   }
 
   filter(keep: (block: Block) => boolean): Turn {
-    return this.with(this.blocks.filter((block) => keep(block)));
+    return this.with(this.#whole.filter((block) => keep(block)));
   }
 
   remove(...blocks: readonly Block[]): Turn {
@@ -211,16 +211,27 @@ export class Turn {
 
   /** Moves a block so that it stands at `index` of the result. */
   move(block: Block, index: number): Turn {
-    const own = this.blocks.find(anyOf([block]));
-    return own === undefined ? this : this.with(this.remove(own).insert(index, own).blocks);
+    const own = this.#whole.find(anyOf([block]));
+    return own === undefined ? this : this.with(this.remove(own).insert(index, own).#whole);
   }
 
   /** The Turn with these blocks, sharing the beginning that is the same as this one's. */
   with(blocks: readonly Block[]): Turn {
-    const own = this.blocks;
+    const own = this.#whole;
     let same = 0;
     while (same < blocks.length && blocks[same] === own[same]) same += 1;
     return this.slice(same).#extend(blocks.slice(same));
+  }
+
+  /** The same Turn, before it goes to whoever could change what is in its blocks: from then on nobody can. */
+  frozen(): this {
+    for (const { segment } of Turn.#segments(this)) {
+      if (segment.#isFrozen) break;
+      segment.#isFrozen = true;
+      // What is still where it is stored has no content here.
+      for (const block of segment.#ownBlocks ?? []) Block.freeze(block);
+    }
+    return this;
   }
 
   toJSON(): readonly Block[] {
@@ -232,13 +243,23 @@ export class Turn {
     return tail.length === 0 ? this : new Turn(this.length === 0 ? null : this, tail);
   }
 
+  /** All blocks, in a list that is quick to copy from. */
+  get #whole(): readonly Block[] {
+    if (this.#list === undefined) {
+      this.#list = this.#prefix === null ? this.#tail : this.after(0);
+      this.#forgetOldLists();
+    }
+    return this.#list;
+  }
+
   /** A long conversation is a chain of Turns, each of which was looked at once: all their lists would be its square. */
   #forgetOldLists(): void {
     let kept = 0;
     for (const { segment } of Turn.#segments(this)) {
-      if (segment.#blocks === undefined || segment.#prefix === null) continue;
+      if (segment.#list === undefined || segment.#prefix === null) continue;
       kept += 1;
       if (kept > keptListsMax) {
+        segment.#list = undefined;
         segment.#blocks = undefined;
         return;
       }

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { freezeJson } from "../base/frozen-json.ts";
+import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { BlockId, ConversationId, RunId } from "../domain/ids.ts";
 
 /** What a tool is told besides its input. */
@@ -81,6 +82,7 @@ function parseArguments(text: string): unknown {
 function parametersOf(schema: z.ZodType): JsonObject {
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: "input" });
   // A round trip drops zod's own hidden members.
-  const json: unknown = JSON.parse(JSON.stringify(parameters));
-  return isJsonObject(json) ? json : {};
+  const json = JSON.parse(JSON.stringify(parameters)) as JsonObject;
+  freezeJson(json);
+  return json;
 }

@@ -1,5 +1,5 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import { SecretReference } from "../engine/codec/references.ts";
+import { frozenJson } from "../base/frozen-json.ts";
+import { type JsonValue, setMember } from "../base/json.ts";
 import type { Settings } from "../engine/ports/provider.ts";
 import { ownMembers } from "./request-body.ts";
 
@@ -22,7 +22,7 @@ export function settingsOf(options: Readonly<Record<string, unknown>>, notSettin
     const refusal = isWanted ? refusals.get(name) : undefined;
     if (refusal !== undefined) throw new ProviderSettingsError(`the setting ${name} is not supported: ${refusal}`);
     if (ownMembers.has(name)) throw new ProviderSettingsError(`${name} is no setting: every request decides it anew`);
-    setMember(settings, name, jsonCopy(value, name));
+    setMember(settings, name, asJson(value, name));
   }
   return settings;
 }
@@ -32,22 +32,13 @@ const refusals: ReadonlyMap<string, string> = new Map([
   ["prompt", "a stored prompt brings items that turnlog does not see; give instructions instead"],
 ]);
 
-/** The value as JSON, so that what is recorded is what is sent. Members that are undefined are left out. */
-function jsonCopy(value: unknown, path: string): JsonValue {
-  if (value === null || typeof value === "boolean" || typeof value === "string") return value;
-  if (typeof value === "number" && Number.isFinite(value)) return value;
-  if (isJsonList(value)) return value.map((member: unknown, index) => jsonCopy(member, `${path}[${index}]`));
-  if (value instanceof SecretReference) return value;
-  if (!isPlainObject(value)) throw new ProviderSettingsError(`the setting ${path} is no JSON`);
-  const copy: Record<string, JsonValue> = {};
-  for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) setMember(copy, name, jsonCopy(member, `${path}.${name}`));
+/** The value as JSON that nobody can change, so that what is recorded is what is sent. */
+function asJson(value: unknown, name: string): JsonValue {
+  try {
+    // Not of its type yet: that is what is found out.
+    return frozenJson(value as JsonValue, name);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new ProviderSettingsError(`the setting ${cause.message}`, { cause });
   }
-  return copy;
-}
-
-function isPlainObject(value: unknown): value is JsonObject {
-  if (!isJsonObject(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
 }

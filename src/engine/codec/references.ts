@@ -12,7 +12,8 @@ export class BlobReference {
   readonly $blob: { readonly sha256: Sha256; readonly bytes: number };
 
   constructor(sha256: Sha256, bytes: number) {
-    this.$blob = { sha256, bytes };
+    this.$blob = Object.freeze({ sha256, bytes });
+    Object.freeze(this);
   }
 }
 
@@ -23,6 +24,7 @@ export class SecretReference {
 
   constructor(name: string) {
     this.$secret = name;
+    Object.freeze(this);
   }
 }
 

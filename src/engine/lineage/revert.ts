@@ -42,7 +42,7 @@ export async function revertTurn(stream: ConversationStream, { target, toRevisio
       const result = await stream.commit(entries, (view) => {
         if (view.client.committed !== committed) throw new TurnMovedError();
       });
-      if (result.status === "committed") return stream.view.client.committed;
+      if (result.status === "committed") return stream.view.client.committed.frozen();
     } catch (error) {
       if (!(error instanceof TurnMovedError)) throw error;
     }

@@ -73,7 +73,7 @@ class LayerCall implements Around {
     this.#layer = layer;
     this.#depth = depth;
     this.frame = frame;
-    this.given = given;
+    this.given = given.frozen();
     this.scope = outer.within((reason) => this.#fail(reason));
   }
 
@@ -143,7 +143,8 @@ class LayerCall implements Around {
       const passed = this.#handOn(turn, "request", frame);
       const call: Call = { frame, passed, result: null };
       this.#calls.push(call);
-      call.result = await runFrame(this.#stack, { depth: this.#depth + 1, frame, given: passed, outer: this.scope });
+      const below = { depth: this.#depth + 1, frame, given: passed, outer: this.scope };
+      call.result = (await runFrame(this.#stack, below)).frozen();
       return call.result;
     } finally {
       this.#since = performance.now();

@@ -1,0 +1,51 @@
+import { isJsonList, type JsonValue, setMember } from "./json.ts";
+
+/** Freezes JSON that nobody else holds, through and through. Frozen JSON is taken to be so all through. */
+export function freezeJson(json: JsonValue): void {
+  if (typeof json !== "object" || json === null || Object.isFrozen(json)) return;
+  // Runs for every block that is handed out, so it lists nothing. What JSON.parse gives inherits no members.
+  if (isJsonList(json)) for (const item of json) freezeJson(item);
+  else for (const name in json) freezeJson(json[name] ?? null);
+  Object.freeze(json);
+}
+
+/**
+ * JSON that nobody can change any more: what is frozen through and through as it stands, of anything else a copy without
+ * the members that are undefined.
+ *
+ * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that is none, a gap in a list.
+ */
+export function frozenJson<Json extends JsonValue>(value: Json, place: string): Json {
+  // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
+  return copyOf(value, place) as Json;
+}
+
+function copyOf(value: unknown, place: string): JsonValue {
+  if (isFrozenJson(value)) return value;
+  if (Array.isArray(value)) {
+    return Object.freeze(Array.from(value, (item: unknown, index) => copyOf(item, `${place}[${index}]`)));
+  }
+  if (!isPlainObject(value)) throw new TypeError(`${place} is no JSON: ${nameOf(value)}`);
+  const copy: Record<string, JsonValue> = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) setMember(copy, name, copyOf(member, `${place}.${name}`));
+  }
+  return Object.freeze(copy);
+}
+
+/** Also an object of a class that stands for something in the data, as references do. */
+function isFrozenJson(value: unknown): value is JsonValue {
+  if (typeof value === "object" && value !== null) {
+    return Object.isFrozen(value) && !("toJSON" in value) && Object.values(value).every(isFrozenJson);
+  }
+  return typeof value === "string" || typeof value === "boolean" || value === null || Number.isFinite(value);
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+const nameOf = (value: unknown): string =>
+  typeof value === "object" ? `an object of a class` : typeof value === "number" ? String(value) : typeof value;

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { freezeJson, frozenJson } from "../../src/base/frozen-json.ts";
+import type { JsonValue } from "../../src/base/json.ts";
+
+const isFrozenThrough = (value: JsonValue | undefined): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isFrozenThrough));
+
+test("what could be changed is copied, what could not stands as it is", () => {
+  const inner = { text: "said" };
+  const value = { parts: [inner, 1, null], absent: undefined, ["__proto__"]: { own: true } };
+  const kept = frozenJson(value, "it");
+  inner.text = "changed";
+  expect(JSON.stringify(kept)).toBe('{"parts":[{"text":"said"},1,null],"__proto__":{"own":true}}');
+  expect(Object.keys(kept)).toEqual(["parts", "__proto__"]);
+  expect(isFrozenThrough(kept)).toBe(true);
+  expect(frozenJson(kept, "it")).toBe(kept);
+  // Frozen at its surface only.
+  const shallow = Object.freeze({ inner });
+  expect(frozenJson(shallow, "it")).not.toBe(shallow);
+});
+
+test("freezing reaches all of it", () => {
+  const value = JSON.parse('{"a":[{"b":[[{}]]}],"__proto__":{"c":{}}}') as JsonValue;
+  freezeJson(value);
+  expect(isFrozenThrough(value)).toBe(true);
+});
+
+test.each<[string, unknown, string]>([
+  ["a function", { run: () => 1 }, "it.run is no JSON: function"],
+  ["a symbol", [Symbol("s")], "it[0] is no JSON: symbol"],
+  ["a big integer", { n: 1n }, "it.n is no JSON: bigint"],
+  ["a number that is none", { n: [Number.NaN] }, "it.n[0] is no JSON: NaN"],
+  ["a date", { at: new Date(0) }, "it.at is no JSON: an object of a class"],
+  ["a gap in a list", [undefined], "it[0] is no JSON: undefined"],
+  ["nothing", undefined, "it is no JSON: undefined"],
+])("%s is no JSON", (_what, value, message) => {
+  expect(() => frozenJson(value as JsonValue, "it")).toThrow(new TypeError(message));
+});

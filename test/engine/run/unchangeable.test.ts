@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../../src/base/json.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { createWorkshop, type Workshop } from "../../support/workshop.ts";
+import { layer } from "./scene.ts";
+
+/** What somebody does who minds no types. */
+type Loose = { payload: { content: { text: string }[] } };
+
+/** The same log as another process would read it. */
+const readAnew = ({ watched }: Workshop) => new TurnlogStore(watched).conversation("cnv_workshop");
+
+test("changing what a block was made of afterwards changes nothing", async () => {
+  const workshop = createWorkshop();
+  const { engine, provider } = workshop.scripted(["ok"]);
+  const part = { type: "text", text: "first" };
+  const parts: JsonObject[] = [part];
+  await workshop.conversation.append(user(parts));
+  part.text = "second";
+  parts.push({ type: "text", text: "third" });
+  await workshop.conversation.append(user([part]));
+  const { turn } = await workshop.conversation.run(engine);
+  expect(provider.reading(0)).toMatchObject([
+    { content: [{ type: "input_text", text: "first" }] },
+    { content: [{ type: "input_text", text: "second" }] },
+  ]);
+  expect(turn.blocks.map(({ text }) => text)).toEqual(["first", "second", "ok"]);
+});
+
+test.each<[string, (turn: Turn) => unknown]>([
+  ["adds to the list of blocks", ({ blocks }) => (blocks as unknown[]).push(user("evil"))],
+  [
+    "changes a text in place",
+    ({ blocks }) => {
+      for (const { payload } of blocks as unknown as Loose[]) for (const part of payload.content) part.text = "evil";
+    },
+  ],
+])("a layer that %s fails, and changes nothing", async (_what, change) => {
+  for (const when of ["request", "response"]) {
+    const workshop = createWorkshop();
+    const changing = layer("changing", async (turn, next) => {
+      if (when === "request") change(turn);
+      const result = await next(turn);
+      if (when === "response") change(result);
+      return result;
+    });
+    const { engine } = workshop.scripted(["ok"], { middleware: [changing] });
+    await workshop.conversation.append("hello");
+    const conversation = readAnew(workshop);
+    await expect(conversation.run(engine)).rejects.toMatchObject({ cause: expect.any(TypeError) as unknown });
+    const { turn } = await (await conversation.at(-1)).load();
+    expect(turn.digest).toBe((await conversation.turn()).digest);
+    expect(turn.blocks.map(({ text }) => text)).not.toContain("evil");
+  }
+});
+
+test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("nobody can change %s", async (which) => {
+  const workshop = createWorkshop();
+  const { engine } = workshop.scripted(["ok"]);
+  await workshop.conversation.append("hello");
+  const { turn: result } = await workshop.conversation.run(engine);
+  const turns = {
+    "the Turn": await workshop.conversation.turn(),
+    "a result's Turn": result,
+    "the Turn that was read anew": await readAnew(workshop).turn(),
+  };
+  const { blocks } = turns[which as keyof typeof turns];
+  expect(blocks).toHaveLength(2);
+  for (const block of blocks as unknown as Loose[]) {
+    expect(() => {
+      for (const part of block.payload.content) part.text = "evil";
+    }).toThrow(TypeError);
+  }
+});
