@@ -69,12 +69,12 @@ export class ConversationStream {
     return this.#lastAt;
   }
 
-  /** When the newest event of a run happened, as its envelope says: the last sign of life of a run that is open. */
+  /** When the newest event of the run that is open happened, as its envelope says: its last sign of life. */
   get lastRunAt(): string | null {
     return this.#lastRunAt;
   }
 
-  /** The newest event of a run. */
+  /** The newest event of the run that is open. */
   get lastRunRevision(): number | null {
     return this.#lastRunRevision;
   }
@@ -187,7 +187,8 @@ export class ConversationStream {
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
     this.#taker?.note(this.#view, recorded);
-    if (recorded.runId !== null) {
+    // A tool of an earlier run may come back in the middle of this one.
+    if (recorded.runId !== null && recorded.runId === this.#view.client.run?.id) {
       this.#lastRunAt = recorded.at;
       this.#lastRunRevision = recorded.revision;
     }

@@ -1,8 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import * as z from "zod";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/create-engine.ts";
 import type { Layer } from "../../../src/engine/middleware.ts";
 import type { RunPart } from "../../../src/engine/stream-part.ts";
+import { tool } from "../../../src/engine/tool.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "../run/scene.ts";
 import { calling } from "../run/tool-runs.ts";
@@ -22,6 +24,28 @@ describe("a run that was cut off", () => {
     expect(requests).toHaveLength(2);
     expect(requests[1]?.["previous_response_id"]).toMatch(/^resp_/);
     expect(typesOf(await eventsOf(conversation))).toContain("RunResumed");
+  });
+
+  test("goes on although a tool of an earlier run has come back since", async () => {
+    const [finish, cancel] = [Promise.withResolvers<string>(), new AbortController()];
+    const slow = tool({
+      name: "slow",
+      description: "Takes its time.",
+      inputSchema: z.object({}),
+      execute() {
+        cancel.abort();
+        return finish.promise;
+      },
+    });
+    const scene = createScene([calling(["slow", "{}"]), "an answer"], { tools: [slow] });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await rejectionOf(first.conversation.run(first.engine, { signal: cancel.signal }));
+    await dieAt(first, beforeRequest(0));
+    finish.resolve("at last");
+    await vi.waitFor(async () => expect((await eventsOf(first.conversation)).at(-1)?.event.type).toBe("ToolFinished"));
+    const { conversation, engine } = scene.process();
+    expect(await conversation.run(engine)).toMatchObject({ text: "an answer", resumed: true });
   });
 
   test("is finished first, and who spoke meanwhile is answered next", async () => {
