@@ -69,6 +69,12 @@ function applyEvent(view: UsageView, { event, at }: RecordedEvent): void {
     case "InferenceFailed":
       close(view, event.data.inferenceId);
       return;
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunCancelled":
+      // What is open when its run ends is never answered.
+      view.open = [];
+      return;
     default:
   }
 }

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import { usage, usageByDay } from "../../src/projections/usage.ts";
-import { fold, received, requested, settingsDeclared } from "./recorded-events.ts";
+import {
+  fold,
+  inferenceId,
+  received,
+  requested,
+  runCompleted,
+  runStarted,
+  settingsDeclared,
+} from "./recorded-events.ts";
 
 const tokens = {
   input_tokens: 100,
@@ -45,6 +53,12 @@ test("counts an answer on the day it was asked for", () => {
 test("counts the bytes of a refused request, and no tokens that nobody told", () => {
   const { rows } = fold(usage, [[requested("1")], [received("1", [], { usage: "free" })]]);
   expect(rows).toMatchObject([{ requests: 1, requestBytes: 1_000, inputTokens: 0, outputTokens: 0 }]);
+});
+
+test("keeps no request whose run has ended: nobody will answer it", () => {
+  const { open, rows } = fold(usage, [[runStarted], [requested("1")], [runCompleted], [requested("2")]]);
+  expect(open).toMatchObject([{ inferenceId: inferenceId("2") }]);
+  expect(rows).toMatchObject([{ requests: 2 }]);
 });
 
 test("counts a fork for itself only", () => {
