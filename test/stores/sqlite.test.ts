@@ -152,6 +152,17 @@ test("refuses a database of another program, and leaves its tables as they are",
   expect(database.get("SELECT count(*) AS tables FROM sqlite_schema")).toEqual({ tables: 1 });
 });
 
+test("a subscription that sleeps is told of a file that cannot be read any more", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path, { pollMs: 5 });
+  const next = store.subscribe()[Symbol.asyncIterator]().next();
+  await new Promise(setImmediate);
+  using database = openRaw(path);
+  database.run("UPDATE meta SET value = value; PRAGMA wal_checkpoint(TRUNCATE)");
+  writeFileSync(path, "no database".padEnd(statSync(path).size, "."));
+  await expect(next).rejects.toBeInstanceOf(StoreCorruptedError);
+});
+
 test("reports a damaged file when it meets the damage", async () => {
   const path = temporaryFolder().file("store.db");
   const store = await openSqliteStore(path);

@@ -14,24 +14,26 @@ export function createWatch(database: DatabaseSync, pollMs: number): Watch {
   const wake = createWake();
   // Changes when another connection has committed, and only then.
   const select = database.prepare("PRAGMA data_version");
-  const dataVersion = (): unknown => select.get()?.["data_version"];
   let watchers = 0;
   let timer: NodeJS.Timeout | undefined;
   let seen: unknown;
 
   function poll(): void {
-    const version = dataVersion();
-    if (version !== seen) wake.ring();
-    seen = version;
+    try {
+      const version = select.get()?.["data_version"];
+      if (version === seen) return;
+      seen = version;
+    } catch {
+      // Whoever wakes reads, and is told why that cannot be.
+    }
+    wake.ring();
   }
 
   return {
     ...wake,
     begin() {
       watchers += 1;
-      if (watchers > 1) return;
-      seen = dataVersion();
-      timer = setInterval(poll, pollMs);
+      if (watchers === 1) timer = setInterval(poll, pollMs);
     },
     end() {
       watchers -= 1;
