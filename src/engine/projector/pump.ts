@@ -62,6 +62,8 @@ export async function goLive<View>(
       if (event !== null && !isOver) {
         await takeNew(fold, event.value);
         next = events.next();
+        // Where saving fails first, nobody asks for it any more.
+        next.catch(() => undefined);
       }
       if (event !== null && !isOver && fold.unsaved < eventsMax) continue;
       alarm.stop();

@@ -171,6 +171,36 @@ test("goes on by itself when the store was unavailable", async () => {
   expect(pauses).toEqual([1, 1, 1]);
 });
 
+test("goes on by itself when events and rows were unavailable at once", async () => {
+  await using store = createMemoryStore();
+  let isDown = false;
+  const mustBeUp = (): void => {
+    if (isDown) throw new StoreUnavailableError("gone for a moment");
+  };
+  async function* whileUp<T>(events: AsyncIterable<T>): AsyncIterable<T> {
+    for await (const event of events) {
+      yield event;
+      mustBeUp();
+    }
+  }
+  const views: ViewStore = {
+    ...surroundedViews(store.views, (step) => step()),
+    save: async (build, batch) => {
+      mustBeUp();
+      return store.views.save(build, batch);
+    },
+  };
+  const flaky = changedStore(store, { subscribe: (options) => whileUp(store.subscribe(options)) });
+  const pause = async (): Promise<void> => {
+    isDown = false;
+  };
+  const projector = createProjector(flaky, texts, { views, eventsMax: 1, pause });
+  await running(projector);
+  isDown = true;
+  await write(store, [started("left1")]);
+  await expect.poll(async () => (await projector.read(key))?.view.texts.length).toBe(1);
+});
+
 test("reads no further than one batch while a save is under way", async () => {
   await using store = createMemoryStore();
   await write(store, [started("left1"), ...Array.from({ length: 20 }, () => said("left1"))]);
