@@ -1,5 +1,5 @@
 import { editsBytes } from "./diff-turns.ts";
-import type { Edit } from "./edits.ts";
+import { contentId, type Edit } from "./edits.ts";
 
 /** About how many characters of edits one event takes: so few that none of their texts has to be stored apart. */
 const partBytesMax = 64 * 1024;
@@ -30,7 +30,7 @@ function oneByOne(edit: Edit): readonly Edit[] {
   let { after } = edit;
   return edit.blocks.map((content) => {
     const single: Edit = { op: "insert", after, blocks: [content] };
-    after = "ref" in content ? content.ref.id : content.block.id;
+    after = contentId(content);
     return single;
   });
 }

@@ -34,6 +34,18 @@ export const editSchema: z.ZodType<Edit> = z.discriminatedUnion("op", [
   z.strictObject({ op: z.literal("move"), blockId: blockIdSchema, after: placeSchema }),
 ]);
 
+/** The blocks that edits hold, in their order; of others they only name versions. */
+export const blocksOfEdits = (edits: readonly Edit[]): readonly BlockJson[] =>
+  edits.flatMap(contentsOf).flatMap((content) => ("block" in content ? [content.block] : []));
+
+function contentsOf(edit: Edit): readonly BlockContent[] {
+  if (edit.op === "insert") return edit.blocks;
+  return edit.op === "replace" ? [edit.block] : [];
+}
+
+/** The block that a content is of. */
+export const contentId = (content: BlockContent): BlockId => ("ref" in content ? content.ref.id : content.block.id);
+
 /** Gives the block of a version, or undefined when the log does not hold it. */
 export type ResolveBlock = (version: BlockVersion) => Block | undefined;
 
@@ -108,7 +120,6 @@ export function describeEdit(edit: Edit): string {
 }
 
 const describePlace = (after: BlockId | null): string => (after === null ? "to the beginning" : `after ${after}`);
-const contentId = (content: BlockContent): BlockId => ("ref" in content ? content.ref.id : content.block.id);
 
 /** What the edits do to blocks that are there, and the place before which nothing changes. */
 type Changes = {

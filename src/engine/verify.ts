@@ -1,4 +1,5 @@
 import { hasOwnDigest } from "../domain/block-json.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
@@ -6,7 +7,6 @@ import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
 import { createEventReader, type EventReader } from "./codec/event-log.ts";
 import { foldAround, isSkipped, SkippedEvents } from "./damage/skipped-events.ts";
-import { blocksIn } from "./keyframes/block-places.ts";
 import { readAncestors } from "./lineage/lineage.ts";
 import type { EventStore, Head, StoredEnvelope } from "./ports/event-store.ts";
 import { isOfTheStore, readEnvelope } from "./read-each.ts";

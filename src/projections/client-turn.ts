@@ -1,7 +1,7 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import { applyEdits, type BlockContent, type Edit } from "../domain/edits.ts";
+import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
@@ -174,7 +174,7 @@ function applyPass(
   const { actor } = recorded;
   const frame = recorded.frame ?? "0";
   const isRequest = pass.direction === "request";
-  for (const block of newBlocks(pass.edits)) {
+  for (const block of blocksOfEdits(pass.edits).map(blockFromJson)) {
     // Written out although it was there before, it is another word of the provider's on the same content.
     if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
     noteVersion(blame, block, recorded);
@@ -188,14 +188,6 @@ function applyPass(
   );
   const base = nameOf(pass.base ?? pass.from);
   turns.handOn(isRequest ? `given/${frame}` : `result/${frame}`, after, { base, actor });
-}
-
-function newBlocks(edits: readonly Edit[]): readonly Block[] {
-  const contents: readonly BlockContent[] = edits.flatMap((edit) => {
-    if (edit.op === "insert") return edit.blocks;
-    return edit.op === "replace" ? [edit.block] : [];
-  });
-  return contents.flatMap((content) => ("block" in content ? [blockFromJson(content.block)] : []));
 }
 
 function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinished", recorded: RecordedEvent): void {
@@ -235,7 +227,7 @@ function revert(
 ): void {
   if (view.run !== null) throw new Error("the Turn was reverted while a run was open");
   const base = view.committed;
-  for (const block of newBlocks(edits)) noteVersion(view.blame, block, recorded);
+  for (const block of blocksOfEdits(edits).map(blockFromJson)) noteVersion(view.blame, block, recorded);
   const result = applyEdits(base, edits, ({ id, digest }) => {
     const block = base.find(id);
     return block?.digest === digest ? block : undefined;

@@ -1,7 +1,8 @@
 import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
-import type { BlockContent, Edit } from "../domain/edits.ts";
+import { contentId, type Edit } from "../domain/edits.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { Origin } from "../domain/events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import type { Decision, Divergence } from "../domain/events/inference-events.ts";
@@ -38,7 +39,8 @@ export const timeline: Projection<TimelineView> = {
   initial: () => ({ rows: [], labels: new Map(), isRunOpen: false }),
   apply(view, recorded) {
     const { stream, revision, at, actor, runId, frame, event } = recorded;
-    for (const block of blocksOf(event)) if (block.id !== null) view.labels.set(block.id, labelOf(block, event, view));
+    for (const block of blocksIn(event).map(blockFromJson))
+      if (block.id !== null) view.labels.set(block.id, labelOf(block, event, view));
     view.rows.push({ stream, revision, at, type: event.type, actor, runId, frame, words: wordsOf(view, recorded) });
     if (event.type === "RunStarted") view.isRunOpen = true;
     // A fork leaves its parent's run.
@@ -212,7 +214,7 @@ function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
   const label = (id: string): string => labels.get(id) ?? id;
   switch (edit.op) {
     case "insert":
-      return `${edit.blocks.map((content) => label(idOfContent(content))).join(", ")} inserted`;
+      return `${edit.blocks.map((content) => label(contentId(content))).join(", ")} inserted`;
     case "replace":
       return `${label(edit.blockId)} changed`;
     case "remove":
@@ -222,36 +224,9 @@ function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
   }
 }
 
-const idOfContent = (content: BlockContent): string => ("ref" in content ? content.ref.id : content.block.id);
-
 /** A tool's result is named by its tool, for whoever looks for it. */
 function labelOf(block: Block, event: ConversationEvent, { labels }: TimelineView): string {
   if (event.type !== "ToolFinished")
     return block.kind === "tool_result" ? (labels.get(block.id ?? "") ?? block.kind) : blockLabel(block);
   return `tool_result ${labels.get(event.data.blockId)?.replace(/^tool_call /, "") ?? ""}`.trimEnd();
-}
-
-/** The blocks that an event brings, whole. */
-function blocksOf(event: ConversationEvent): readonly Block[] {
-  switch (event.type) {
-    case "BlockAppended":
-      return [blockFromJson(event.data.block)];
-    case "ResponseReceived":
-      return event.data.output.map(blockFromJson);
-    case "ToolFinished":
-      return [blockFromJson(event.data.result)];
-    case "TurnEdited":
-    case "TurnReverted":
-      return event.data.edits
-        .flatMap(contentsOf)
-        .flatMap((content) => ("block" in content ? [content.block] : []))
-        .map(blockFromJson);
-    default:
-      return [];
-  }
-}
-
-function contentsOf(edit: Edit): readonly BlockContent[] {
-  if (edit.op === "insert") return edit.blocks;
-  return edit.op === "replace" ? [edit.block] : [];
 }

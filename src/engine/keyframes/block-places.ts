@@ -1,7 +1,6 @@
 import type { Block } from "../../domain/block.ts";
-import { type BlockJson, blockFromJson } from "../../domain/block-json.ts";
-import type { BlockContent, Edit } from "../../domain/edits.ts";
-import type { ConversationEvent } from "../../domain/events/event.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 
 /** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
@@ -23,26 +22,4 @@ export function notePlaces({ event, stream, revision }: RecordedEvent): void {
     const block = blockFromJson(json);
     if (!placeByBlock.has(block)) placeByBlock.set(block, { stream, revision, index });
   }
-}
-
-/** The blocks that an event holds, in its order. */
-export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
-  switch (event.type) {
-    case "BlockAppended":
-      return [event.data.block];
-    case "ResponseReceived":
-      return event.data.output;
-    case "ToolFinished":
-      return [event.data.result];
-    case "TurnEdited":
-    case "TurnReverted":
-      return event.data.edits.flatMap(contentsOf).flatMap((content) => ("block" in content ? [content.block] : []));
-    default:
-      return [];
-  }
-}
-
-function contentsOf(edit: Edit): readonly BlockContent[] {
-  if (edit.op === "insert") return edit.blocks;
-  return edit.op === "replace" ? [edit.block] : [];
 }

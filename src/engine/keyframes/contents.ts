@@ -1,9 +1,10 @@
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { readRecorded } from "../recorded.ts";
-import { blocksIn, placeOf } from "./block-places.ts";
+import { placeOf } from "./block-places.ts";
 import { KeyframeDamagedError } from "./chunks.ts";
 
 /** Events between two wanted ones that are rather read along than left out: a store reads by pages. */

@@ -1,6 +1,7 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
@@ -10,7 +11,6 @@ import { checkEnvelope } from "../codec/envelope.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { foldAround } from "../damage/skipped-events.ts";
 import { settingsDigest } from "../inference/settings.ts";
-import { blocksIn } from "../keyframes/block-places.ts";
 import { readHistory } from "../lineage/lineage.ts";
 import { RevisionNotFoundError } from "../past.ts";
 import { plan } from "../planner/plan.ts";
