@@ -15,6 +15,7 @@ import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.t
 import { type PastRun, pastRun } from "./past-run.ts";
 import { splitTurn } from "./planner/instruction-blocks.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
+import type { EventStore } from "./ports/event-store.ts";
 import type { Provider } from "./ports/provider.ts";
 
 /** There is no such revision. */
@@ -161,13 +162,20 @@ export class LoadedPast {
  * @throws {RevisionNotFoundError} when there is no such revision.
  */
 export async function readPast(log: EventLog, stream: string, revision: number): Promise<PastConversation> {
-  const head = await log.store.head(stream);
-  const wanted = revision < 0 ? (head?.revision ?? -1) + 1 + revision : revision;
-  if (head === null || wanted < 0 || wanted > head.revision) {
-    const range = head === null ? "it has no events" : `it has the revisions 0 to ${head.revision}`;
-    throw new RevisionNotFoundError(`there is no revision ${revision} of ${stream}: ${range}`);
-  }
-  return new PastConversation(log, await foldTo(log, stream, wanted));
+  return new PastConversation(log, await foldTo(log, stream, await existingRevision(log.store, stream, revision)));
+}
+
+/**
+ * The number of a revision that is there; a negative one counts from the end.
+ *
+ * @throws {RevisionNotFoundError} when it is not.
+ */
+export async function existingRevision(store: EventStore, stream: string, wanted: number): Promise<number> {
+  const head = await store.head(stream);
+  const revision = wanted < 0 ? (head?.revision ?? -1) + 1 + wanted : wanted;
+  if (head !== null && revision >= 0 && revision <= head.revision) return revision;
+  const range = head === null ? "it has no events" : `it has the revisions 0 to ${head.revision}`;
+  throw new RevisionNotFoundError(`there is no revision ${wanted} of ${stream}: ${range}`);
 }
 
 type Known = { readonly view: ConversationView; readonly turn: Turn; readonly isWhole: boolean };

@@ -4,11 +4,11 @@ import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import type { Conversation } from "../conversation.ts";
 import type { Engine, EngineOptions } from "../create-engine.ts";
+import { existingRevision } from "../past.ts";
 import type { Codecs } from "../requests.ts";
 import type { Gate } from "../run/stop.ts";
 import type { TurnlogStore } from "../turnlog-store.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
-import { lastRevision } from "./fold-replay.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 
@@ -58,7 +58,7 @@ export async function counterfactual(
   { codecs, to: wanted = -1, without = null, openScratch }: CounterfactualOptions,
 ): Promise<Counterfactual> {
   const stream = `conversation-${id}`;
-  const to = await lastRevision(reader.store, stream, wanted);
+  const to = await existingRevision(reader.store, stream, wanted);
   const depth = without === null ? null : engine.layers.findIndex(({ name }) => name === without);
   if (without !== null && depth === -1) throw new LayerNotFoundError(without, engine.layers);
   const layers = engine.layers.filter((_, index) => index !== depth);

@@ -12,7 +12,7 @@ import type { EventReader } from "../codec/event-log.ts";
 import { foldAround } from "../damage/skipped-events.ts";
 import { settingsDigest } from "../inference/settings.ts";
 import { readHistory } from "../lineage/lineage.ts";
-import { RevisionNotFoundError } from "../past.ts";
+import { existingRevision } from "../past.ts";
 import { plan } from "../planner/plan.ts";
 import type { EventStore, Head } from "../ports/event-store.ts";
 import { type Codecs, inputTurn, planRequest, rebuildRequest, requestProblem } from "../requests.ts";
@@ -51,7 +51,7 @@ export async function replayFolds(
   stream: string,
   { codecs, to: wanted = -1 }: FoldReplayOptions,
 ): Promise<FoldReplay> {
-  const to = await lastRevision(reader.store, stream, wanted);
+  const to = await existingRevision(reader.store, stream, wanted);
   const changed = await firstChanged(reader.store, stream, to);
   const folds = new FoldComparison(stream, codecs);
   try {
@@ -69,15 +69,6 @@ export async function replayFolds(
   }
   const { events, turns, requests } = folds;
   return { stream, to, events, turns, requests, difference: earlier(folds.difference, changed, stream) };
-}
-
-/** @throws {RevisionNotFoundError} when it is not there. */
-export async function lastRevision(store: EventStore, stream: string, wanted: number): Promise<number> {
-  const head = await store.head(stream);
-  const to = wanted < 0 ? (head?.revision ?? -1) + 1 + wanted : wanted;
-  if (head !== null && to >= 0 && to <= head.revision) return to;
-  const range = head === null ? "it has no events" : `it has the revisions 0 to ${head.revision}`;
-  throw new RevisionNotFoundError(`there is no revision ${wanted} of ${stream}: ${range}`);
 }
 
 /** The first event that is not what was written there, by the hash chain: some of what it says no other digest covers. */

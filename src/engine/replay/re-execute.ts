@@ -5,6 +5,7 @@ import type { EventReader } from "../codec/event-log.ts";
 import type { CommitResult, Entry } from "../conversation-stream.ts";
 import type { Engine, EngineOptions } from "../create-engine.ts";
 import { offeredTools, requestSettings, settingsDigest } from "../inference/settings.ts";
+import { existingRevision } from "../past.ts";
 import { changedSettings } from "../planner/settings.ts";
 import { ReplayDivergedError } from "../recovery/divergence.ts";
 import { Journal } from "../recovery/journal.ts";
@@ -13,7 +14,6 @@ import { StackChangedError, ToolMissingError } from "../run/errors.ts";
 import type { RunStream } from "../run/open-session.ts";
 import { executeRun } from "../run/run.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
-import { lastRevision } from "./fold-replay.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { stepComparison } from "./step-comparison.ts";
 
@@ -38,7 +38,7 @@ export async function reexecute(
   { options: engine }: Engine,
   { to: wanted = -1 }: { readonly to?: number } = {},
 ): Promise<Reexecution> {
-  const to = await lastRevision(reader.store, stream, wanted);
+  const to = await existingRevision(reader.store, stream, wanted);
   let [runs, steps] = [0, 0];
   for await (const { run, view } of historyOf(reader, stream, to)) {
     if (run === null || run.events[0]?.stream !== stream) continue;
