@@ -34,11 +34,13 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
     case "chaining-unsupported":
       return fallBack(session, failed);
     case "item-not-found":
-      return request.decision.anchor === null ? withoutItemIds(session) : fallBack(session, failed);
+      return request.decision.anchor === null
+        ? learn(session, "itemIds", "items of earlier responses are not found by their ids")
+        : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
     case "invalid-request":
-      return error.param?.startsWith("include") === true ? withoutEncryptedReasoning(session, error) : null;
+      return error.param?.startsWith("include") === true ? learn(session, "encryptedReasoning", error.message) : null;
     default:
       return null;
   }
@@ -56,16 +58,6 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   session.invalid.set(anchor.responseId, { reason, revision: Number.MAX_SAFE_INTEGER });
   if (responseId === null) learn(session, "chain", error.message);
   return onRefused === "throw" || mode === "require" ? null : { full: "refused" };
-}
-
-function withoutItemIds(session: RunSession): Retry | null {
-  learn(session, "itemIds", "items of earlier responses are not found by their ids");
-  return {};
-}
-
-function withoutEncryptedReasoning(session: RunSession, error: ProviderError): Retry | null {
-  learn(session, "encryptedReasoning", error.message);
-  return {};
 }
 
 /**
@@ -90,10 +82,12 @@ function withoutReasoning(
   return {};
 }
 
-function learn(session: RunSession, capability: "chain" | "itemIds" | "encryptedReasoning", reason: string): void {
+/** The endpoint cannot do this: the next attempt does without. */
+function learn(session: RunSession, capability: "chain" | "itemIds" | "encryptedReasoning", reason: string): Retry {
   const { scope } = session.engine.provider;
   session.learned.set(capability, false);
   command(session, { type: "LearnCapability", data: { scope, capability, value: false, reason } });
+  return {};
 }
 
 /** What the log of a run that was cut off tells has its consequences there as well. */
