@@ -10,7 +10,7 @@ import { contextsOf } from "./inference/contexts.ts";
 import { settingsDigest } from "./inference/settings.ts";
 import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
-import { heldContext, inputItems, shapedBlocks } from "./planner/shaped-input.ts";
+import { encodeBody, heldContext } from "./planner/shaped-input.ts";
 import type { ItemCodec } from "./ports/provider.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
@@ -44,7 +44,7 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
   const settings = view.server.settings.get(request.settingsDigest);
   if (settings === undefined) throw new Error(`its settings ${request.settingsDigest.slice(0, 12)}… were not declared`);
   const parts = { turn: inputTurn(view, recorded), settings, request, codec: codecOf(request, codecs) };
-  const { bodyText, shaped } = encode(parts, decision);
+  const { bodyText, shaped } = encodeBody(parts, decision);
   const anchor = decision.anchor === null ? null : view.server.byResponse.get(decision.anchor.responseId);
   return { bodyText, digest: sha256Hex(bodyText), held: heldContext(anchor?.held ?? null, shaped) };
 }
@@ -81,7 +81,7 @@ export function planAgain(
   const request = requestOf(recorded);
   const parts = planRequest(view, recorded, codecs);
   const decision = plan({ ...parts, ...otherwise });
-  return { decision, bodyText: encode({ ...parts, request }, decision).bodyText };
+  return { decision, bodyText: encodeBody({ ...parts, request }, decision).bodyText };
 }
 
 /** What the planner was asked, as the log tells it. */
@@ -122,21 +122,6 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
 
 /** Whether declared settings are what their digest says. */
 export const areSettingsIntact = (digest: string, settings: JsonObject): boolean => settingsDigest(settings) === digest;
-
-type Parts = Pick<PlanRequest, "turn" | "settings" | "codec"> & { readonly request: InferenceRequestedData };
-
-function encode({ turn, settings, request, codec }: Parts, decision: Decision) {
-  const { scope, transport } = request;
-  const carriage = { scope, itemIds: decision.capabilities.itemIds };
-  const shaped = shapedBlocks(turn, decision.sendFrom, decision.repairs, carriage);
-  const bodyText = codec.encodeRequest({
-    settings,
-    input: inputItems(shaped, codec),
-    previousResponseId: decision.anchor?.responseId ?? null,
-    stream: transport === "sse",
-  });
-  return { bodyText, shaped };
-}
 
 function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
   if (event.type !== "InferenceRequested") throw new Error(`the event at revision ${revision} is no request`);

@@ -4,7 +4,7 @@ import { contextsOf, learnedCapabilities } from "../engine/inference/contexts.ts
 import { settingsDigest } from "../engine/inference/settings.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "../engine/planner/plan.ts";
-import { inputItems, shapedBlocks } from "../engine/planner/shaped-input.ts";
+import { encodeBody } from "../engine/planner/shaped-input.ts";
 import type { Provider, Settings } from "../engine/ports/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { changeTurn, type DrawnEdit } from "./edits.ts";
@@ -61,27 +61,19 @@ function bodyBytes(
   { turn, settings, provider, view, now }: Measured,
   way: Pick<PlanRequest, "full" | "candidates">,
 ): number {
-  const { scope, codec, transport } = provider;
-  const capabilities = learnedCapabilities(provider, view);
+  const { scope, codec } = provider;
   const decision = plan({
     turn,
     contexts: contextsOf(view),
     provenance: { authorOf: () => null, removerOf: () => null },
     scope,
     codec,
-    capabilities,
+    capabilities: learnedCapabilities(provider, view),
     settings,
     settingsDigest: settingsDigest(settings),
     policy: defaultChainPolicy,
     now: new Date(now).toISOString(),
     ...way,
   });
-  const shaped = shapedBlocks(turn, decision.sendFrom, decision.repairs, { scope, itemIds: capabilities.itemIds });
-  const body = codec.encodeRequest({
-    settings,
-    input: inputItems(shaped, codec),
-    previousResponseId: decision.anchor?.responseId ?? null,
-    stream: transport === "sse",
-  });
-  return utf8Length(body);
+  return utf8Length(encodeBody({ turn, settings, codec, request: provider }, decision).bodyText);
 }

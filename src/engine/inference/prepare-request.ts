@@ -6,7 +6,7 @@ import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { splitTurn, withoutFirst } from "../planner/instruction-blocks.ts";
 import { ChainRequiredError, plan } from "../planner/plan.ts";
-import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
+import { encodeBody, heldContext, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
 import type { CallScope } from "../run/call-scope.ts";
 import { NothingToSendError } from "../run/errors.ts";
 import { engineActor, type RunSession, record, takePasses } from "../run/session.ts";
@@ -61,17 +61,8 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
   });
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
   if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
-  const shaped = shapedBlocks(input, decision.sendFrom, decision.repairs, {
-    ...capabilities,
-    scope: provider.scope,
-  });
+  const { bodyText, shaped } = encodeBody({ turn: input, settings, codec, request: provider }, decision);
   if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
-  const bodyText = codec.encodeRequest({
-    settings,
-    input: inputItems(shaped, codec),
-    previousResponseId: decision.anchor?.responseId ?? null,
-    stream: transport === "sse",
-  });
   const anchor = decision.anchor === null ? null : contexts.byResponse(decision.anchor.responseId);
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../base/json.ts";
 import { Block } from "../../domain/block.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
-import type { Repair } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ItemCodec } from "../ports/provider.ts";
+import type { ItemCodec, Settings } from "../ports/provider.ts";
 import { carriesId } from "./groups.ts";
 import { abortedOutput } from "./pair-calls.ts";
 
@@ -39,6 +39,29 @@ export function shapedBlocks(
 /** The items of a request's input. */
 export const inputItems = (shaped: readonly ShapedBlock[], codec: ItemCodec): readonly JsonObject[] =>
   shaped.map(({ block, withId }) => codec.requestItem(block, { withId }));
+
+type Parts = {
+  /** What the input is made of. */
+  readonly turn: Turn;
+  readonly settings: Settings;
+  readonly codec: ItemCodec;
+  readonly request: Pick<InferenceRequestedData, "scope" | "transport">;
+};
+
+/** The exact body of a request that was decided so, and the blocks that it sends. */
+export function encodeBody(
+  { turn, settings, codec, request }: Parts,
+  { anchor, sendFrom, repairs, capabilities }: Decision,
+): { readonly bodyText: string; readonly shaped: readonly ShapedBlock[] } {
+  const shaped = shapedBlocks(turn, sendFrom, repairs, { scope: request.scope, itemIds: capabilities.itemIds });
+  const bodyText = codec.encodeRequest({
+    settings,
+    input: inputItems(shaped, codec),
+    previousResponseId: anchor?.responseId ?? null,
+    stream: request.transport === "sse",
+  });
+  return { bodyText, shaped };
+}
 
 /** The digest of what a server holds once it has taken these blocks after a context, null for none. */
 export const heldContext = (context: string | null, shaped: readonly ShapedBlock[]): string =>

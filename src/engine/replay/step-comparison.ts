@@ -3,7 +3,7 @@ import type { InferenceRequestedData } from "../../domain/events/inference-event
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { requestSettings, settingsDigest } from "../inference/settings.ts";
 import { splitTurn } from "../planner/instruction-blocks.ts";
-import { inputItems, shapedBlocks } from "../planner/shaped-input.ts";
+import { encodeBody } from "../planner/shaped-input.ts";
 import { ReplayDivergedError } from "../recovery/divergence.ts";
 import type { Step } from "../run/run.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
@@ -55,7 +55,7 @@ function stepDifference(
 ): ReplayDifference | null {
   const { engine } = session;
   const { codec } = engine.provider;
-  const { decision, encoder, settingsDigest: digest, scope: endpoint, transport, requestDigest } = recorded.event.data;
+  const { decision, encoder, settingsDigest: digest, requestDigest } = recorded.event.data;
   const { input, instructions } = splitTurn(session.view(), outgoing, engine.provider);
   const said = [...instructions, ...scope.instructions.map(({ text }) => text)];
   const settings = requestSettings(engine, decision.capabilities, said);
@@ -66,16 +66,7 @@ function stepDifference(
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
   }
-  const shaped = shapedBlocks(input, decision.sendFrom, decision.repairs, {
-    ...decision.capabilities,
-    scope: endpoint,
-  });
-  const bodyText = codec.encodeRequest({
-    settings,
-    input: inputItems(shaped, codec),
-    previousResponseId: decision.anchor?.responseId ?? null,
-    stream: transport === "sse",
-  });
+  const { bodyText } = encodeBody({ turn: input, settings, codec, request: recorded.event.data }, decision);
   const found =
     firstDifference(encoder, codec.name, "encoder") ??
     firstDifference(requestDigest, sha256Hex(bodyText), "requestDigest");
