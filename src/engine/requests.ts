@@ -4,9 +4,8 @@ import { utf8Length } from "../base/utf8.ts";
 import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
-import { lastChange } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import { contextsOf } from "./inference/contexts.ts";
+import { contextsOf, provenanceOf } from "./inference/contexts.ts";
 import { settingsDigest } from "./inference/settings.ts";
 import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
@@ -87,15 +86,11 @@ export function planAgain(
 /** What the planner was asked, as the log tells it. */
 export function planRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
   const request = requestOf(recorded);
-  const { blame, run } = view.client;
+  const { run } = view.client;
   return {
     turn: inputTurn(view, recorded),
     contexts: contextsOf(view),
-    provenance: {
-      authorOf: (block) => run?.turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
-      removerOf: (id) => run?.turns.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
-      moverOf: (id) => run?.turns.moverOf(id) ?? null,
-    },
+    provenance: provenanceOf(run?.turns, view),
     scope: request.scope,
     codec: codecOf(request, codecs),
     capabilities: request.decision.capabilities,

@@ -1,6 +1,7 @@
 import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { Provenance } from "../planner/divergence.ts";
 import { withoutFirst } from "../planner/instruction-blocks.ts";
@@ -82,15 +83,11 @@ export function learnedCapabilities(
 }
 
 /** Who made what: of this run, else of the log. */
-export function provenanceOf(session: RunSession): Provenance {
-  const { turns } = session;
-  const { blame } = session.view().client;
-  return {
-    authorOf: (block) => turns.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
-    removerOf: (id) => turns.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
-    moverOf: (id) => turns.moverOf(id),
-  };
-}
+export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }: ConversationView): Provenance => ({
+  authorOf: (block) => turns?.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
+  removerOf: (id) => turns?.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+  moverOf: (id) => turns?.moverOf(id) ?? null,
+});
 
 function invalidationOf({ server }: ConversationView, context: ServerContext): Invalidation | null {
   const one = server.invalidResponses.get(context.responseId);

@@ -49,7 +49,7 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
   const decision = plan({
     turn: input,
     contexts,
-    provenance: provenanceOf(session),
+    provenance: provenanceOf(session.turns, session.view()),
     scope: provider.scope,
     codec,
     capabilities,
