@@ -1,17 +1,13 @@
-import type { JsonValue } from "../base/json.ts";
-import { setMember } from "../base/json.ts";
+import { type JsonValue, setMember } from "../base/json.ts";
 import type { RequestParts } from "../engine/ports/provider.ts";
 
-/** Makes the exact text of a request's body. Pure: the same parts give the same bytes, for ever. */
-export type RequestEncoder = (parts: RequestParts) => string;
-
 /**
- * Encoder version `openai-responses/1`: the caller's settings in the caller's key order, then `previous_response_id`
- * (absent when null), `input`, and `stream: true` only when streaming.
+ * The exact text of a request's body, in encoder version `openai-responses/1`: the caller's settings in the caller's key
+ * order, then `previous_response_id` (absent when null), `input`, and `stream: true` only when streaming.
  *
  * Frozen: bodies of old requests are rebuilt with it. Another member or order is another version, beside this one.
  */
-export const encodeRequest: RequestEncoder = ({ settings, input, previousResponseId, stream }) => {
+export function encodeRequest({ settings, input, previousResponseId, stream }: RequestParts): string {
   const body: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(settings)) {
     if (ownMembers.has(name)) throw new Error(`settings cannot hold ${name}: the engine decides it`);
@@ -21,10 +17,7 @@ export const encodeRequest: RequestEncoder = ({ settings, input, previousRespons
   body["input"] = input;
   if (stream) body["stream"] = true;
   return JSON.stringify(body);
-};
+}
 
 /** The members of a body that are no setting. */
 export const ownMembers: ReadonlySet<string> = new Set(["input", "previous_response_id", "stream"]);
-
-/** Every released encoder by the name that recorded requests carry. */
-export const encoders: ReadonlyMap<string, RequestEncoder> = new Map([["openai-responses/1", encodeRequest]]);

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
-import { encodeRequest, encoders } from "../../src/providers/request-body.ts";
+import { codecs } from "../../src/providers/codecs.ts";
+import { encodeRequest } from "../../src/providers/request-body.ts";
 import { parsed } from "../base/arbitrary-json.ts";
 
 const goldenFolder = join(import.meta.dirname, "../golden/requests");
@@ -25,14 +26,14 @@ const goldens = readdirSync(goldenFolder).flatMap((folder) =>
 
 describe("every released encoder", () => {
   test.each(goldens)("still writes the bytes of %s/%s", (folder, file) => {
-    const encode = encoders.get(folder.replace(/-(\d+)$/, "/$1"));
+    const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
     const { parts, body } = goldenSchema.parse(parsed(readFileSync(join(goldenFolder, folder, file), "utf8")));
-    expect(encode?.(parts)).toBe(body);
+    expect(codec?.encodeRequest(parts)).toBe(body);
   });
 
   test("has golden requests", () => {
     const folders = new Set(goldens.map(([folder]) => folder));
-    expect([...encoders.keys()].map((name) => name.replace("/", "-")).filter((name) => !folders.has(name))).toEqual([]);
+    expect([...codecs.keys()].map((name) => name.replace("/", "-")).filter((name) => !folders.has(name))).toEqual([]);
   });
 });
 
