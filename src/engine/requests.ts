@@ -1,4 +1,3 @@
-import type { JsonObject } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { utf8Length } from "../base/utf8.ts";
 import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
@@ -6,7 +5,6 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { contextsOf, provenanceOf } from "./inference/contexts.ts";
-import { settingsDigest } from "./inference/settings.ts";
 import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
 import { encodeBody, heldContext } from "./planner/shaped-input.ts";
@@ -114,9 +112,6 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
   const { outgoing, blocks } = requestOf(recorded).input;
   return outgoing === undefined ? turn : withoutFirst(view, turn, Math.max(0, turn.length - blocks));
 }
-
-/** Whether declared settings are what their digest says. */
-export const areSettingsIntact = (digest: string, settings: JsonObject): boolean => settingsDigest(settings) === digest;
 
 function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
   if (event.type !== "InferenceRequested") throw new Error(`the event at revision ${revision} is no request`);

@@ -7,10 +7,11 @@ import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
 import { createEventReader, type EventReader } from "./codec/event-log.ts";
 import { foldAround, isSkipped, SkippedEvents } from "./damage/skipped-events.ts";
+import { settingsDigest } from "./inference/settings.ts";
 import { readAncestors } from "./lineage/lineage.ts";
 import type { EventStore, Head, StoredEnvelope } from "./ports/event-store.ts";
 import { isOfTheStore, readEnvelope } from "./read-each.ts";
-import { areSettingsIntact, type Codecs, requestProblem } from "./requests.ts";
+import { type Codecs, requestProblem } from "./requests.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
 type StreamProblem = {
@@ -198,7 +199,7 @@ class StreamCheck {
 
   #checkMeaning(recorded: RecordedEvent): StreamProblem | null {
     const { event } = recorded;
-    if (event.type === "SettingsDeclared" && !areSettingsIntact(event.data.digest, event.data.settings)) {
+    if (event.type === "SettingsDeclared" && settingsDigest(event.data.settings) !== event.data.digest) {
       return this.#problem("fold", "its settings are not those that its digest names");
     }
     if (event.type !== "InferenceRequested") return null;

@@ -59,8 +59,8 @@ function contextsBefore({ view, stream, firstRevision }: RunSession): ReturnType
 }
 
 /** What the endpoint can do: as configured, and as this conversation and this process have seen it do. */
-export function effectiveCapabilities(session: RunSession): Capabilities {
-  return learnedCapabilities(session.engine.provider, session.view(), session.learned);
+export function effectiveCapabilities({ engine, view }: RunSession): Capabilities {
+  return learnedCapabilities(engine.provider, view(), engine.learned);
 }
 
 export function learnedCapabilities(

@@ -159,7 +159,7 @@ function enter(
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   const entered = blocks.filter(entersTurn);
   const result = session.turns.respond(frame, entered, actor);
-  for (const block of entered) if (block.kind === "tool_call") session.calls.set(idOf(block), block);
+  for (const block of entered) if (block.kind === "tool_call") session.calls.add(idOf(block));
   const exchange = { request, response: data, settings, stream: session.stream, ...place };
   const context = serverContextOf({ ...exchange, at: new Date(at).toISOString() });
   session.contexts.push({ context, turn: result });
@@ -229,7 +229,7 @@ export const failureOf = (data: InferenceFailedData): ProviderError =>
 function distrust(session: RunSession, frame: string): void {
   const { scope } = session.engine.provider;
   const data = { scope, capability: "chain", value: false, reason: "the echoed previous_response_id differs" } as const;
-  session.learned.set("chain", false);
+  session.engine.learned.set("chain", false);
   record(session, { type: "LearnCapability", data }, engineActor, frame);
 }
 

@@ -84,9 +84,9 @@ function withoutReasoning(
 
 /** The endpoint cannot do this: the next attempt does without. */
 function learn(session: RunSession, capability: "chain" | "itemIds" | "encryptedReasoning", reason: string): Retry {
-  const { scope } = session.engine.provider;
-  session.learned.set(capability, false);
-  command(session, { type: "LearnCapability", data: { scope, capability, value: false, reason } });
+  const { provider, learned } = session.engine;
+  learned.set(capability, false);
+  command(session, { type: "LearnCapability", data: { scope: provider.scope, capability, value: false, reason } });
   return {};
 }
 

@@ -28,5 +28,5 @@ export type PastEffect =
 
 /** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
 type EffectAnswer =
-  | { readonly type: "tool"; readonly result: BlockJson; readonly outcome: string }
+  | { readonly type: "tool"; readonly result: BlockJson }
   | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };

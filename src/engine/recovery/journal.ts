@@ -225,10 +225,10 @@ export class Journal {
         this.#go(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor });
         return;
       case "ToolFinished": {
-        const { blockId, result, outcome, late } = event.data;
+        const { blockId, result, late } = event.data;
         // What recovery answered is no answer of a tool: the end of the run brought it.
         if (late === true || actor.kind === "recovery") return;
-        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result, outcome } });
+        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result } });
         return;
       }
       case "EffectFinished": {

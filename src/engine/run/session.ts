@@ -40,14 +40,13 @@ export type RunSession = {
   readonly contexts: { readonly context: ServerContext; readonly turn: Turn }[];
   /** What came back in this run, in order. */
   readonly steps: RunStep[];
-  /** What this run saw the endpoint do, and which responses and reasoning it refused. */
-  readonly learned: Map<string, boolean | string>;
+  /** Which responses and which reasoning the endpoint refused in this run. */
   readonly invalid: Map<string, Invalidation>;
   readonly quarantined: Set<string>;
   /** Responses that servers make in the background, by inference id: nobody has them yet. */
   readonly underWay: Map<string, string>;
   /** Calls that responses of this run produced. */
-  readonly calls: Map<BlockId, Block>;
+  readonly calls: Set<BlockId>;
   /** Layers' own times, until the next event takes them along. */
   readonly passes: Pass[];
   readonly runningTools: Set<BlockId>;
