@@ -1,6 +1,6 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { readBlob } from "./codec/blobs.ts";
-import { decodeData, fillBlobs } from "./codec/data.ts";
+import { decodeData } from "./codec/data.ts";
+import { withTexts } from "./codec/event-log.ts";
 import type { EventStore, StoredEnvelope } from "./ports/event-store.ts";
 import { readRecorded } from "./recorded.ts";
 
@@ -45,10 +45,9 @@ async function readOne(store: EventStore, envelope: StoredEnvelope): Promise<Eve
  * @throws {UnreadableEventError} when it is no event that this turnlog knows.
  */
 export async function readEnvelope(store: EventStore, envelope: StoredEnvelope): Promise<RecordedEvent> {
-  const { data, blobs } = decodeData(envelope.data);
-  const textBySha256 = new Map<string, string>();
-  for (const blob of blobs) textBySha256.set(blob.$blob.sha256, await readBlob(store, envelope.stream, blob));
-  return readRecorded({ ...envelope, data: blobs.length === 0 ? data : fillBlobs(data, textBySha256) });
+  const decoded = decodeData(envelope.data);
+  const isWhole = decoded.blobs.length === 0;
+  return readRecorded({ ...envelope, data: isWhole ? decoded.data : await withTexts(store, envelope.stream, decoded) });
 }
 
 /** Whether an error says that the store cannot be read now, and nothing about what it holds. */

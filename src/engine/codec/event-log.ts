@@ -110,7 +110,7 @@ export function createEventReader(store: EventStore): EventReader {
 type Decoded = ReturnType<typeof decodeData>;
 
 /** The data with the texts of its blobs put back. */
-async function withTexts(store: EventStore, stream: string, { data, blobs }: Decoded): Promise<JsonObject> {
+export async function withTexts(store: EventStore, stream: string, { data, blobs }: Decoded): Promise<JsonObject> {
   const textBySha256 = new Map<string, string>();
   for (const blob of blobs) {
     const { sha256 } = blob.$blob;
