@@ -217,9 +217,8 @@ export class Conversation {
   }
 
   /** The events of its own stream, from a revision on. */
-  async *events(from = 0): AsyncIterable<RecordedEvent> {
-    for await (const stored of this.#log.read(this.#stream.name, { from, blobs: "resolve" }))
-      yield readRecorded(stored);
+  events(from = 0): AsyncIterable<RecordedEvent> {
+    return this.#stream.read(from);
   }
 
   /** Every event of the conversation from now on, whoever writes it, once it is durable. */

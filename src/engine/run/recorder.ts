@@ -115,7 +115,6 @@ export class Recorder {
   #refusal(rejection: Rejection): Error {
     switch (rejection.code) {
       case "run-open":
-        return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.owner ?? null);
       case "run-taken-over":
         return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.owner ?? null);
       case "run-not-open":
