@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
 
 /**
  * The canonical text of a JSON value: RFC 8785 (members sorted by UTF-16 code units, numbers and strings as ECMAScript
@@ -13,7 +13,7 @@ export function canonicalJson(value: JsonValue): string {
 
 /** The value with its members in canonical order; undefined where an object cannot have them so. */
 function withSortedMembers(value: JsonValue): JsonValue | undefined {
-  if (isArray(value)) {
+  if (isJsonList(value)) {
     const items: JsonValue[] = [];
     for (const item of value) {
       const sorted = withSortedMembers(item);
@@ -41,7 +41,7 @@ function objectWithSortedMembers(object: JsonObject): JsonObject | undefined {
 
 function canonicalText(value: JsonValue): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  if (isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
+  if (isJsonList(value)) return `[${value.map(canonicalText).join(",")}]`;
   const members: string[] = [];
   for (const name of Object.keys(value).sort()) {
     const member = value[name];
@@ -49,6 +49,3 @@ function canonicalText(value: JsonValue): string {
   }
   return `{${members.join(",")}}`;
 }
-
-// Array.isArray does not narrow a readonly array out of a union.
-const isArray = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);

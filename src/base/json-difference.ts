@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
 
 /**
  * What has to be done to `from` to get `to`, as JSON; undefined when they are equal. Of an object: members to `set`, to
@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue, setMember } from "./json
  */
 export function jsonDifference(from: JsonValue, to: JsonValue): JsonValue | undefined {
   if (isJsonObject(from) && isJsonObject(to)) return objectDifference(from, to);
-  if (isList(from) && isList(to) && from.length === to.length) return listDifference(from, to);
+  if (isJsonList(from) && isJsonList(to) && from.length === to.length) return listDifference(from, to);
   return from === to ? undefined : { to };
 }
 
@@ -15,12 +15,12 @@ export function jsonDifference(from: JsonValue, to: JsonValue): JsonValue | unde
 export function applyDifference(from: JsonValue, difference: JsonValue | undefined): JsonValue {
   if (!isJsonObject(difference)) return from;
   if (difference["to"] !== undefined) return difference["to"];
-  if (isList(from)) {
+  if (isJsonList(from)) {
     const places = isJsonObject(difference["at"]) ? difference["at"] : {};
     return from.map((value, index) => applyDifference(value, places[String(index)]));
   }
   if (!isJsonObject(from)) return from;
-  const dropped = new Set(isList(difference["drop"]) ? difference["drop"] : []);
+  const dropped = new Set(isJsonList(difference["drop"]) ? difference["drop"] : []);
   const inside = isJsonObject(difference["in"]) ? difference["in"] : {};
   const changed: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(from)) {
@@ -63,6 +63,5 @@ function listDifference(from: readonly JsonValue[], to: readonly JsonValue[]): J
   return Object.keys(at).length > 0 ? { at } : undefined;
 }
 
-const isList = (value: JsonValue | undefined): value is readonly JsonValue[] => Array.isArray(value);
 const own = (object: JsonObject, name: string): JsonValue | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;

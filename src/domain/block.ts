@@ -1,5 +1,5 @@
 import { freezeJson, frozenJson } from "../base/frozen-json.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { essenceText } from "./essence.ts";
 import type { BlockId } from "./ids.ts";
@@ -109,7 +109,7 @@ export class Block {
   /** The parts of a message's content; none for other blocks. */
   get parts(): readonly JsonObject[] {
     const { content } = this.payload;
-    return this.role !== null && isList(content) ? content.filter(isJsonObject) : [];
+    return this.role !== null && isJsonList(content) ? content.filter(isJsonObject) : [];
   }
 
   /** What a person reads of the block: message text, a call's arguments, a result's output, a reasoning summary. */
@@ -215,11 +215,9 @@ export function idOf(block: Block): BlockId {
 
 const textOf = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);
 
-const isList = (value: JsonValue | undefined): value is readonly JsonValue[] => Array.isArray(value);
-
 function readable(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;
-  if (!isList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
+  if (!isJsonList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
   return value
     .map((part) => (isJsonObject(part) ? (textOf(part["text"]) ?? textOf(part["refusal"]) ?? "") : ""))
     .join("");

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
 import { StoreCorruptedError } from "../ports/event-store.ts";
@@ -95,9 +95,7 @@ function mapJson(
   const map = (item: JsonValue): JsonValue => {
     if (typeof item === "string") return mapText(item);
     if (typeof item !== "object" || item === null) return item;
-    if (Array.isArray(item)) return mapArray(item, map);
-    // Array.isArray does not narrow a readonly array out of a union; what is left is an object.
-    return mapObject(mapMembers(item as JsonObject, map));
+    return isJsonList(item) ? mapArray(item, map) : mapObject(mapMembers(item, map));
   };
   return map(value);
 }
