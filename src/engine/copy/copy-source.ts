@@ -112,14 +112,8 @@ export function blobsOf({ stream, data }: Envelope): readonly BlobReference[] {
   return conversationOfStream(stream) === null || !data.includes('"$blob"') ? [] : decodeData(data).blobs;
 }
 
-async function conversationsOf(store: EventStore): Promise<readonly ConversationId[]> {
-  const ids: ConversationId[] = [];
-  for await (const { stream } of store.heads("conversation-")) {
-    const id = conversationOfStream(stream);
-    if (id !== null) ids.push(id);
-  }
-  return ids;
-}
+const conversationsOf = async (store: EventStore): Promise<readonly ConversationId[]> =>
+  (await headsOf(store, "conversation-")).flatMap(({ stream }) => conversationOfStream(stream) ?? []);
 
 /** The conversation that one began from: what it says first is the same in every version. */
 async function parentOf(store: EventStore, stream: string): Promise<ConversationId | null> {
