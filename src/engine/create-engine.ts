@@ -77,7 +77,7 @@ export function createEngine(config: EngineConfig): Engine {
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
-  const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax ?? 32 })];
+  const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax })];
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
     provider,

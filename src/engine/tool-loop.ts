@@ -12,7 +12,7 @@ const iterationsMaxDefault = 32;
  */
 export function toolLoop(
   tools: readonly Tool[],
-  { iterationsMax = iterationsMaxDefault }: { readonly iterationsMax?: number } = {},
+  { iterationsMax = iterationsMaxDefault }: { readonly iterationsMax?: number | undefined } = {},
 ): Layer {
   const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
     let asked = turn;
