@@ -42,13 +42,12 @@ class CallContext implements LayerContext {
     this.id = () => newBlockId(session, frame);
     this.random = () => derivedRandom(session, frame);
     this.from = (turn) => call.from(turn);
-    this.instructions = (text) => {
-      const actor = { kind: "middleware", name, version, frame, direction: "request" } as const;
-      scope.instructions = [...scope.instructions, { text, actor }];
-    };
     const actorOf = (direction: "request" | "response"): Actor => ({
       ...{ kind: "middleware", name, version, frame, direction },
     });
+    this.instructions = (text) => {
+      scope.instructions = [...scope.instructions, { text, actor: actorOf("request") }];
+    };
     this.onAcknowledged = (work) => {
       const id = newBlockId(session, frame);
       const actor = actorOf("response");
