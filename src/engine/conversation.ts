@@ -9,7 +9,6 @@ import type { Settlement } from "../domain/events/tool-events.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
 import { user } from "../domain/make-block.ts";
 import type { Turn } from "../domain/turn.ts";
-import { blameOf } from "../projections/client-turn.ts";
 import type { EventLog } from "./codec/event-log.ts";
 import type { ConversationStream, Entry } from "./conversation-stream.ts";
 import type { Engine } from "./create-engine.ts";
@@ -248,7 +247,7 @@ export class Conversation {
 
   /** The block that was appended under the id of this one. */
   async #appendedBefore(block: Block): Promise<Block> {
-    const made = blameOf(this.#stream.view.client, idOf(block))?.made;
+    const made = this.#stream.view.client.blame.get(idOf(block))?.made;
     if (made === undefined) return block;
     const { stream, revision } = made;
     for await (const stored of this.#log.read(stream, { from: revision, to: revision, blobs: "resolve" })) {

@@ -4,7 +4,6 @@ import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type Blame, lastChange } from "../projections/blame.ts";
-import { blameOf } from "../projections/client-turn.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { EventLog } from "./codec/event-log.ts";
@@ -152,7 +151,7 @@ export class LoadedPast {
   }
 
   blame(blockId: string): Blame | null {
-    return blameOf(this.view.client, blockId);
+    return this.view.client.blame.get(blockId) ?? null;
   }
 }
 

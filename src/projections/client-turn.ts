@@ -7,7 +7,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
-import { type Blame, type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
+import { type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
@@ -37,6 +37,7 @@ export type ClientTurnView = {
   /** The Turn of the last ended run, and the blocks appended since. */
   committed: Turn;
   run: OpenRun | null;
+  /** Who made and last changed each block, and who removed it. */
   readonly blame: BlameView;
 };
 
@@ -60,11 +61,6 @@ export const clientTurn: Projection<ClientTurnView> = {
     return view;
   },
 };
-
-/** Who made and last changed a block, and who removed it. */
-export function blameOf(view: ClientTurnView, blockId: string): Blame | null {
-  return view.blame.get(blockId) ?? null;
-}
 
 function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
   const { event, actor } = recorded;
