@@ -152,6 +152,24 @@ test("refuses a database of another program, and leaves its tables as they are",
   expect(database.get("SELECT count(*) AS tables FROM sqlite_schema")).toEqual({ tables: 1 });
 });
 
+test("a subscription of few streams looks at what others write once, however long it waits for its own", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path, { pollMs: 5 });
+  const { sent } = await append(store, { stream: "mine-1" });
+  await append(store, { stream: "theirs" });
+  const events = store.subscribe({ streamPrefix: "mine" })[Symbol.asyncIterator]();
+  await events.next();
+  const next = events.next();
+  await new Promise(setImmediate);
+  // Only who looks again finds it under this name.
+  using database = openRaw(path);
+  database.run("UPDATE streams SET name = 'mine-2' WHERE name = 'theirs'");
+  await append(store, { stream: "mine-1", expected: headAfter(sent) });
+  expect((await next).value).toMatchObject({ stream: "mine-1", revision: 1 });
+  await store.close();
+  await events.return?.();
+});
+
 test("a subscription that sleeps is told of a file that cannot be read any more", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { pollMs: 5 });

@@ -12,6 +12,8 @@ export type Pages = {
   forwards(stream: string, from: number, limit: number): readonly EventRow[];
   backwards(stream: string, from: number, limit: number): readonly EventRow[];
   log(after: string, streamPrefix: string, limit: number): readonly EventRow[];
+  /** The position of the newest event; 0 before the first. */
+  end(): string;
   head(stream: string): Head | null;
   heads(fromName: string): readonly HeadRow[];
 };
@@ -31,6 +33,7 @@ export function createPages(database: DatabaseSync): Pages {
     `SELECT ${eventColumns} FROM events AS event CROSS JOIN streams ON streams.number = event.stream
      WHERE event.position > ? AND substr(streams.name, 1, ?) = ? ORDER BY event.position LIMIT ?`,
   );
+  const end = database.prepare("SELECT CAST(max(position) AS TEXT) AS position FROM events");
   const head = database.prepare(`SELECT ${headColumns} FROM streams WHERE name = ?`);
   const heads = database.prepare(`SELECT name, ${headColumns} FROM streams WHERE name >= ? ORDER BY name LIMIT ?`);
 
@@ -44,6 +47,7 @@ export function createPages(database: DatabaseSync): Pages {
       const prefixLength = Array.from(streamPrefix).length;
       return exact(log(BigInt(after), prefixLength, streamPrefix, Math.min(limit, pageRowsMax)));
     },
+    end: () => String(end.get()?.["position"] ?? 0),
     // Rows are cast to the columns that their statement selects; the tables are STRICT.
     head(stream) {
       const row = head.get(stream) as Head | undefined;

@@ -1,6 +1,7 @@
 import { checkBounds } from "../../engine/codec/bounds.ts";
 import {
   type AppendResult,
+  comparePositions,
   type EventStore,
   type Head,
   type PreparedAppend,
@@ -113,7 +114,7 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
     try {
       for (let left = limit; left > 0; ) {
         if (isOver()) return;
-        const rows = guarded(() => pages.log(after, streamPrefix, left));
+        const [end, rows] = guarded(() => [pages.end(), pages.log(after, streamPrefix, left)] as const);
         // Nothing happens between the look and the sleep, so no write falls between them.
         if (rows.length === 0) await watch.sleep(signal);
         for (const row of rows) {
@@ -123,6 +124,8 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
           after = envelope.position;
         }
         left -= rows.length;
+        // What others wrote up to there was looked at, too.
+        if (rows.length < pageRowsMax && comparePositions(end, after) > 0) after = end;
       }
     } finally {
       watch.end();
