@@ -47,14 +47,15 @@ export type Preparation = {
  */
 export function prepareAppend(options: PrepareOptions): Preparation {
   const { stream, head, events, newEventId } = options;
-  const now = new Date(options.clock()).toISOString();
-  let at = options.lastAt ?? now;
+  const now = isoTime(options.clock());
+  const latest = latestTimes(events, now);
+  let at = options.lastAt ?? latest[0] ?? now;
   const envelopes: Envelope[] = [];
   const blobs: BlobText[] = [];
   let previous = head?.digest ?? firstPrevious(stream);
   let revision = head === null ? 0 : head.revision + 1;
-  for (const event of events) {
-    at = event.at === undefined ? later(at, now) : new Date(event.at).toISOString();
+  for (const [index, event] of events.entries()) {
+    at = event.at === undefined ? later(at, latest[index] ?? now) : isoTime(event.at);
     const encoded = sealEvent(event, { id: newEventId(), stream, revision, at, previous });
     envelopes.push(encoded.envelope);
     blobs.push(...encoded.blobs);
@@ -62,6 +63,17 @@ export function prepareAppend(options: PrepareOptions): Preparation {
     revision += 1;
   }
   return { appends: splitAppend({ stream, expected: head, envelopes }), blobs };
+}
+
+/** Now, or when what comes after an event is known to have happened. */
+function latestTimes(events: readonly NewEvent[], now: string): readonly string[] {
+  const times: string[] = [];
+  let latest = now;
+  for (const { at } of events.toReversed()) {
+    if (at !== undefined && isoTime(at) < latest) latest = isoTime(at);
+    times.push(latest);
+  }
+  return times.reverse();
 }
 
 type Place = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
@@ -126,4 +138,5 @@ export function headOf(envelopes: readonly Envelope[]): Head | null {
   return last === undefined ? null : { revision: last.revision, digest: last.digest };
 }
 
+const isoTime = (ms: number): string => new Date(ms).toISOString();
 const later = (left: string, right: string): string => (left > right ? left : right);

@@ -106,7 +106,7 @@ type Finish = { readonly answer: Answer; readonly durationMs: number; readonly a
 function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, given: Finish): JsonValue {
   const { answer, durationMs, actor, cause } = given;
   const data = { effectId: id, answer, durationMs };
-  const at = isAside === true ? undefined : delivered(session, session.engine.clock());
+  const at = isAside === true ? undefined : delivered(session, session.now());
   record(session, { type: "FinishEffect", runId: session.runId, data }, actor, frame, at);
   return answered(name, answer, cause);
 }

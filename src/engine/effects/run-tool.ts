@@ -78,7 +78,7 @@ function finish(session: RunSession, { call, frame, resultId }: Place, given: Fi
   const { output, outcome, durationMs, actor } = given;
   const block = resultBlock(call, output).withId(resultId);
   const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
-  const at = delivered(session, session.engine.clock());
+  const at = delivered(session, session.now());
   record(session, { type: "FinishTool", runId: session.runId, data }, actor, frame, at);
   session.turns.finishTool(idOf(call), block, actor);
   session.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });

@@ -112,7 +112,7 @@ function recordAnswer(
   { request, settings }: Pick<Prepared, "request" | "settings">,
   answer: InferenceResponse | ProviderError,
 ): Received | ProviderError {
-  const { provider, clock } = session.engine;
+  const { provider } = session.engine;
   noteEnded(session, request.inferenceId, answer instanceof ProviderError ? answer : null);
   if (answer instanceof ProviderError) {
     recordFailure(session, frame, request, answer);
@@ -120,7 +120,7 @@ function recordAnswer(
   }
   const newId = (): BlockId => newBlockId(session, frame);
   const { data, blocks } = decodeResponse(answer.response, { request, settings, provider, newBlockId: newId });
-  const at = delivered(session, clock());
+  const at = delivered(session, session.now());
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame, at);
   return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };

@@ -14,7 +14,7 @@ import {
   StackChangedError,
   ToolMissingError,
 } from "./errors.ts";
-import type { Beginning } from "./open-session.ts";
+import { type Beginning, timeAfter } from "./open-session.ts";
 import { type RunResult, resultOf } from "./result.ts";
 import { type ExecuteOptions, executeRun } from "./run.ts";
 
@@ -64,7 +64,7 @@ export async function runConversation(
         continue;
       }
       if (committed.length === 0) throw new EmptyConversationError(stream.name);
-      const startedAt = Math.max(engine.clock(), Date.parse(stream.lastAt ?? "1970-01-01"));
+      const startedAt = timeAfter(stream, engine.clock());
       const beginning = { runId: newRunId, base: committed, startedAt, epoch: 0, before: null };
       return await execute(stream, engine, beginning, { ...options, closedRun });
     } catch (error) {

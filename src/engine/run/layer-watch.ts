@@ -17,12 +17,15 @@ export class LayerWatch {
   /** The call goes to work, with all of its time. */
   start(call: Watched): void {
     this.#working = call;
-    this.#timer.refresh();
+    // A layer that never returns must not let the process end as if all were done.
+    this.#timer.refresh().ref();
   }
 
   /** The call waits for something that is not its own work, or has ended. */
   stop(call: Watched): void {
-    if (this.#working === call) this.#working = null;
+    if (this.#working !== call) return;
+    this.#working = null;
+    this.#timer.unref();
   }
 
   end(): void {

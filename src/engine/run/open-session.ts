@@ -89,9 +89,14 @@ export function openSession(opening: Opening): RunSession {
     emit: emitter(opening, { turns, journal }),
     ids: createCounters(),
     clock: startedAt,
+    now: () => timeAfter(stream, engine.clock()),
   };
   return session;
 }
+
+/** A time of the clock, or that of the stream's newest event where the clock has fallen behind it; in milliseconds. */
+export const timeAfter = ({ lastAt }: Pick<RunStream, "lastAt">, now: number): number =>
+  lastAt === null ? now : Math.max(now, Date.parse(lastAt));
 
 /** Asked before every append: whether the run still begins from what is there, or still is this owner's. */
 function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }: Beginning, isOurs: boolean): void {

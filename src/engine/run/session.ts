@@ -60,6 +60,8 @@ export type RunSession = {
   readonly ids: Counters;
   /** The time of the newest event delivered to the stack, in milliseconds. */
   clock: number;
+  /** The time of what happens now, in milliseconds: never before the stream's newest event, whatever the clock does. */
+  readonly now: () => number;
 };
 
 /** Work of a layer that waits until a server has answered a request made within a call. */

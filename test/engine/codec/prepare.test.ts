@@ -49,6 +49,16 @@ test("never goes back behind the time of the event before", () => {
   expect(at({ lastAt, clock: () => Date.parse("2027-05-05T05:05:05.556Z") })).toBe("2027-05-05T05:05:05.556Z");
 });
 
+test("dates nothing after what came of it, where that has its time already", () => {
+  const at = Date.parse("2025-12-31T23:59:59.000Z");
+  const { appends } = prepare([noted({}), noted({}, { at }), noted({})]);
+  expect(appends[0]?.envelopes.map((envelope) => envelope.at)).toEqual([
+    "2025-12-31T23:59:59.000Z",
+    "2025-12-31T23:59:59.000Z",
+    "2026-01-01T00:00:00.000Z",
+  ]);
+});
+
 test("draws other ids for the same events", () => {
   const events = [noted({})];
   expect(prepare(events).appends[0]?.envelopes[0]?.id).not.toBe(prepare(events).appends[0]?.envelopes[0]?.id);
