@@ -2,7 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Command, Rejection } from "../domain/commands.ts";
 import { decide, evolve } from "../domain/conversation.ts";
 import { type ConversationState, draftState, initialState } from "../domain/conversation-state.ts";
-import type { ConversationEvent } from "../domain/events/event.ts";
+import { type ConversationEvent, checkRecordable } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import type { EventLog } from "./codec/event-log.ts";
@@ -108,6 +108,7 @@ export class ConversationStream {
    * came first and decides anew what is not there yet; `guard` may refuse by throwing.
    *
    * @throws {StoreUnavailableError} when the outcome is unknown.
+   * @throws {InvalidEventError} for what could not be read again; nothing was appended.
    */
   commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
     return this.#enqueue(() => this.#commit(entries, guard));
@@ -147,6 +148,7 @@ export class ConversationStream {
       const result = decide(draft, entry.command);
       if (!result.ok) return result.error;
       for (const event of result.value) {
+        checkRecordable(event, entry.actor);
         evolve(draft, event, entry.runId ?? null);
         decided.push({ entry, event });
       }

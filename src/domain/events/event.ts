@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { JsonObject } from "../../base/json.ts";
 import { quickCheck } from "../../base/quick-check.ts";
+import { type Actor, actorSchema } from "../actor.ts";
 import {
   blockAppended,
   conversationRelabelled,
@@ -60,6 +61,23 @@ export class UnreadableEventError extends Error {
   readonly code = "unreadable-event";
 }
 
+/** An event that could not be read again: somebody gave a value that types would have refused. Nothing was recorded. */
+export class InvalidEventError extends TypeError {
+  override readonly name = "InvalidEventError";
+  readonly code = "invalid-event";
+}
+
+/**
+ * Asked before an event is written: what is not of its schema would damage the conversation for good.
+ *
+ * @throws {InvalidEventError} when it, or who is said to have made it, is not of its schema.
+ */
+export function checkRecordable(event: ConversationEvent, actor: Actor): void {
+  const { type } = event;
+  if (!isConversationEvent(event)) throw new InvalidEventError(`${type} cannot be recorded${problemOf(event)}`);
+  if (!isActor(actor)) throw new InvalidEventError(`${type} cannot be recorded: nobody is ${JSON.stringify(actor)}`);
+}
+
 /**
  * Reads a stored event, whatever its version.
  *
@@ -70,10 +88,14 @@ export function parseConversationEvent(type: string, version: number, data: Json
   if (isConversationEvent(current)) return current;
   const parsed = conversationEventSchema.safeParse(current);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const where = issue === undefined ? "" : `: ${issue.path.join(".")} ${issue.message}`;
-  throw new UnreadableEventError(`cannot read ${type} version ${version}${where}`);
+  throw new UnreadableEventError(`cannot read ${type} version ${version}${problemOf(current)}`);
 }
 
 // The schema is asked for what is wrong, and where.
 const isConversationEvent = quickCheck(conversationEventSchema);
+const isActor = quickCheck(actorSchema);
+
+function problemOf(event: unknown): string {
+  const issue = conversationEventSchema.safeParse(event).error?.issues[0];
+  return issue === undefined ? "" : `: ${issue.path.join(".")} ${issue.message}`;
+}
