@@ -30,3 +30,26 @@ export function setMember(object: Record<string, JsonValue>, name: string, value
     object[name] = value;
   }
 }
+
+/**
+ * The JSON text of a value that anybody may have made.
+ *
+ * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; and what a `toJSON` throws.
+ */
+function jsonTextOf(value: unknown): string {
+  // Its type says that it always gives a text.
+  const write: (value: unknown) => string | undefined = JSON.stringify;
+  const text = write(value);
+  if (text === undefined) throw new TypeError(`it has no JSON text (${typeof value})`);
+  return text;
+}
+
+/**
+ * The value as its JSON text gives it again: what a log will tell of it, and shared with nobody.
+ *
+ * @throws {TypeError} for what has no JSON text.
+ */
+export function jsonCopy(value: unknown): JsonValue {
+  // JSON.parse makes nothing but JSON values.
+  return JSON.parse(jsonTextOf(value)) as JsonValue;
+}

@@ -68,7 +68,10 @@ export type LayerContext = {
   canRun(call: Block): boolean;
   /**
    * Reaches outside, once: for caches, retrieval, moderation, clocks. What it gives is kept in the log, as JSON, and answers
-   * when the run is taken up again or replayed. It is done again only if it is `idempotent`; else people are asked.
+   * when the run is taken up again or replayed: the layer gets it as JSON too, whether it is done now or was done before (a
+   * Date as its text). It is done again only if it is `idempotent`; else people are asked.
+   *
+   * @throws {EffectFailedError} when it failed, or gave what is no JSON.
    */
   effect(name: string, work: EffectWork, options?: EffectOptions): Promise<JsonValue>;
   /** Whether what happens now happened before, and is answered from the log. */

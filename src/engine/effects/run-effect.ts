@@ -1,5 +1,6 @@
 import { rejectionOf } from "../../base/abort.ts";
-import type { JsonValue } from "../../base/json.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { type JsonValue, jsonCopy } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -36,7 +37,8 @@ export class EffectFailedError extends Error {
 
 /**
  * Does something outside on behalf of a layer, at most once unless it is idempotent: it is durable that it began before it
- * begins, and from then on the log answers.
+ * begins, and from then on the log answers. The layer gets what the log will tell, in a copy of its own: what it makes of
+ * that changes neither what is recorded nor what a replay is told.
  *
  * @throws {EffectFailedError} when the effect failed.
  * @throws {RangeError} when it may take longer than others wait for the run.
@@ -70,7 +72,7 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
     held(
       session.gate,
       { kind: "effect", frame, name },
-      { work: () => attempt({ ...place, timeoutMs }, work), injected: ok },
+      { work: () => attempt({ ...place, timeoutMs }, work), injected: (value) => given(name, value) },
     ),
   );
   const durationMs = Math.round((performance.now() - began) * 100) / 100;
@@ -79,7 +81,16 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
 
 type Done = { readonly answer: Answer; readonly cause?: unknown };
 
-const ok = (value: JsonValue): Done => ({ answer: { outcome: "ok", value } });
+/** What an effect gave, as the log has it from now on. What no log can hold is its failure; nothing is null. */
+function given(name: string, value: unknown): Done {
+  try {
+    return { answer: { outcome: "ok", value: jsonCopy(value ?? null) } };
+  } catch (cause) {
+    return failed(`the effect ${name} gave what is no JSON: ${messageOf(cause)}`, cause);
+  }
+}
+
+const failed = (message: string, cause: unknown): Done => ({ answer: { outcome: "error", message }, cause });
 
 async function attempt(place: EffectPlace & { readonly timeoutMs: number }, work: EffectWork): Promise<Done> {
   const { id, name, timeoutMs } = place;
@@ -90,12 +101,11 @@ async function attempt(place: EffectPlace & { readonly timeoutMs: number }, work
     timeoutMs,
   );
   try {
-    const value = await Promise.race([work({ idempotencyKey: id, signal }), rejectionOf(signal)]);
-    return ok(value ?? null);
+    return given(name, await Promise.race([work({ idempotencyKey: id, signal }), rejectionOf(signal)]));
   } catch (cause) {
     // Whether it happened is not known: whoever takes the run up asks.
     if (place.signal.aborted) throw cause;
-    return { answer: { outcome: "error", message: cause instanceof Error ? cause.message : String(cause) }, cause };
+    return failed(messageOf(cause), cause);
   } finally {
     clearTimeout(timer);
   }
@@ -112,6 +122,6 @@ function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, 
 }
 
 function answered(name: string, answer: Answer, cause?: unknown): JsonValue {
-  if (answer.outcome === "ok") return answer.value;
+  if (answer.outcome === "ok") return jsonCopy(answer.value);
   throw new EffectFailedError(name, answer.message, cause === undefined ? {} : { cause });
 }

@@ -32,3 +32,26 @@ export async function run(answers: readonly ScriptedAnswer[], config: Partial<En
 /** What the tools answered, in the order of the Turn. */
 export const resultsOf = (turn: Turn): readonly string[] =>
   turn.blocks.filter(({ kind }) => kind === "tool_result").map(({ text }) => text);
+
+/** An object that holds itself. */
+function circle(): Record<string, unknown> {
+  const round: Record<string, unknown> = { title: "round" };
+  round["self"] = round;
+  return round;
+}
+
+/** What JavaScript may give and no log can hold. */
+export const noJson: readonly (readonly [string, () => unknown])[] = [
+  ["a BigInt", () => ({ rows: 3n })],
+  ["a circle", circle],
+  ["a function", () => () => "later"],
+  ["a symbol", () => Symbol("found")],
+  [
+    "an object whose toJSON throws",
+    () => ({
+      toJSON() {
+        throw new Error("not this one");
+      },
+    }),
+  ],
+];
