@@ -36,7 +36,7 @@ export function setMember(object: Record<string, JsonValue>, name: string, value
  *
  * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; and what a `toJSON` throws.
  */
-function jsonTextOf(value: unknown): string {
+export function jsonTextOf(value: unknown): string {
   // Its type says that it always gives a text.
   const write: (value: unknown) => string | undefined = JSON.stringify;
   const text = write(value);

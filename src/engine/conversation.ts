@@ -14,6 +14,7 @@ import type { ConversationStream, Entry } from "./conversation-stream.ts";
 import type { Engine } from "./create-engine.ts";
 import { skipEvent } from "./damage/skip-event.ts";
 import { skippedIn } from "./damage/skipped-in.ts";
+import { recordable } from "./effects/doubt.ts";
 import { followStream } from "./follow.ts";
 import { ConversationExistsError, forkOrigin } from "./lineage/fork.ts";
 import { readHistory } from "./lineage/lineage.ts";
@@ -106,12 +107,14 @@ export class Conversation {
    * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it.
    *
    * @throws {NotInDoubtError} when nothing of that id waits to be settled.
+   * @throws {TypeError} when the output is no JSON.
    */
   async settle(blockId: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
     const { run } = (await this.#stream.refresh()).client;
     const id = blockIdSchema.safeParse(blockId);
     if (run === null || !id.success) throw new NotInDoubtError(blockId);
-    const command = { type: "SettleTool", runId: run.id, data: { blockId: id.data, settlement } } as const;
+    const data = { blockId: id.data, settlement: recordable(settlement, blockId) };
+    const command = { type: "SettleTool", runId: run.id, data } as const;
     const { status } = await this.#stream.commit([{ command, actor, runId: run.id }]);
     if (status === "rejected") throw new NotInDoubtError(blockId);
   }

@@ -24,7 +24,10 @@ export type Tool = {
   /** Running it twice with one key does what running it once does: only then it is ever run again. */
   readonly idempotent: boolean;
   readonly timeoutMs: number;
-  /** Validates the arguments and runs. Its answer is told to the model: a text as it is, anything else as JSON. */
+  /**
+   * Validates the arguments and runs. Its answer is told to the model: a text as it is, anything else as JSON. What it
+   * throws, or gives that is no JSON, is told as its error.
+   */
   readonly run: (argumentsText: string, ctx: ToolContext) => Promise<JsonValue>;
 };
 

@@ -1,3 +1,5 @@
+import { messageOf } from "../../base/error-message.ts";
+import { jsonCopy } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -16,3 +18,17 @@ export type InDoubt = {
 
 /** Decides what becomes of an effect in doubt, from a ledger of its own say; null leaves it to people. */
 export type InDoubtHandler = (doubt: InDoubt) => Settlement | null | Promise<Settlement | null>;
+
+/**
+ * A settlement as the log will tell it, before it is recorded for ever.
+ *
+ * @throws {TypeError} when its output is no JSON.
+ */
+export function recordable(settlement: Settlement, what: string): Settlement {
+  if (settlement.how !== "result") return settlement;
+  try {
+    return { how: "result", output: jsonCopy(settlement.output) };
+  } catch (cause) {
+    throw new TypeError(`the output that settles ${what} is no JSON: ${messageOf(cause)}`, { cause });
+  }
+}

@@ -5,6 +5,7 @@ import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { PastEffect } from "../recovery/journal-answer.ts";
 import { engineActor, type RunSession, record } from "../run/session.ts";
+import { recordable } from "./doubt.ts";
 
 /** An effect as it is to be begun, or what takes its place. */
 export type Beginning =
@@ -27,6 +28,8 @@ type Doubtful = {
 /**
  * How an effect begins, by what the log knows of it (the table of MODEL 10). What may have happened and is not idempotent
  * waits here until somebody settles it: the run is parked meanwhile, and this call ends with it.
+ *
+ * @throws {TypeError} when the app settles it with what is no JSON.
  */
 export async function beginningOf(
   session: RunSession,
@@ -43,9 +46,9 @@ export async function beginningOf(
   if (past.state === "started") {
     record(session, { type: "ParkTool", runId, data: { blockId, name } }, engineActor, frame);
   }
-  const settlement =
-    (await session.engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
-  if (settlement !== null) {
+  const decided = (await session.engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
+  if (decided !== null) {
+    const settlement = recordable(decided, name);
     const actor = { kind: "app" } as const;
     record(session, { type: "SettleTool", runId, data: { blockId, settlement } }, actor, frame);
     return settledBy(settlement, actor);

@@ -1,5 +1,6 @@
 import { rejectionOf } from "../../base/abort.ts";
-import type { JsonValue } from "../../base/json.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { jsonTextOf } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
@@ -12,7 +13,8 @@ import type { Tool, ToolContext } from "../tool.ts";
 import { type Beginning, beginningOf, inDoubtText } from "./in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
-type Answer = { readonly output: JsonValue; readonly outcome: Outcome };
+/** What the model is told: a text as it is, anything else as JSON. */
+type Answer = { readonly output: string; readonly outcome: Outcome };
 
 /**
  * Runs one call, at most once: it is durable that it began before it begins. What a tool throws is told to the model and
@@ -45,15 +47,17 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
     signal.throwIfAborted();
     session.emit({ type: "tool-call-start", frame, call });
     const began = performance.now();
-    const onLate = (late: JsonValue): void =>
-      session.onLate(call, resultBlock(call, late).withId(resultId), performance.now() - began);
+    const onLate = (late: Answer): void => {
+      const durationMs = performance.now() - began;
+      session.onLate(call, resultBlock(call, late.output).withId(resultId), { outcome: late.outcome, durationMs });
+    };
     const { output, outcome } = await session.parking.during(() =>
       held(
         session.gate,
         { kind: "tool", frame, call },
         {
           work: () => answerOf(tool, call, { ...callOf(session, id), idempotencyKey: id, signal, onLate }),
-          injected: told,
+          injected: (given) => told(name, given),
         },
       ),
     );
@@ -68,7 +72,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
 type Place = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
 
 type Finish = {
-  readonly output: JsonValue;
+  readonly output: string;
   readonly outcome: Outcome;
   readonly durationMs: number;
   readonly actor: Actor;
@@ -105,12 +109,22 @@ function settled(
   place: Place,
   { settlement, actor }: Extract<Beginning, { readonly begin: "no" }>,
 ): Block {
+  const { call } = place;
   const given: Answer =
-    settlement.how === "result" ? told(settlement.output) : { output: inDoubtText, outcome: "in-doubt" };
+    settlement.how === "result"
+      ? told(call.name ?? call.itemType, settlement.output)
+      : { output: inDoubtText, outcome: "in-doubt" };
   return finish(session, place, { ...given, durationMs: 0, actor });
 }
 
-const told = (output: JsonValue): Answer => ({ output, outcome: "ok" });
+/** What a tool gave, as the model is told it. What has no text is the tool's error. */
+function told(name: string, output: unknown): Answer {
+  try {
+    return { output: typeof output === "string" ? output : jsonTextOf(output), outcome: "ok" };
+  } catch (cause) {
+    return { output: `Error: the tool ${name} gave what is no JSON: ${messageOf(cause)}`, outcome: "error" };
+  }
+}
 
 /** A result joins the next append; while other tools still run that may take long, so it goes ahead. */
 function saveWhileOthersRun(session: RunSession): void {
@@ -131,7 +145,7 @@ type Attempt = CallName & {
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
   /** Gets the answer of a tool that came back when nobody waited for it any more. */
-  readonly onLate: (output: JsonValue) => void;
+  readonly onLate: (answer: Answer) => void;
 };
 
 async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): Promise<Answer> {
@@ -145,17 +159,16 @@ async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): 
     const work = tool.run(call.arguments, context);
     work.then(
       (output) => {
-        if (ends.aborted) onLate(output);
+        if (ends.aborted) onLate(told(tool.name, output ?? ""));
       },
       () => undefined,
     );
     const output = await Promise.race([work, rejectionOf(ends)]);
-    return { output: output ?? "", outcome: "ok" };
+    return told(tool.name, output ?? "");
   } catch (error) {
     // Whether it took effect is not known: whoever ends the run says so.
     if (signal.aborted) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    return { output: `Error: ${message}`, outcome: timeout.signal.aborted ? "timeout" : "error" };
+    return { output: `Error: ${messageOf(error)}`, outcome: timeout.signal.aborted ? "timeout" : "error" };
   } finally {
     clearTimeout(timer);
   }

@@ -81,8 +81,8 @@ export function openSession(opening: Opening): RunSession {
     runningTools: new Set(),
     acknowledgements: [],
     acknowledging: new Set(),
-    onLate: (call, result, durationMs) => {
-      const data = { blockId: idOf(call), result: blockToJson(result), outcome: "ok", durationMs } as const;
+    onLate: (call, result, told) => {
+      const data = { blockId: idOf(call), result: blockToJson(result), ...told };
       const actor: Actor = { kind: "tool", name: call.name ?? call.itemType };
       stream.commit([{ command: { type: "FinishToolLate", data }, actor, runId }]).catch(() => undefined);
     },

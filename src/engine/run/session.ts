@@ -2,6 +2,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Command } from "../../domain/commands.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { Pass } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -15,6 +16,8 @@ import type { RunPart } from "../stream-part.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RunStep } from "./result.ts";
 import type { Gate } from "./stop.ts";
+
+type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 
 /** What the parts of one run share while it lasts. */
 export type RunSession = {
@@ -55,7 +58,7 @@ export type RunSession = {
   /** Work of layers that waited for a server, and goes on. */
   readonly acknowledging: Set<Promise<unknown>>;
   /** A tool came back after the run had been aborted. */
-  readonly onLate: (call: Block, result: Block, durationMs: number) => void;
+  readonly onLate: (call: Block, result: Block, told: Pick<ToolFinished, "outcome" | "durationMs">) => void;
   readonly emit: (part: RunPart) => void;
   readonly ids: Counters;
   /** The time of the newest event delivered to the stack, in milliseconds. */

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { Settlement } from "../../../src/domain/events/tool-events.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/create-engine.ts";
 import type { Layer } from "../../../src/engine/middleware.ts";
 import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 import { beforeRequest, counted, createScene, dieAt, inTool, layer, textsOf } from "../run/scene.ts";
-import { calling } from "../run/tool-runs.ts";
+import { calling, noJson } from "../run/tool-runs.ts";
 
 describe("a call in doubt", () => {
   const script = [calling(["charge", "{}"]), "an answer"];
@@ -65,6 +66,21 @@ describe("a call in doubt", () => {
     expect(charge.runs).toHaveLength(1);
   });
 
+  const noOutput = [...noJson, ["nothing", () => undefined] as const];
+
+  test.each(noOutput)("is not settled by %s: it waits on, and nothing is written", async (_, gives) => {
+    const { conversation, result } = await parked();
+    const before = await eventsOf(conversation);
+    const settling = conversation.settle(result.inDoubt[0]?.blockId ?? "", outputOf(gives()));
+    await expect(settling).rejects.toThrow(/is no JSON: ./);
+    expect(await eventsOf(conversation)).toHaveLength(before.length);
+  });
+
+  test.each(noOutput)("ends the run when the app's handler settles it by %s", async (_, gives) => {
+    const failing = parked({ onInDoubt: () => outputOf(gives()) });
+    await expect(failing).rejects.toThrow(/layer-failed.*the output that settles charge is no JSON: ./);
+  });
+
   test("beside a call that may be run again waits alone: the other is answered first", async () => {
     const charge = counted("charge", false);
     const lookUp = counted("look-up", true);
@@ -109,6 +125,9 @@ test("a call of a tool that never was there is told so again, and waits for nobo
   const { conversation, engine } = scene.process();
   expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "an answer" });
 });
+
+/** A settlement that its type does not allow, as JavaScript may give one. */
+const outputOf = (output: unknown) => ({ how: "result", output }) as Settlement;
 
 describe("a layer's effect", () => {
   const fetching = (idempotent: boolean, fetched: string[]): Layer =>

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
+import type { JsonValue } from "../../../src/base/json.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/middleware.ts";
-import { tool } from "../../../src/engine/tool.ts";
+import { type Tool, tool } from "../../../src/engine/tool.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
-import { add, calling, resultsOf, run } from "../run/tool-runs.ts";
+import { add, calling, noJson, resultsOf, run, throwNothing } from "../run/tool-runs.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -56,6 +57,50 @@ test.each([
   expect(resultsOf(turn)[0]).toMatch(told);
   expect(dataOf(events, "ToolFinished")).toMatchObject([{ outcome: "error" }]);
   expect(provider.reading(1).at(-1)).toMatchObject({ type: "function_call_output", call_id: "c0" });
+});
+
+/** A tool that gives what its type does not allow, as JavaScript may. */
+const giving = (gives: () => unknown, timeoutMs = 1_000): Tool => ({
+  ...add,
+  name: "give",
+  timeoutMs,
+  run: async () => (await gives()) as JsonValue,
+});
+
+test.each(noJson)("the model is told that a tool gave %s, and the run goes on", async (_, gives) => {
+  const { conversation, events, outcome, provider } = await run([calling(["give", "{}"]), "done"], {
+    tools: [giving(gives)],
+  });
+  expect(outcome).toMatchObject({ status: "completed", text: "done" });
+  expect(resultsOf(await conversation.turn())[0]).toMatch(/^Error: the tool give gave what is no JSON: ./);
+  expect(dataOf(events, "ToolFinished")).toMatchObject([{ outcome: "error" }]);
+  const told: unknown = expect.stringContaining("no JSON");
+  expect(provider.reading(1).at(-1)).toMatchObject({ type: "function_call_output", output: told });
+});
+
+test("a tool may throw what has no text", async () => {
+  const { outcome, turn } = await run([calling(["give", "{}"]), "done"], {
+    tools: [giving(throwNothing)],
+  });
+  expect(outcome).toMatchObject({ status: "completed" });
+  expect(resultsOf(turn)).toEqual(["Error: something was thrown that has no text"]);
+});
+
+test.each(noJson)("a tool that was given up and gives %s later is recorded with its error", async (_, gives) => {
+  const finish = Promise.withResolvers<unknown>();
+  const late = giving(() => {
+    void vi.advanceTimersByTimeAsync(1_000);
+    return finish.promise;
+  });
+  const { turn, conversation } = await run([calling(["give", "{}"]), "done"], { tools: [late] });
+  finish.resolve(gives());
+  await vi.waitFor(async () => {
+    expect(dataOf(await eventsOf(conversation), "ToolFinished")).toMatchObject([
+      { outcome: "timeout" },
+      { outcome: "error", late: true },
+    ]);
+  });
+  expect(resultsOf(await conversation.turn())).toEqual(resultsOf(turn));
 });
 
 test("parallel calls run at the same time", async () => {

@@ -55,3 +55,9 @@ export const noJson: readonly (readonly [string, () => unknown])[] = [
     }),
   ],
 ];
+
+/** Throws something that cannot even be turned into a text. */
+export function throwNothing(): never {
+  const nothing: unknown = Object.create(null);
+  throw nothing;
+}
