@@ -3,7 +3,8 @@ import type { RunSession } from "../run/session.ts";
 
 /** Notes that a response that is made in the background has ended, unless only the waiting for it has. */
 export function noteEnded({ underWay }: RunSession, inferenceId: string, failure: ProviderError | null): void {
-  const isUnknown = failure !== null && ["aborted", "connection", "stream-cut"].includes(failure.kind);
+  const isUnknown =
+    failure !== null && ["aborted", "connection", "stream-cut", "provider-failed"].includes(failure.kind);
   if (!isUnknown) underWay.delete(inferenceId);
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
@@ -73,16 +74,19 @@ async function ask(
   const { decision, requestBytes, attempt } = request;
   session.emit({ type: "request-start", frame, attempt, decision, requestBytes });
   const { provider } = session.engine;
+  const { signal } = scope;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-    provider.infer({
-      bodyText,
-      transport: provider.transport,
-      signal: scope.signal,
-      onDelta: (delta) => {
-        if (delta.type !== "item-done") session.emit({ ...delta, frame });
-      },
-      onStarted: (responseId) => startedResponse(session, frame, request, responseId),
-    }),
+    responseOf(signal, () =>
+      provider.infer({
+        bodyText,
+        transport: provider.transport,
+        signal,
+        onDelta: (delta) => {
+          if (delta.type !== "item-done") session.emit({ ...delta, frame });
+        },
+        onStarted: (responseId) => startedResponse(session, frame, request, responseId),
+      }),
+    ),
   );
   return recordAnswer(session, frame, { request, settings }, answer);
 }
@@ -98,6 +102,19 @@ async function answerOf(
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;
+  }
+}
+
+/** What a provider gives. Where it throws what is no error of a provider, nobody knows what the server did. */
+async function responseOf(signal: AbortSignal, work: () => Promise<InferenceResponse>): Promise<InferenceResponse> {
+  try {
+    const answer = await work();
+    if (isJsonObject(answer.response)) return answer;
+    throw new TypeError("the provider gave no response");
+  } catch (cause) {
+    if (cause instanceof ProviderError) throw cause;
+    const kind = signal.aborted ? "aborted" : "provider-failed";
+    throw new ProviderError(messageOf(cause), { kind, outcome: "unknown", cause });
   }
 }
 
@@ -197,10 +214,13 @@ async function answeredBefore(
   if (responseId !== null) session.underWay.set(request.inferenceId, responseId);
   if (responseId !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
-    const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, async () => {
-      if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
-      return provider.waitFor(responseId, { signal: scope.signal, settings: prepared.settings });
-    });
+    const { signal } = scope;
+    const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
+      responseOf(signal, async () => {
+        if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
+        return provider.waitFor(responseId, { signal, settings: prepared.settings });
+      }),
+    );
     return recordAnswer(session, frame, prepared, fetched);
   }
   const message = "the process that asked ended before the answer came; the server may have answered";

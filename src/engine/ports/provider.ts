@@ -81,6 +81,8 @@ export const failureKinds = [
   "interrupted",
   /** A response that was made in the background is not there any more. */
   "lost-response",
+  /** The provider threw an error that is none of its own: a mistake in it. */
+  "provider-failed",
   "unknown",
 ] as const;
 
@@ -161,7 +163,8 @@ export interface Provider {
   readonly completedStatuses: readonly string[];
 
   /**
-   * One inference. The body is sent as it stands.
+   * One inference. The body is sent as it stands. What else is thrown counts as a `provider-failed` that the server may have
+   * acted on.
    *
    * @throws {ProviderError} for every refusal, failure, cut stream and abort.
    */

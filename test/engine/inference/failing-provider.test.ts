@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { conversationStream } from "../../../src/domain/ids.ts";
+import type { InferenceResponse, Provider } from "../../../src/engine/ports/provider.ts";
+import { reexecute } from "../../../src/engine/replay/re-execute.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { replayed } from "../../support/replayed.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+import { createScene, dieAt } from "../run/scene.ts";
+import { throwNothing } from "../run/tool-runs.ts";
+
+const bug = new TypeError("my provider's bug");
+
+/** A provider that does this where it should ask a server. */
+const doing = (infer: Provider["infer"]): Provider => ({ ...scripted([]), infer });
+
+describe.each<[string, Provider["infer"], string]>([
+  ["throws what is no error of a provider", () => Promise.reject(bug), bug.message],
+  [
+    "throws at once",
+    () => {
+      throw bug;
+    },
+    bug.message,
+  ],
+  ["throws what has no text", throwNothing, "something was thrown that has no text"],
+  ["gives no response", async () => ({}) as InferenceResponse, "the provider gave no response"],
+])("a provider that %s", (_, infer, message) => {
+  test("has failed: the request is answered so, and the run ends by it", async () => {
+    const { conversation, ...workshop } = createWorkshop();
+    await conversation.append("hello");
+    const outcome = await rejectionOf(conversation.run(workshop.engine({ provider: doing(infer) })));
+    expect(outcome).toMatchObject({ code: "run-failed", kind: "provider-failed", cause: { message } });
+    const events = await eventsOf(conversation);
+    expect(typesOf(events).slice(-3)).toEqual(["InferenceRequested", "InferenceFailed", "RunFailed"]);
+    expect(dataOf(events, "InferenceFailed")).toMatchObject([{ kind: "provider-failed", outcome: "unknown", message }]);
+    expect(dataOf(events, "RunFailed")).toMatchObject([{ kind: "provider-failed", message }]);
+  });
+
+  test("does not make the log another one", async () => {
+    const { conversation, store, ...workshop } = createWorkshop();
+    await conversation.append("hello");
+    const engine = workshop.engine({ provider: doing(infer) });
+    await rejectionOf(conversation.run(engine));
+    expect((await reexecute(store.log, conversationStream(conversation.id), engine)).difference).toBeNull();
+    expect((await replayed(store, conversation)).difference).toBeNull();
+  });
+});
+
+test("what a provider threw is the cause of the run's failure", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  const engine = workshop.engine({ provider: doing(() => Promise.reject(bug)) });
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ cause: { name: "ProviderError", cause: bug } });
+});
+
+test("a provider that lets the abort through was aborted", async () => {
+  const abort = new AbortController();
+  const provider = doing(async ({ signal }) => {
+    abort.abort(new Error("enough"));
+    signal.throwIfAborted();
+    return { response: {} };
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  const run = conversation.run(workshop.engine({ provider }), { signal: abort.signal });
+  expect(await rejectionOf(run)).toMatchObject({ code: "run-cancelled" });
+  expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toMatchObject([
+    { kind: "aborted", outcome: "unknown" },
+  ]);
+});
+
+test("a provider that fails to fetch a response has it cancelled: nobody waits for it any more", async () => {
+  const cancelled: string[] = [];
+  const provider: Provider = {
+    ...doing(async ({ onStarted }) => {
+      await onStarted?.("resp_slow");
+      return { response: {} };
+    }),
+    waitFor: () => Promise.reject(bug),
+    async cancel(id) {
+      cancelled.push(id);
+    },
+  };
+  const scene = createScene([], { provider });
+  const first = scene.process();
+  await first.conversation.append("hello");
+  const isStarted = (command: { readonly type: string }): boolean => command.type === "StartResponse";
+  await dieAt(
+    first,
+    (stop) =>
+      stop.kind === "append" && stop.phase === "after" && stop.entries.some((entry) => isStarted(entry.command)),
+  );
+  const { conversation, engine } = scene.process();
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ kind: "provider-failed" });
+  expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toMatchObject([{ kind: "provider-failed" }]);
+  expect(cancelled).toEqual(["resp_slow"]);
+});
