@@ -1,5 +1,7 @@
+import { messageOf } from "../../base/error-message.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { LayerError } from "../middleware.ts";
 
 /** Another run of the conversation is open, and its owner lives. */
 export class RunInProgressError extends Error {
@@ -28,9 +30,13 @@ export class RunFailedError extends Error {
   readonly code = "run-failed";
   readonly runId: string;
   readonly kind: string;
+  /** The layer that threw the cause; null where none did. */
+  readonly layer: string | null;
 
-  constructor(runId: string, kind: string, cause: unknown) {
-    super(`run ${runId} failed (${kind}): ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  constructor(runId: string, kind: string, cause: unknown, layer: string | null = null) {
+    const thrower = layer === null || cause instanceof LayerError ? "" : `layer ${layer}: `;
+    super(`run ${runId} failed (${kind}): ${thrower}${messageOf(cause)}`, { cause });
+    this.layer = layer;
     this.runId = runId;
     this.kind = kind;
   }

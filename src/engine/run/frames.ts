@@ -82,6 +82,9 @@ class LayerCall implements Around {
       const returned = await this.#returned();
       this.#hasEnded = true;
       return this.#handOn(returned, "response", this.frame);
+    } catch (error) {
+      this.#noteThrown(error, this.#layer.isEngine === true ? null : this.#layer.name);
+      throw error;
     } finally {
       this.#hasEnded = true;
       this.#stack.watch.stop(this);
@@ -144,12 +147,23 @@ class LayerCall implements Around {
       const call: Call = { frame, passed, result: null };
       this.#calls.push(call);
       const below = { depth: this.#depth + 1, frame, given: passed, outer: this.scope };
-      call.result = (await runFrame(this.#stack, below)).frozen();
+      try {
+        call.result = (await runFrame(this.#stack, below)).frozen();
+      } catch (error) {
+        this.#noteThrown(error, null);
+        throw error;
+      }
       return call.result;
     } finally {
       this.#since = performance.now();
       this.#isCalling = false;
     }
+  }
+
+  /** Whoever threw it first: a layer that lets it through has not. */
+  #noteThrown(error: unknown, layer: string | null): void {
+    const { thrownBy } = this.#stack.session;
+    if (!thrownBy.has(error)) thrownBy.set(error, layer);
   }
 
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */

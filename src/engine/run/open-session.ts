@@ -79,6 +79,7 @@ export function openSession(opening: Opening): RunSession {
     calls: new Set(),
     passes: [],
     runningTools: new Set(),
+    thrownBy: new Map(),
     acknowledgements: [],
     acknowledging: new Set(),
     onLate: (call, result, told) => {

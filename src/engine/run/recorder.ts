@@ -1,3 +1,4 @@
+import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Command, Rejection } from "../../domain/commands.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
@@ -106,7 +107,7 @@ export class Recorder {
       if (result.status === "rejected") throw this.#refusal(result.rejection);
       this.#onDurable(result.events);
     } catch (error) {
-      const failure = error instanceof Error ? error : new Error(String(error));
+      const failure = error instanceof Error ? error : new Error(messageOf(error));
       this.fail(failure);
       throw failure;
     }

@@ -1,4 +1,5 @@
 import { innerSignal } from "../../base/abort.ts";
+import { messageOf } from "../../base/error-message.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import { cancelUnderWay } from "../inference/background.ts";
@@ -127,7 +128,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   }
   return signal.aborted
     ? new RunCancelledError(runId, signal.reason)
-    : new RunFailedError(runId, failureKind(error), error);
+    : new RunFailedError(runId, failureKind(error), error, session.thrownBy.get(error) ?? null);
 }
 
 function failureKind(error: unknown): string {
@@ -135,8 +136,6 @@ function failureKind(error: unknown): string {
   if (error instanceof LayerError) return error.code;
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "layer-failed";
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function stackOf(session: RunSession, { onStep }: ExecuteOptions): Stack {
   return {

@@ -53,6 +53,8 @@ export type RunSession = {
   /** Layers' own times, until the next event takes them along. */
   readonly passes: Pass[];
   readonly runningTools: Set<BlockId>;
+  /** What came out of calls as an error, and the layer that threw it; null where none did. */
+  readonly thrownBy: Map<unknown, string | null>;
   /** What waits until a server has answered. */
   readonly acknowledgements: Acknowledgement[];
   /** Work of layers that waited for a server, and goes on. */
