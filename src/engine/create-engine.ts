@@ -70,10 +70,12 @@ const takeoverAfterMsDefault = 15 * 60_000;
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
  * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
  *
+ * @throws {TypeError} when the provider is none.
  * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run, or no time at all.
  */
 export function createEngine(config: EngineConfig): Engine {
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
+  checkProvider(provider);
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
@@ -95,6 +97,23 @@ export function createEngine(config: EngineConfig): Engine {
   };
   checkTimeLimits(options);
   return { options };
+}
+
+/** What every provider has, by what it is. */
+const providerMembers = {
+  ...{ name: "string", scope: "string", codec: "object", capabilities: "object", transport: "string" },
+  ...{ settings: "object", completedStatuses: "object", infer: "function" },
+};
+
+/** No type looks at what JavaScript gives, and a run would find out too late. */
+function checkProvider(provider: unknown): void {
+  const lacking = Object.entries(providerMembers).filter(([name, type]) => {
+    const member: unknown = Reflect.get(Object(provider), name);
+    return member === null || typeof member !== type;
+  });
+  if (lacking.length === 0) return;
+  const names = lacking.map(([name]) => name).join(", ");
+  throw new TypeError(`this is no provider, it lacks ${names}; give openaiResponses({ … }), or one of your own`);
 }
 
 function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {

@@ -49,16 +49,30 @@ export async function executeRun(
   options: ExecuteOptions,
 ): Promise<RunResult> {
   const { runId, base, before } = beginning;
-  const { closedRun, onPart, gate = null, signal = new AbortController().signal } = options;
+  const { onPart, gate = null, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, gate, onPart, onFailure: end });
   try {
+    // What goes wrong here ends no run: none has begun.
     if (before === null) recordStart(session, base);
     else recordResumption(session, beginning.epoch);
+    return await runToEnd(session, { stream, beginning, options });
+  } finally {
+    end(new Error("the run has ended"));
+  }
+}
+
+type Execution = { readonly stream: RunStream; readonly beginning: Beginning; readonly options: ExecuteOptions };
+
+/** Runs the stack, and records how the run ended. */
+async function runToEnd(session: RunSession, { stream, beginning, options }: Execution): Promise<RunResult> {
+  const { runId, base, before } = beginning;
+  const { closedRun } = options;
+  try {
     if (before === null) session.emit({ type: "run-start", runId });
-    const result = await runStack(stackOf(session, options), base, running);
+    const result = await runStack(stackOf(session, options), base, session.running);
     await settleAcknowledgements(session);
     const data = { after: result.digest, ...takePasses(session) };
     const event = { type: "RunCompleted", version: 1, data } as const;
@@ -74,8 +88,6 @@ export async function executeRun(
     if (!(failure instanceof RunParkedError)) throw failure;
     const how = { turn: stream.view.client.committed, closedRun, isResumed: before !== null };
     return resultOf(session, { answered: base, ...how, inDoubt: failure.inDoubt });
-  } finally {
-    end(new Error("the run has ended"));
   }
 }
 
