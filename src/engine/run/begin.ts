@@ -16,7 +16,7 @@ import {
 } from "./errors.ts";
 import { type Beginning, timeAfter } from "./open-session.ts";
 import { type RunResult, resultOf } from "./result.ts";
-import { type ExecuteOptions, executeRun } from "./run.ts";
+import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
 
 export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "gate"> & {
   /** What becomes of a run that was cut off: it is finished first (the default), given up, or told. */
@@ -36,7 +36,7 @@ const beginningsMax = 50;
  *
  * @throws {RunInProgressError} while another run is open and its owner lives.
  * @throws {RunFailedError} when the run failed; the conversation is left as MODEL 9 says.
- * @throws {RunCancelledError} when the signal aborted.
+ * @throws {RunCancelledError} when the signal aborted; of one that had aborted before, nothing was written.
  * @throws {RunTakenOverError} when someone else ended or took over the run.
  * @throws {ReplayDivergedError} when the layers do not do again what the log of the run says they did.
  */
@@ -48,6 +48,7 @@ export async function runConversation(
   const { onStackChanged = "abandon", unfinished = "resume" } = options;
   let closedRun: string | null = null;
   const newRunId = engine.newId("run");
+  throwIfCancelled(options.signal, newRunId);
   for (let attempt = 1; ; attempt += 1) {
     const { run, committed } = (await stream.learnFromAncestors()).client;
     try {
@@ -77,6 +78,7 @@ export async function runConversation(
  * Finishes the run that was cut off, and nothing else; null where there is none.
  *
  * @throws {RunInProgressError} while its owner lives.
+ * @throws {RunCancelledError} when the signal aborted; one that had aborted before leaves the run as it is.
  * @throws {StackChangedError} when the stack is not the one it began with.
  * @throws {ReplayDivergedError} when the layers do not do again what the log says they did.
  */
@@ -88,6 +90,7 @@ export async function resumeConversation(
   for (let attempt = 1; ; attempt += 1) {
     const { run } = (await stream.refresh()).client;
     if (run === null) return null;
+    throwIfCancelled(options.signal, run.id);
     mustBeFree(stream, run, engine, options);
     const isChanged = isOtherStack(run, engine, options.onStackChanged ?? "throw");
     try {

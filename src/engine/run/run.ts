@@ -50,7 +50,7 @@ export async function executeRun(
 ): Promise<RunResult> {
   const { runId, base, before } = beginning;
   const { onPart, gate = null, signal = new AbortController().signal } = options;
-  signal.throwIfAborted();
+  throwIfCancelled(signal, runId);
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, gate, onPart, onFailure: end });
@@ -62,6 +62,11 @@ export async function executeRun(
   } finally {
     end(new Error("the run has ended"));
   }
+}
+
+/** @throws {RunCancelledError} when the caller has aborted the run. */
+export function throwIfCancelled(signal: AbortSignal | undefined, runId: string): void {
+  if (signal?.aborted === true) throw new RunCancelledError(runId, signal.reason);
 }
 
 type Execution = { readonly stream: RunStream; readonly beginning: Beginning; readonly options: ExecuteOptions };

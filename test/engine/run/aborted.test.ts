@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { type ToolContext, tool } from "../../../src/engine/tool.ts";
+import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
-import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
-
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 import { call, echo, runInto, told } from "./failing-runs.ts";
+import { beforeRequest, createScene, dieAt, type Life, layer } from "./scene.ts";
 
 test("an abort while a tool runs leaves its call in doubt, and the other's result where it belongs", async () => {
   const abort = new AbortController();
@@ -123,10 +124,58 @@ test("an abort in the middle of a stream keeps what was seen with the failure, a
   expect(told(await workshop.conversation.turn())).toEqual(["user hello"]);
 });
 
-test("a run that was aborted before it began leaves no trace", async () => {
-  const { workshop } = await runInto({ provider: gated([], () => undefined) }, AbortSignal.abort());
+test("a run that was aborted before it began leaves no trace, and is told as cancelled", async () => {
+  const { workshop, outcome } = await runInto({ provider: gated([], () => undefined) }, AbortSignal.abort("why"));
+  expect(outcome).toMatchObject({ code: "run-cancelled", cause: "why" });
   expect((await eventsOf(workshop.conversation)).map(({ event }) => event.type)).toEqual([
     "ConversationStarted",
     "BlockAppended",
   ]);
+});
+
+test.each<[string, (life: Life, signal: AbortSignal) => Promise<unknown>]>([
+  ["run", ({ conversation, engine }, signal) => conversation.run(engine, { signal })],
+  ["abandoned", ({ conversation, engine }, signal) => conversation.run(engine, { signal, unfinished: "abandon" })],
+  ["resumed", ({ conversation, engine }, signal) => conversation.resume(engine, { signal })],
+  [
+    "resumed by another stack",
+    ({ conversation, engine: { options } }, signal) => {
+      const engine = { options: { ...options, layers: [layer("other", (turn, next) => next(turn))] } };
+      return conversation.resume(engine, { signal, onStackChanged: "abandon" });
+    },
+  ],
+])("a run that was cut off stays as it is when it is %s by a signal that had aborted", async (_, begin) => {
+  const scene = createScene(["an answer"]);
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, beforeRequest(0));
+  const life = scene.process();
+  const before = await eventsOf(life.conversation);
+  expect(await rejectionOf(begin(life, AbortSignal.abort("why")))).toMatchObject({
+    code: "run-cancelled",
+    cause: "why",
+  });
+  expect(await eventsOf(life.conversation)).toEqual(before);
+  expect(await life.conversation.run(life.engine)).toMatchObject({ status: "completed", text: "an answer" });
+});
+
+const lost: ScriptedAnswer = {
+  error: { message: "Previous response not found.", code: "previous_response_not_found", status: 400 },
+};
+
+test("a run of a fork that had been aborted takes nothing from its ancestors", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted(["one", lost, "two", "three"]);
+  await conversation.append("hello");
+  await conversation.run(engine);
+  const fork = await conversation.fork();
+  await fork.append("and then?");
+  await conversation.append("and then?");
+  // What this run learns of the server, a run of the fork would write down first.
+  await conversation.run(engine);
+  const before = await eventsOf(fork);
+  expect(await rejectionOf(fork.run(engine, { signal: AbortSignal.abort() }))).toMatchObject({ code: "run-cancelled" });
+  expect(await eventsOf(fork)).toEqual(before);
+  await fork.run(engine);
+  expect(typesOf(await eventsOf(fork)).indexOf("AnchorInvalidated")).toBe(before.length);
 });
