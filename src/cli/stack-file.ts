@@ -1,21 +1,24 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Engine } from "../engine/create-engine.ts";
+import { type Engine, isOwnEngine } from "../engine/create-engine.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /**
  * The engine that a module of the user exports: as `engine` or as its default, itself or a function that gives one.
  *
- * @throws {UsageError} when the module cannot be loaded, or exports no engine.
+ * @throws {UsageError} when the module cannot be loaded, exports no engine, or one that another copy of turnlog made.
  */
 export async function loadEngine(path: string): Promise<Engine> {
   await access(path);
   const loaded = await load(path);
   const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
   const given: unknown = isFunction(exported) ? await exported() : exported;
-  if (isEngine(given)) return given;
-  throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
+  if (!isEngine(given)) throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
+  if (isOwnEngine(given)) return given;
+  throw new UsageError(
+    `another copy of turnlog than this command's made the engine of ${path}: run the one that it imports, with npx turnlog in its project`,
+  );
 }
 
 async function load(path: string): Promise<unknown> {
@@ -28,7 +31,7 @@ async function load(path: string): Promise<unknown> {
   }
 }
 
-/** Whether it is what `createEngine` gives, of this copy of turnlog or of the user's. */
+/** Whether it is what `createEngine` gives, of whichever copy of turnlog. */
 function isEngine(value: unknown): value is Engine {
   const options = member(value, "options");
   return member(options, "provider") !== undefined && Array.isArray(member(options, "layers"));

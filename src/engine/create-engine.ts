@@ -10,6 +10,8 @@ import { toolLoop } from "./tool-loop.ts";
 
 /** Everything a run needs besides its conversation. */
 export type EngineOptions = {
+  /** The copy of turnlog that made the engine: its classes are those that the run will meet. */
+  readonly madeBy: symbol;
   readonly provider: Provider;
   /** The whole stack, outermost first; the tool loop stands in it. */
   readonly layers: readonly Layer[];
@@ -62,6 +64,14 @@ export type EngineConfig = {
   readonly newId?: (prefix: "run" | "inf") => string;
 };
 
+const thisCopy = Symbol("turnlog");
+
+/**
+ * Whether this copy of turnlog made an engine. One of another copy looks the same, but its errors, Turns and blocks are of
+ * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
+ */
+export const isOwnEngine = ({ options }: Engine): boolean => options.madeBy === thisCopy;
+
 /** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;
 const takeoverAfterMsDefault = 15 * 60_000;
@@ -82,6 +92,7 @@ export function createEngine(config: EngineConfig): Engine {
   const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax })];
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
+    madeBy: thisCopy,
     provider,
     layers,
     tools: layers.flatMap((layer) => layer.tools ?? []),

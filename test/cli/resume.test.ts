@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { cpSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -23,6 +23,8 @@ async function cutOff(kind: "inference" | "tool" | "append" | "none", phase: "be
   await once(child, "exit");
   expect(child.signalCode).toBe(kind === "none" ? null : "SIGKILL");
   return {
+    folder: folder.path,
+    store: `sqlite:${path}`,
     resume: (args: readonly string[]) => turnlogHere(["resume", "cnv_cutoff", ...args], { cwd: folder.path }),
     resumeAside: (args: readonly string[]) => turnlog(["resume", "cnv_cutoff", ...args], { cwd: folder.path }),
     show: (args: readonly string[] = []) => turnlogHere(["show", "cnv_cutoff", ...args], { cwd: folder.path }),
@@ -161,6 +163,33 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   expect(await ended).toMatchObject({ code: "run-taken-over" });
   await store.close();
 });
+
+test.each(["resume cnv_cutoff --stack", "replay cnv_cutoff --with"])(
+  "%s refuses an engine that another copy of turnlog made, and says what to do",
+  async (command) => {
+    const world = await cutOff("inference", "after");
+    const before = await world.types();
+    const outcome = await turnlog([...command.split(" "), otherCopy()], {
+      cwd: world.folder,
+      env: { TURNLOG_STORE: world.store },
+    });
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+    expect(outcome.stderr).toMatch(/another copy of turnlog .* npx turnlog/);
+    expect(oneLine(outcome.stderr)).toBe(true);
+    expect(await world.types()).toEqual(before);
+  },
+);
+
+/** The same stack, on a copy of turnlog of its own, as a project has one beside a global command. */
+function otherCopy(): string {
+  const project = temporaryFolder();
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  cpSync(join(root, "src"), project.file("src"), { recursive: true });
+  cpSync(stack, project.file("test/cli/stack.ts"));
+  symlinkSync(realpathSync(join(root, "node_modules")), project.file("node_modules"));
+  writeFileSync(project.file("package.json"), JSON.stringify({ type: "module" }));
+  return project.file("test/cli/stack.ts");
+}
 
 test.each([
   ["nothing to go on with", [], 2, /name the run's engine with --stack FILE/],
