@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isJsonObject } from "../base/json.ts";
 
 /**
  * Who made an event or a change (law 4): the names an auditor sees. Layers and tools are named as the stack declares
@@ -22,6 +23,15 @@ export const actorSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("operator"), name: z.exactOptional(z.string()) }),
 ]);
 export type Actor = z.infer<typeof actorSchema>;
+
+/**
+ * Whether what was stored can be told as an actor. Names may be those of another version: what the schema refuses today was
+ * said by somebody all the same.
+ */
+export const isActor = (value: unknown): value is Actor =>
+  isJsonObject(value) &&
+  typeof value["kind"] === "string" &&
+  Object.values(value).every((member) => member === undefined || typeof member === "string");
 
 /** The actor in one short phrase, for people: `middleware redact-emails@1.0.0 (request, frame 0.1)`. */
 export function describeActor(actor: Actor): string {

@@ -104,6 +104,29 @@ test("log and ls show an event that cannot be read, and go on", async () => {
   expect(verified.stdout).toMatch(/damaged +cnv_\w+@29 /);
 });
 
+test.each(["{", "null", '"user"', '{"kind":"user","name":5}'])(
+  "log and ls go on beside an event whose actor became %s, and nobody is named for it",
+  async (actor) => {
+    const { path: cwd, file } = demoStore();
+    const database = new DatabaseSync(file("turnlog.db"));
+    database.prepare("UPDATE events SET actor = ? WHERE revision = 29").run(actor);
+    database.close();
+    const log = await run(cwd, "log @last@28..30");
+    expect(log).toMatchObject({ code: 0, stderr: "" });
+    expect(log.stdout).toMatch(/\n +29 +\S+ +\? +TurnEdited cannot be read: its actor is damaged\n +30 /);
+    expect((await run(cwd, "log @last@29 --json")).stdout).toContain('"actor":null');
+    expect((await run(cwd, "ls")).stdout).toContain("[damaged] A journey");
+    expect(await run(cwd, "show @last@28")).toMatchObject({ code: 0 });
+    for (const typed of ["show @last", "blame @last", "diff @last@28..-1"]) {
+      const { code, stderr } = await run(cwd, typed);
+      expect([code, stderr]).toEqual([4, expect.stringMatching(/revision 29 of \S+: its actor is damaged/)]);
+    }
+    const verified = await run(cwd, "verify");
+    expect(verified.code).toBe(4);
+    expect(verified.stdout).toMatch(/damaged +cnv_\w+@29 /);
+  },
+);
+
 test("verify saves heads, and finds with them what was cut off since", async () => {
   const { path: cwd, file } = demoStore();
   const heads = file("heads.json");

@@ -1,4 +1,4 @@
-import { describeActor } from "../../domain/actor.ts";
+import { type Actor, describeActor, isActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Conversation } from "../../engine/conversation.ts";
 import { type EventReading, followEach, readEach } from "../../engine/read-each.ts";
@@ -42,7 +42,12 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
 type Range = { readonly from: number; readonly to: number };
 
 /** A row of the timeline, or of an event that cannot be read and is shown all the same. */
-type LogRow = Omit<TimelineRow, "type"> & { readonly type: string; readonly problem: string | null };
+type LogRow = Omit<TimelineRow, "type" | "actor"> & {
+  readonly type: string;
+  /** Null where it cannot be read either. */
+  readonly actor: Actor | null;
+  readonly problem: string | null;
+};
 
 async function printTimeline(
   context: CliContext,
@@ -117,7 +122,8 @@ async function* rowsOf(readings: AsyncIterable<EventReading>, inherited: Timelin
 }
 
 function unreadable({ envelope, error }: Extract<EventReading, { readonly isRead: false }>): LogRow {
-  const { stream, revision, at, actor, type, runId = null, frame = null } = envelope;
+  const { stream, revision, at, type, runId = null, frame = null } = envelope;
+  const actor = isActor(envelope.actor) ? envelope.actor : null;
   const problem = excerpt(error.message, 160);
   return { stream, revision, at, actor, type, runId, frame, words: `${excerpt(type, 40)} cannot be read`, problem };
 }
@@ -130,7 +136,7 @@ function cellsOf(row: LogRow, style: Style, hasDays: boolean): readonly Cell[] {
   return [
     { text: String(revision).padStart(4), style: style.bold },
     { text: hasDays ? at.slice(0, 19).replace("T", " ") : at.slice(11, 23), style: style.dim },
-    { text: actorLabel(actor), style: style.dim },
+    { text: actor === null ? "?" : actorLabel(actor), style: style.dim },
     { text: problem === null ? words : `${words}: ${problem}`, style: styled },
   ];
 }

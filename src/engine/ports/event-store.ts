@@ -19,6 +19,7 @@ export type Envelope = {
   readonly version: number;
   /** ISO 8601 in UTC with milliseconds, never before the `at` of the previous event, unless it is a run's (decision 0006). */
   readonly at: string;
+  /** What was stored in its place where that is damaged: who reads events looks (`isActor`). */
   readonly actor: Actor;
   readonly runId?: string;
   readonly frame?: string;
