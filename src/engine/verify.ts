@@ -1,7 +1,7 @@
 import { hasOwnDigest } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { type ConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
@@ -12,6 +12,7 @@ import { readAncestors } from "./lineage/lineage.ts";
 import type { EventStore, Head, StoredEnvelope } from "./ports/event-store.ts";
 import { isOfTheStore, readEnvelope } from "./read-each.ts";
 import { type Codecs, requestProblem } from "./requests.ts";
+import { verifiedStreams } from "./verification/verified-streams.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
 type StreamProblem = {
@@ -44,7 +45,7 @@ export type StreamReport = {
 
 export type VerifyOptions = {
   readonly codecs: Codecs;
-  /** Only these conversations and their blobs; all streams when absent. */
+  /** Only these conversations, their blobs and what they inherit; all streams when absent. */
   readonly conversations?: readonly ConversationId[];
   /** Heads that were kept elsewhere: only they show that a tail was cut, or a stream is gone. */
   readonly savedHeads?: ReadonlyMap<string, Head>;
@@ -58,12 +59,13 @@ export type VerifyOptions = {
  */
 export async function* verifyStore(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
   const { savedHeads = new Map<string, Head>(), codecs } = options;
-  const isMeant = chosen(options.conversations);
-  const missing = new Set([...savedHeads.keys()].filter(isMeant));
+  const lastOf = await verifiedStreams(createEventReader(store), options.conversations);
+  const missing = new Set([...savedHeads.keys()].filter((stream) => lastOf(stream) !== null));
   for await (const { stream } of store.heads()) {
-    if (!isMeant(stream)) continue;
+    const last = lastOf(stream);
+    if (last === null) continue;
     missing.delete(stream);
-    yield verifyStream(store, stream, { codecs, savedHead: savedHeads.get(stream) ?? null });
+    yield verifyStream(store, stream, { codecs, savedHead: savedHeads.get(stream) ?? null, last });
   }
   for (const stream of missing) {
     const problem = { revision: 0, kind: "head", message: "the stream is gone: its head was saved before" } as const;
@@ -71,13 +73,12 @@ export async function* verifyStore(store: EventStore, options: VerifyOptions): A
   }
 }
 
-function chosen(conversations: readonly ConversationId[] | undefined): (stream: string) => boolean {
-  if (conversations === undefined) return () => true;
-  const streams = new Set(conversations.map(conversationStream));
-  return (stream) => streams.has(stream) || conversations.some((id) => stream.startsWith(`blob-${id}-`));
-}
-
-type StreamOptions = { readonly codecs: Codecs; readonly savedHead: Head | null };
+type StreamOptions = {
+  readonly codecs: Codecs;
+  readonly savedHead: Head | null;
+  /** The last event that is looked at. */
+  readonly last: number;
+};
 
 async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
   const check = await checkAroundSkipped(store, stream, options);
@@ -130,8 +131,11 @@ class StreamCheck {
 
   async #firstProblem(): Promise<StreamProblem | null> {
     for (;;) {
-      const problem = (await this.#checkEvents()) ?? this.#checkSavedHead();
-      if (problem !== null) return problem;
+      const damage = await this.#checkEvents();
+      // What comes after it is not looked at, so neither is the head.
+      if (damage !== null || this.#due > this.#options.last) return damage;
+      const cut = this.#checkSavedHead();
+      if (cut !== null) return cut;
       // Read after the events, which were committed with it or before it: a newer one says that there are more by now.
       const kept = await this.#store.head(this.#stream);
       const isThere = kept !== null && kept.revision >= this.#due && (await this.#hasNext());
@@ -149,6 +153,7 @@ class StreamCheck {
   async #checkEvents(): Promise<StreamProblem | null> {
     try {
       for await (const envelope of this.#store.readStream(this.#stream, { from: this.#due })) {
+        if (this.#due > this.#options.last) return null;
         const problem = this.#checkChain(envelope) ?? (await this.#checkContent(envelope));
         if (problem !== null) return problem;
         this.head = { revision: envelope.revision, digest: envelope.digest };

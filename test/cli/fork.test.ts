@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { actorSchema } from "../../src/domain/actor.ts";
@@ -25,6 +26,27 @@ test("fork prints the id of a conversation that goes on from there; show and log
   expect(await turnlogHere(["blame", id], { cwd })).toMatchObject({ code: 0, stderr: "" });
   expect(await turnlogHere(["verify"], { cwd })).toMatchObject({ code: 0 });
 });
+
+test("verify of a fork names what was changed in its parent, which the fork shows as its own", async () => {
+  const { path: cwd, file } = demoStore();
+  const [parent] = await idsIn(cwd);
+  await turnlogHere(["fork", "@last@24", "--id", "cnv_fork"], { cwd });
+  expect((await turnlogHere(["verify", "cnv_fork"], { cwd })).stdout).toMatch(
+    /^2 streams, 26 events and .* all sound\n$/,
+  );
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET data = replace(data, 'Rome', 'Oslo') WHERE stream = 1 AND revision = 3");
+  database.close();
+  const { code, stdout } = await turnlogHere(["verify", "cnv_fork"], { cwd });
+  expect([code, stdout]).toEqual([
+    4,
+    expect.stringMatching(`^damaged +${parent}@3 +its data is not what was written\n`),
+  ]);
+  const { data } = verifiedContract.parse(documentOf(await turnlogHere(["verify", "cnv_fork", "--json"], { cwd })));
+  expect(data.problems).toMatchObject([{ stream: `conversation-${parent}`, conversation: parent, revision: 3 }]);
+});
+
+const verifiedContract = z.looseObject({ data: z.looseObject({ problems: z.array(z.unknown()) }) });
 
 test("fork takes an id, and gives it to nothing else", async () => {
   const { path: cwd } = demoStore();

@@ -58,11 +58,14 @@ export async function forksOf(reader: EventReader, stream: string): Promise<read
 
 /** Where a conversation left its parent; null when it is no fork. */
 export async function forkPoint(reader: EventReader, stream: string): Promise<ForkPoint | null> {
-  for await (const { recorded } of readStretch(reader, stream, { from: 0, to: 0 })) {
-    const fork = forkPointOf(recorded.event);
-    if (fork !== null) await checkFork(reader, stream, fork);
-    return fork;
-  }
+  const fork = await statedFork(reader, stream);
+  if (fork !== null) await checkFork(reader, stream, fork);
+  return fork;
+}
+
+/** The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. */
+export async function statedFork(reader: EventReader, stream: string): Promise<ForkPoint | null> {
+  for await (const { recorded } of readStretch(reader, stream, { from: 0, to: 0 })) return forkPointOf(recorded.event);
   return null;
 }
 
