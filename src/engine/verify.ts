@@ -6,7 +6,7 @@ import { type ConversationView, conversationView } from "../projections/conversa
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
 import { createEventReader, type EventReader } from "./codec/event-log.ts";
-import { foldAround, isSkipped, SkippedEvents } from "./damage/skipped-events.ts";
+import { foldAround, SkippedEvents, skipReason } from "./damage/skipped-events.ts";
 import { settingsDigest } from "./inference/settings.ts";
 import { readAncestors } from "./lineage/lineage.ts";
 import type { EventStore, Head, StoredEnvelope } from "./ports/event-store.ts";
@@ -41,6 +41,14 @@ export type StreamReport = {
   /** The newest event that was found to be right. */
   readonly head: Head | null;
   readonly problem: StreamProblem | null;
+  /** Damaged events that folds go around, because an operator skipped them; the chain holds at each. */
+  readonly skipped: readonly SkippedEvent[];
+};
+
+type SkippedEvent = {
+  readonly revision: number;
+  /** What the operator said. */
+  readonly reason: string;
 };
 
 export type VerifyOptions = {
@@ -69,7 +77,8 @@ export async function* verifyStore(store: EventStore, options: VerifyOptions): A
   }
   for (const stream of missing) {
     const problem = { revision: 0, kind: "head", message: "the stream is gone: its head was saved before" } as const;
-    yield { stream, conversation: conversationOfStream(stream), events: 0, requests: 0, head: null, problem };
+    const nothing = { events: 0, requests: 0, head: null, skipped: [] };
+    yield { stream, conversation: conversationOfStream(stream), ...nothing, problem };
   }
 }
 
@@ -81,23 +90,29 @@ type StreamOptions = {
 };
 
 async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
-  const check = await checkAroundSkipped(store, stream, options);
+  const { check, skipped } = await checkAroundSkipped(store, stream, options);
   const { head, requests, problem } = check;
   const events = head === null ? 0 : head.revision + 1;
-  return { stream, conversation: conversationOfStream(stream), events, requests, head, problem };
+  return { stream, conversation: conversationOfStream(stream), events, requests, head, problem, skipped };
 }
 
-/** What an operator has skipped is no news any more, and what comes after it is looked at. */
-async function checkAroundSkipped(store: EventStore, stream: string, options: StreamOptions): Promise<StreamCheck> {
-  const skipped = new SkippedEvents();
+type AroundSkipped = { readonly check: StreamCheck; readonly skipped: readonly SkippedEvent[] };
+
+/** What an operator has skipped is told as that, and what comes after it is looked at. */
+async function checkAroundSkipped(store: EventStore, stream: string, options: StreamOptions): Promise<AroundSkipped> {
+  const around = new SkippedEvents();
+  const skipped: SkippedEvent[] = [];
   const reader = createEventReader(store);
   for (;;) {
-    const check = new StreamCheck(reader, stream, { ...options, skipped });
+    const check = new StreamCheck(reader, stream, { ...options, skipped: around });
     await check.run();
     const { problem } = check;
-    if (problem === null || (problem.kind !== "fold" && problem.kind !== "unreadable")) return check;
-    if (skipped.has(stream, problem.revision) || !(await isSkipped(reader, stream, problem.revision))) return check;
-    skipped.add(stream, problem.revision);
+    if (problem === null || (problem.kind !== "fold" && problem.kind !== "unreadable")) return { check, skipped };
+    const { revision } = problem;
+    const reason = around.has(stream, revision) ? null : await skipReason(reader, stream, revision);
+    if (reason === null) return { check, skipped };
+    around.add(stream, revision);
+    skipped.push({ revision, reason });
   }
 }
 

@@ -37,6 +37,7 @@ test("verify --json names what is damaged", async () => {
           message: z.string(),
         }),
       ),
+      skipped: z.array(z.never()),
       savedHeads: z.null(),
     }),
   ).parse(documentOf(outcome));

@@ -191,6 +191,7 @@ export const contracts: readonly (readonly [typed: string, data: z.ZodType])[] =
       events: z.literal(66),
       requests: z.literal(8),
       problems: z.array(z.never()),
+      skipped: z.array(z.never()),
       savedHeads: z.null(),
     }),
   ],

@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { documentOf, turnlogHere } from "./command.ts";
 import { useDemoStore } from "./demo-store.ts";
 
@@ -35,6 +37,31 @@ test("skip says where the damage goes on, and what to do instead", async () => {
   const forked = await turnlogHere(fork.split(" "), { cwd });
   expect(forked.code).toBe(0);
   expect(await turnlogHere(["show", forked.stdout.trim()], { cwd })).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("verify lists what was skipped, with its reason, until something else happens to it", async () => {
+  const { path: cwd, file } = demoStore();
+  await using store = new TurnlogStore(await openSqliteStore(file("turnlog.db")));
+  const note = store.conversation("cnv_note");
+  await note.append("Hello");
+  const stream = "conversation-cnv_note";
+  const unheard = { type: "Unheard", version: 1, data: {}, actor: { kind: "app" } } as const;
+  await store.log.append(stream, await store.events.head(stream), [unheard]);
+  expect((await turnlogHere(["verify", "cnv_note"], { cwd })).code).toBe(4);
+  await turnlogHere(["skip", "cnv_note@2", "--reason", "a plugin\nwrote it"], { cwd });
+  const verified = await turnlogHere(["verify", "cnv_note"], { cwd });
+  expect(verified.code).toBe(0);
+  expect(verified.stdout).toMatch(
+    /^skipped +cnv_note@2 +a plugin wrote it\n1 stream, 4 events .* verified: all sound, 1 event skipped\n$/,
+  );
+  const json = await turnlogHere(["verify", "--json"], { cwd });
+  const skipped = [{ stream, conversation: "cnv_note", revision: 2, reason: "a plugin\nwrote it" }];
+  expect([json.code, documentOf(json)]).toMatchObject([0, { data: { problems: [], skipped } }]);
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET data = '[]' WHERE type = 'Unheard'");
+  database.close();
+  const changed = await turnlogHere(["verify", "cnv_note"], { cwd });
+  expect([changed.code, changed.stdout]).toEqual([4, expect.stringMatching(/^damaged +cnv_note@2 +its data is not/)]);
 });
 
 test("skip --json is one document", async () => {

@@ -2,7 +2,7 @@ import type { ConversationId } from "../../domain/ids.ts";
 import type { Head } from "../../engine/ports/event-store.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { type StreamReport, verifyStore } from "../../engine/verify.ts";
-import { counted, printable } from "../../projections/wording.ts";
+import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -20,9 +20,9 @@ export const run: CommandHandler = async (context, { arguments: names, options }
   const isSaved = savePath !== null && isSound;
   if (isSaved) await writeHeads(savePath, { storeId: store.events.storeId, heads: result.heads });
   if (context.isJson) {
-    const { streams, events, requests, damaged } = result;
+    const { streams, events, requests, damaged, skipped } = result;
     const problems = damaged.map(({ stream, conversation, problem }) => ({ stream, conversation, ...problem }));
-    context.printJson({ streams, events, requests, problems, savedHeads: isSaved ? savePath : null });
+    context.printJson({ streams, events, requests, problems, skipped, savedHeads: isSaved ? savePath : null });
   } else {
     print(context, result, store.events.storeId, saved);
     if (isSaved)
@@ -37,6 +37,8 @@ type Result = {
   events: number;
   requests: number;
   readonly damaged: StreamReport[];
+  /** What an operator decided to go on without. */
+  readonly skipped: (Pick<StreamReport, "stream" | "conversation"> & StreamReport["skipped"][number])[];
   readonly heads: Map<string, Head>;
 };
 
@@ -48,7 +50,7 @@ async function verify(
 ): Promise<Result> {
   const conversations: ConversationId[] = [];
   for (const name of names) conversations.push((await findConversation(store, name)).id);
-  const result: Result = { streams: 0, events: 0, requests: 0, damaged: [], heads: new Map() };
+  const result: Result = { streams: 0, events: 0, requests: 0, damaged: [], skipped: [], heads: new Map() };
   const progress = context.progress("events verified");
   const reports = verifyStore(store.events, {
     codecs,
@@ -59,8 +61,10 @@ async function verify(
     result.streams += 1;
     result.events += report.events;
     result.requests += report.requests;
+    const { stream, conversation } = report;
     if (report.problem !== null) result.damaged.push(report);
-    if (report.head !== null) result.heads.set(report.stream, report.head);
+    result.skipped.push(...report.skipped.map((event) => ({ stream, conversation, ...event })));
+    if (report.head !== null) result.heads.set(stream, report.head);
     progress.update(result.events);
   }
   progress.end();
@@ -69,20 +73,25 @@ async function verify(
 
 function print(
   context: CliContext,
-  { streams, events, requests, damaged }: Result,
+  { streams, events, requests, damaged, skipped }: Result,
   storeId: string,
   saved: SavedHeads | null,
 ): void {
   const { style } = context;
+  const placeOf = (stream: string, conversation: string | null, revision: number): string =>
+    style.bold(printable(`${conversation ?? stream}@${revision}`));
   for (const { stream, conversation, problem } of damaged) {
     if (problem === null) continue;
-    const where = `${conversation ?? stream}@${problem.revision}`;
-    context.print(`${style.bad("damaged")}  ${style.bold(printable(where))}  ${printable(problem.message)}`);
+    const place = placeOf(stream, conversation, problem.revision);
+    context.print(`${style.bad("damaged")}  ${place}  ${printable(problem.message)}`);
+  }
+  for (const { stream, conversation, revision, reason } of skipped) {
+    context.print(`${style.warn("skipped")}  ${placeOf(stream, conversation, revision)}  ${excerpt(reason, 160)}`);
   }
   if (saved !== null && saved.storeId !== storeId)
     context.note("the heads were saved from another store than this one");
   const what = `${counted(streams, "stream")}, ${counted(events, "event")} and ${counted(requests, "request")} verified`;
   const verdict =
     damaged.length === 0 ? style.good("all sound") : style.bad(`${counted(damaged.length, "stream")} damaged`);
-  context.print(`${what}: ${verdict}`);
+  context.print(`${what}: ${verdict}${skipped.length === 0 ? "" : `, ${counted(skipped.length, "event")} skipped`}`);
 }

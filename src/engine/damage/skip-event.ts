@@ -3,7 +3,7 @@ import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { StreamContendedError } from "../conversation-stream.ts";
 import { foldWhole } from "../keyframes/fold.ts";
-import { isSkipped } from "./skipped-events.ts";
+import { skipReason } from "./skipped-events.ts";
 
 /** Only an event that cannot be read or folded is skipped: what is sound counts. */
 export class EventNotDamagedError extends Error {
@@ -22,7 +22,7 @@ const attemptsMax = 50;
  * @throws {EventNotDamagedError} when the first damage of the conversation is elsewhere, or there is none.
  */
 export async function skipEvent(log: EventLog, stream: string, { revision, reason, actor }: Skip): Promise<void> {
-  if (await isSkipped(log, stream, revision)) return;
+  if ((await skipReason(log, stream, revision)) !== null) return;
   await mustBeDamaged(log, stream, revision);
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
     const event = { type: "EventSkipped", version: 1, data: { revision, reason }, actor };

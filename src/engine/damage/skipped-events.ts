@@ -44,20 +44,20 @@ export async function foldAround<T>(reader: EventReader, fold: (skipped: Skipped
       if (!(error instanceof ConversationDamagedError)) throw error;
       const { stream, revision } = error;
       if (stream === null || revision === null || skipped.has(stream, revision)) throw error;
-      if (!(await isSkipped(reader, stream, revision))) throw error;
+      if ((await skipReason(reader, stream, revision)) === null) throw error;
       skipped.add(stream, revision);
     }
   }
 }
 
-/** Whether a later event says that an operator skipped this one. */
-export async function isSkipped(reader: EventReader, stream: string, revision: number): Promise<boolean> {
+/** What an operator said who skipped this event, in a later one; null when nobody did. */
+export async function skipReason(reader: EventReader, stream: string, revision: number): Promise<string | null> {
   for await (const envelope of reader.store.readStream(stream, { from: revision + 1 })) {
     if (envelope.type !== "EventSkipped") continue;
     for await (const stored of reader.read(stream, { from: envelope.revision, to: envelope.revision })) {
       const { event } = readRecorded(stored);
-      if (event.type === "EventSkipped" && event.data.revision === revision) return true;
+      if (event.type === "EventSkipped" && event.data.revision === revision) return event.data.reason;
     }
   }
-  return false;
+  return null;
 }
