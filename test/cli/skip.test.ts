@@ -64,6 +64,27 @@ test("verify lists what was skipped, with its reason, until something else happe
   expect([changed.code, changed.stdout]).toEqual([4, expect.stringMatching(/^damaged +cnv_note@2 +its data is not/)]);
 });
 
+test.each([
+  ["data = replace(data, 'Rome', 'Oslo')", 3, "its data is not what was written"],
+  ["at = '2020-01-01T00:00:00.000Z'", 4, "its digest does not follow"],
+])(
+  "an event that was changed (%s) and still reads stops nothing, and skip says what helps",
+  async (change, revision, why) => {
+    const { path: cwd, file } = demoStore();
+    const database = new DatabaseSync(file("turnlog.db"));
+    database.exec(`UPDATE events SET ${change} WHERE revision = ${revision}`);
+    database.close();
+    expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 0 });
+    const skipped = await turnlogHere(["skip", `@last@${revision}`, "--reason", "changed"], { cwd });
+    expect(skipped).toMatchObject({ code: 1, stdout: "" });
+    expect(skipped.stderr).toContain(`no fold stops at revision ${revision} of`);
+    expect(skipped.stderr).toContain(why);
+    expect(skipped.stderr).toContain("fork from before it, or restore a backup\n");
+    expect((await turnlogHere(["fork", `@last@${revision - 1}`], { cwd })).code).toBe(0);
+    expect((await turnlogHere(["verify", "@last"], { cwd })).stdout).toContain("all sound");
+  },
+);
+
 test("skip --json is one document", async () => {
   const cwd = damagedAt(29);
   const contract = z.strictObject({

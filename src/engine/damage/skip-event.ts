@@ -1,8 +1,10 @@
 import type { Actor } from "../../domain/actor.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
+import { checkEnvelope } from "../codec/envelope.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { StreamContendedError } from "../conversation-stream.ts";
 import { foldWhole } from "../keyframes/fold.ts";
+import type { EventStore, Head } from "../ports/event-store.ts";
 import { skipReason } from "./skipped-events.ts";
 
 /** Only an event that cannot be read or folded is skipped: what is sound counts. */
@@ -19,7 +21,7 @@ const attemptsMax = 50;
  * Goes on without a damaged event (MODEL 13): an operator has looked at it. Written without deciding on a state, because
  * there is none; twice is once.
  *
- * @throws {EventNotDamagedError} when the first damage of the conversation is elsewhere, or there is none.
+ * @throws {EventNotDamagedError} when the first damage of the conversation is elsewhere, or no fold stops; a broken chain is named.
  */
 export async function skipEvent(log: EventLog, stream: string, { revision, reason, actor }: Skip): Promise<void> {
   if ((await skipReason(log, stream, revision)) !== null) return;
@@ -41,5 +43,21 @@ async function mustBeDamaged(log: EventLog, stream: string, revision: number): P
     if (error.stream === stream && error.revision === revision) return;
     throw new EventNotDamagedError(`the damage shows ${error.message}: skip that event, or none`, { cause: error });
   }
-  throw new EventNotDamagedError(`${stream} is sound: there is nothing to skip at revision ${revision}`);
+  const nothing = `there is nothing to skip at revision ${revision}`;
+  const broken = await firstBreak(log.store, stream);
+  if (broken === null) throw new EventNotDamagedError(`${stream} is sound: ${nothing}`);
+  const where = `revision ${broken.revision} of ${stream}, where the chain is broken (${broken.reason})`;
+  const instead = broken.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
+  throw new EventNotDamagedError(`no fold stops at ${where}, so ${nothing}: ${instead}`);
+}
+
+/** The first event that is not what was written. It may read as well as before: folds do not verify (MODEL 3). */
+async function firstBreak(store: EventStore, stream: string): Promise<{ revision: number; reason: string } | null> {
+  let head: Head | null = null;
+  for await (const envelope of store.readStream(stream)) {
+    const checked = checkEnvelope(head, envelope);
+    if (!checked.ok) return { revision: envelope.revision, reason: checked.error.reason };
+    head = checked.value;
+  }
+  return null;
 }
