@@ -9,7 +9,7 @@ import type { EventLog } from "./codec/event-log.ts";
 import { foldAround } from "./damage/skipped-events.ts";
 import { type KeyframeTaker, openTaker } from "./keyframes/taker.ts";
 import { newsOf } from "./lineage/ancestors-news.ts";
-import { readHistory } from "./lineage/lineage.ts";
+import { type HistoryEvent, readHistory } from "./lineage/lineage.ts";
 import type { Head } from "./ports/event-store.ts";
 import { readRecorded, recordedOf } from "./recorded.ts";
 
@@ -124,11 +124,15 @@ export class ConversationStream {
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
       if (decided.length === 0) return { status: "committed", events: written };
       const result = await this.#log.append(this.name, this.#head, decided.map(toNewEvent));
-      const events = result.events.map((stored, index) => recordedOf(stored, eventAt(decided, index)));
+      const appended = result.events.map((stored, index) => ({
+        recorded: recordedOf(stored, eventAt(decided, index)),
+        digest: stored.digest,
+      }));
+      const events = appended.map(({ recorded }) => recorded);
       written.push(...events);
       if (result.status === "appended") {
         if (events.some(isFork)) await this.#catchUp();
-        else for (const recorded of events) this.#fold(recorded);
+        else for (const event of appended) this.#fold(event);
         this.#head = result.head;
         await this.#taker?.save();
         return { status: "committed", events: written };
@@ -161,10 +165,10 @@ export class ConversationStream {
     return foldAround(this.#log, async (skipped) => {
       try {
         const from = this.#head === null ? 0 : this.#head.revision + 1;
-        const { keyframes } = this.#log.store;
-        if (from === 0 && keyframes !== undefined) this.#taker = await openTaker(keyframes, this.name);
-        for await (const { recorded, digest } of readHistory(this.#log, this.name, { from, skipped })) {
-          this.#fold(recorded);
+        if (from === 0) this.#taker = await openTaker(this.#log.store, this.name);
+        for await (const event of readHistory(this.#log, this.name, { from, skipped })) {
+          const { recorded, digest } = event;
+          this.#fold(event);
           if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest };
           else this.#ancestors.set(recorded.stream, recorded.revision);
         }
@@ -185,10 +189,11 @@ export class ConversationStream {
     this.#view = conversationView.initial(this.name);
   }
 
-  #fold(recorded: RecordedEvent): void {
+  #fold(event: HistoryEvent): void {
+    const { recorded } = event;
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
-    this.#taker?.note(this.#view, recorded);
+    this.#taker?.note(this.#view, event);
     // A tool of an earlier run may come back in the middle of this one.
     if (recorded.runId !== null && recorded.runId === this.#view.client.run?.id) {
       this.#lastRunAt = recorded.at;

@@ -6,6 +6,7 @@ import { ContentNotReadError } from "../../src/domain/block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { foldTo } from "../../src/engine/keyframes/fold.ts";
 import { KeyframeTaker, type KeyframeWork } from "../../src/engine/keyframes/taker.ts";
+import { readHistory } from "../../src/engine/lineage/lineage.ts";
 import type { EventStore } from "../../src/engine/ports/event-store.ts";
 import type { Keyframe, KeyframeKey, KeyframeStore } from "../../src/engine/ports/keyframe-store.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
@@ -92,7 +93,7 @@ test("deleting all keyframes changes nothing but time, and they come back by rea
 test("takes one after 512 events and keeps it out of open runs", async () => {
   const { saved, store } = await longConversation();
   const revisions = saved
-    .filter(({ key }) => key.projection === "conversation/2")
+    .filter(({ key }) => key.projection === "conversation/3")
     .map(({ keyframe }) => keyframe.revision);
   // An exchange has five events and the first one seven: the second keyframe waits for a run to end.
   expect(revisions).toEqual([511, 1_026]);
@@ -102,9 +103,9 @@ test("takes one after 512 events and keeps it out of open runs", async () => {
 test("holds no content, and writes a stretch of the Turn once", async () => {
   const { saved } = await longConversation();
   expect(JSON.stringify(saved)).not.toMatch(/said \d|answer \d/);
-  const names = saved.filter(({ key }) => key.projection !== "conversation/2").map(({ key }) => key.projection);
+  const names = saved.filter(({ key }) => key.projection !== "conversation/3").map(({ key }) => key.projection);
   expect(new Set(names).size).toBe(names.length);
-  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/2").map(turnOf);
+  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/3").map(turnOf);
   expect(second?.slice(0, first?.length)).toEqual(first);
 });
 
@@ -119,8 +120,41 @@ test.each([
 ])("a keyframe that %s costs time only", async (_, data) => {
   const { store } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_100)).view);
-  await store.events.keyframes?.put({ stream, projection: "conversation/2", version: 1 }, { revision: 1_026, data });
+  await store.events.keyframes?.put({ stream, projection: "conversation/3", version: 1 }, { revision: 1_026, data });
   expect(viewDigest((await foldTo(store.log, stream, 1_100)).view)).toBe(before);
+});
+
+test("a keyframe that was moved to another event is never used", async () => {
+  const { conversation, store } = createWorkshop();
+  for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
+  const keyframes = keyframesOf(store.events);
+  const key = { stream, projection: "conversation/3", version: 1 };
+  const keyframe = await keyframes.get(key, 600);
+  expect(keyframe?.revision).toBe(511);
+  await keyframes.put(key, { revision: 400, data: keyframe?.data ?? "" });
+  expect((await conversation.at(450)).turn.length).toBe(450);
+});
+
+test("a keyframe of events that were written anew is never used", async () => {
+  const { store } = await longConversation();
+  const readStream: EventStore["readStream"] = async function* (name, options) {
+    for await (const event of store.events.readStream(name, options))
+      yield event.revision < 300 ? event : { ...event, digest: sha256Hex(event.digest) };
+  };
+  const rewritten = { ...store.log, store: { ...store.events, readStream } };
+  expect((await foldTo(store.log, stream, 600)).isWhole).toBe(false);
+  expect((await foldTo(rewritten, stream, 600)).isWhole).toBe(true);
+});
+
+test("beside a keyframe that is not used, the one before it is", async () => {
+  const { store, read } = await longConversation();
+  await store.events.keyframes?.put(
+    { stream, projection: "conversation/3", version: 1 },
+    { revision: 1_026, data: "{" },
+  );
+  read.events = 0;
+  const folded = await foldTo(store.log, stream, 1_100);
+  expect([folded.isWhole, read.events < 600]).toEqual([false, true]);
 });
 
 test("a store that keeps none for want of room loses nothing", async () => {
@@ -164,13 +198,13 @@ async function longConversation() {
  * Takes keyframes after less work than the product does, so that short conversations have many. Gives the digest of the
  * fold of all events at every revision.
  */
-async function takeKeyframes({ conversation, store }: Workshop, due: KeyframeWork): Promise<readonly string[]> {
+async function takeKeyframes({ store }: Workshop, due: KeyframeWork): Promise<readonly string[]> {
   const taker = new KeyframeTaker(keyframesOf(store.events), stream, null, due);
   const view = conversationView.initial(stream);
   const digests: string[] = [];
-  for await (const recorded of conversation.events()) {
-    conversationView.apply(view, recorded);
-    taker.note(view, recorded);
+  for await (const event of readHistory(store.log, stream)) {
+    conversationView.apply(view, event.recorded);
+    taker.note(view, event);
     digests.push(viewDigest(view));
   }
   await taker.save();

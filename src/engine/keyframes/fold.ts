@@ -26,7 +26,7 @@ export async function foldTo(log: EventLog, stream: string, revision: number): P
 async function foldNearest(log: EventLog, stream: string, revision: number): Promise<Folded | null> {
   const { keyframes } = log.store;
   if (keyframes === undefined) return null;
-  const keyframe = await readKeyframe(keyframes, stream, revision);
+  const keyframe = await readKeyframe(log.store, stream, revision);
   const taker = new KeyframeTaker(keyframes, stream, keyframe);
   try {
     let restored: Restored;
@@ -62,10 +62,10 @@ export async function foldWhole(
     const isTaking = how !== undefined && keyframes !== undefined;
     const taker = isTaking ? new KeyframeTaker(keyframes, stream, null) : undefined;
     let last: RecordedEvent | null = null;
-    for await (const { recorded } of readHistory(log, stream, { to: revision, skipped })) {
-      last = recorded;
-      conversationView.apply(view, recorded);
-      taker?.note(view, recorded);
+    for await (const event of readHistory(log, stream, { to: revision, skipped })) {
+      last = event.recorded;
+      conversationView.apply(view, last);
+      taker?.note(view, event);
     }
     await taker?.save();
     return { view, settingsPlaces: new Map(), last: lastOf(last, stream, revision), isWhole: true };
@@ -92,7 +92,7 @@ async function foldTail(log: EventLog, stream: string, { restored, from, to, tak
     // A fork that comes after this one has them from here.
     if (event.type === "SettingsDeclared") settingsPlaces.set(event.data.digest, { stream, revision: last.revision });
     conversationView.apply(view, last);
-    taker.note(view, last);
+    taker.note(view, { recorded: last, digest: stored.digest });
   }
   return { view, settingsPlaces, last: lastOf(last, stream, to), isWhole: false };
 }

@@ -1,6 +1,9 @@
 import * as z from "zod";
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
 import { Turn } from "../../domain/turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { EventStore } from "../ports/event-store.ts";
 import type { KeyframeKey, KeyframeStore } from "../ports/keyframe-store.ts";
 import { chunkName, KeyframeDamagedError, turnOfChunks } from "./chunks.ts";
 import { type Facts, restoreFacts, type SettingsPlaces } from "./facts.ts";
@@ -31,6 +34,15 @@ export type KeyframeData = z.infer<typeof keyframeSchema>;
 
 export type Keyframe = { readonly revision: number; readonly data: KeyframeData };
 
+/** What is kept: the seal ties it to the event after which it was taken, and so to all before. */
+const storedSchema = keyframeSchema.extend({ seal: z.string() });
+
+/** The text that is kept of a keyframe that was taken right after the event of this digest. */
+export const keyframeText = (data: KeyframeData, eventDigest: string): string =>
+  JSON.stringify({ ...data, seal: sealOf(data, eventDigest) });
+
+const sealOf = (data: KeyframeData, eventDigest: string): string => sha256Hex(`${eventDigest}\n${canonicalJson(data)}`);
+
 /** A fold as a keyframe gives it back: blocks as outlines, settings by place, and no blame. */
 export type Restored = {
   readonly view: ConversationView;
@@ -40,22 +52,41 @@ export type Restored = {
 /** Where the keyframes of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
 export const keyframeKey = (stream: string): KeyframeKey => ({
   stream,
-  projection: `${conversationView.name}/2`,
+  projection: `${conversationView.name}/3`,
   version: conversationView.version,
 });
 
 /** Where a list is kept that keyframes of a stream name. */
 export const listKey = (stream: string, name: string): KeyframeKey => ({
   ...keyframeKey(stream),
-  projection: `${conversationView.name}/2/${name}`,
+  projection: `${conversationView.name}/3/${name}`,
 });
 
-/** The newest keyframe at or before a revision; null when there is none that can be read. */
-export async function readKeyframe(store: KeyframeStore, stream: string, atMost: number): Promise<Keyframe | null> {
-  const saved = await store.get(keyframeKey(stream), atMost);
-  if (saved === null) return null;
+/**
+ * The newest keyframe at or before a revision; null when there is none. One that was changed, or stands at another event than
+ * it was taken after, is as good as none: what is read never depends on it (law 2).
+ */
+export async function readKeyframe(events: EventStore, stream: string, atMost: number): Promise<Keyframe | null> {
+  for (let last = atMost; ; ) {
+    const saved = await events.keyframes?.get(keyframeKey(stream), last);
+    if (saved === undefined || saved === null) return null;
+    const data = sealed(saved.data, await digestAt(events, stream, saved.revision));
+    if (data !== null) return { revision: saved.revision, data };
+    last = saved.revision - 1;
+  }
+}
+
+async function digestAt(events: EventStore, stream: string, revision: number): Promise<string | null> {
+  for await (const event of events.readStream(stream, { from: revision, limit: 1 }))
+    return event.revision === revision ? event.digest : null;
+  return null;
+}
+
+function sealed(text: string, eventDigest: string | null): KeyframeData | null {
+  if (eventDigest === null) return null;
   try {
-    return { revision: saved.revision, data: keyframeSchema.parse(JSON.parse(saved.data)) };
+    const { seal, ...data } = storedSchema.parse(JSON.parse(text));
+    return seal === sealOf(data, eventDigest) ? data : null;
   } catch {
     return null;
   }

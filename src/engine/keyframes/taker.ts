@@ -1,10 +1,11 @@
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { HistoryEvent } from "../lineage/lineage.ts";
+import type { EventStore, Head } from "../ports/event-store.ts";
 import type { KeyframeStore } from "../ports/keyframe-store.ts";
 import { notePlaces } from "./block-places.ts";
 import { type Chunk, chunkName, chunksOf, chunkText, cutTurn, refOf } from "./chunks.ts";
 import { hasFacts, noFacts, noteFacts, noteInherited, type SettingsPlaces } from "./facts.ts";
-import { type Keyframe, type KeyframeData, keyframeKey, listKey, readKeyframe } from "./keyframe.ts";
+import { type Keyframe, type KeyframeData, keyframeKey, keyframeText, listKey, readKeyframe } from "./keyframe.ts";
 
 /** How much work a fold may be from the nearest keyframe (MODEL 7); a run that is open by then has its end waited for. */
 export type KeyframeWork = { readonly events: number; readonly edits: number };
@@ -34,8 +35,8 @@ export class KeyframeTaker {
     this.#awaited = newest;
   }
 
-  /** Follows the fold: `recorded` is the event that it has just taken in, of the stream or of an ancestor's. */
-  note(view: ConversationView, recorded: RecordedEvent): void {
+  /** Follows the fold: the event is the one that it has just taken in, of the stream or of an ancestor's. */
+  note(view: ConversationView, { recorded, digest }: HistoryEvent): void {
     const { event, stream, revision } = recorded;
     notePlaces(recorded);
     const isOwn = stream === this.#stream;
@@ -48,7 +49,7 @@ export class KeyframeTaker {
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
     const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
     // What a fork inherits is work as well: it has a keyframe of its own where it begins.
-    if (isDue && isOwn && view.client.run === null) this.#take(view, revision);
+    if (isDue && isOwn && view.client.run === null) this.#take(view, { revision, digest });
   }
 
   /** The fold stands where the newest keyframe was taken. */
@@ -72,19 +73,20 @@ export class KeyframeTaker {
     if (unsaved.length === 0) return;
     this.#unsaved = [];
     try {
-      for (const { revision, data, textByName } of unsaved) {
+      for (const { head, data, textByName } of unsaved) {
         for (const [name, text] of textByName) {
           await this.#store.put(listKey(this.#stream, name), { revision: 0, data: text });
         }
         // Last, so that a keyframe that is there has all that it names.
-        await this.#store.put(keyframeKey(this.#stream), { revision, data: JSON.stringify(data) });
+        const text = keyframeText(data, head.digest);
+        await this.#store.put(keyframeKey(this.#stream), { revision: head.revision, data: text });
       }
     } catch {
       // Full, locked, closed: readers fold from further back.
     }
   }
 
-  #take(view: ConversationView, revision: number): void {
+  #take(view: ConversationView, head: Head): void {
     this.#work = { events: 0, edits: 0 };
     const { committed } = view.client;
     const before = this.#chunks();
@@ -109,19 +111,25 @@ export class KeyframeTaker {
     }
     const { title, labels } = view;
     const data = { turn: chunks.map(refOf), newest, facts: this.#facts.before, title, labels };
-    this.#unsaved.push({ revision, data, textByName });
+    this.#unsaved.push({ head, data, textByName });
     this.#chunks = () => chunks;
   }
 }
 
-/** A taker for a fold that begins with the first event: it goes on from the newest keyframe that is there. */
-export async function openTaker(store: KeyframeStore, stream: string): Promise<KeyframeTaker> {
-  const newest = await readKeyframe(store, stream, Number.MAX_SAFE_INTEGER).catch(() => null);
-  return new KeyframeTaker(store, stream, newest);
+/**
+ * A taker for a fold that begins with the first event: it goes on from the newest keyframe that is there. Null where the store
+ * keeps none.
+ */
+export async function openTaker(events: EventStore, stream: string): Promise<KeyframeTaker | null> {
+  const { keyframes } = events;
+  if (keyframes === undefined) return null;
+  const newest = await readKeyframe(events, stream, Number.MAX_SAFE_INTEGER).catch(() => null);
+  return new KeyframeTaker(keyframes, stream, newest);
 }
 
 type Unsaved = {
-  readonly revision: number;
+  /** The event after which it was taken. */
+  readonly head: Head;
   readonly data: KeyframeData;
   readonly textByName: ReadonlyMap<string, string>;
 };

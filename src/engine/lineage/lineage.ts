@@ -11,7 +11,7 @@ import { readRecorded } from "../recorded.ts";
 export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };
 
 /** An event as it is read, and its digest in the chain. */
-type HistoryEvent = { readonly recorded: RecordedEvent; readonly digest: string };
+export type HistoryEvent = { readonly recorded: RecordedEvent; readonly digest: string };
 
 type HistoryRange = {
   /** The first revision of the conversation's own stream; its ancestors are read when it is the first of all. */

@@ -7,6 +7,7 @@ import { withContents } from "../../../src/engine/keyframes/contents.ts";
 import { foldTo, foldWhole } from "../../../src/engine/keyframes/fold.ts";
 import { readKeyframe } from "../../../src/engine/keyframes/keyframe.ts";
 import { KeyframeTaker } from "../../../src/engine/keyframes/taker.ts";
+import { readHistory } from "../../../src/engine/lineage/lineage.ts";
 import type { EventStore } from "../../../src/engine/ports/event-store.ts";
 import type { KeyframeStore } from "../../../src/engine/ports/keyframe-store.ts";
 import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
@@ -118,7 +119,7 @@ test("a reader takes keyframes of a fork with all that it inherited, from a keyf
   const stream = `conversation-${fork.id}`;
   const { revision } = await copy.at(-1);
   const whole = viewDigest((await foldWhole(reading.log, stream, revision)).view);
-  const keyframe = await readKeyframe(keyframesOf(reading), stream, revision);
+  const keyframe = await readKeyframe(reading.events, stream, revision);
   expect(keyframe?.revision).toBeGreaterThan(500);
   const folded = await foldTo(reading.log, stream, revision);
   expect([folded.isWhole, viewDigest(folded.view)]).toEqual([false, whole]);
@@ -157,9 +158,9 @@ async function takeKeyframes(store: TurnlogStore, conversation: Conversation, ev
   const stream = `conversation-${conversation.id}`;
   const taker = new KeyframeTaker(keyframesOf(store), stream, null, { events, edits: 1_000 });
   const view = conversationView.initial(stream);
-  for await (const recorded of conversation.history()) {
-    conversationView.apply(view, recorded);
-    taker.note(view, recorded);
+  for await (const event of readHistory(store.log, stream)) {
+    conversationView.apply(view, event.recorded);
+    taker.note(view, event);
   }
   await taker.save();
 }
