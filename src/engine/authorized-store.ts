@@ -1,4 +1,4 @@
-import type { EventStore } from "./ports/event-store.ts";
+import type { EventStore, StrayEvents } from "./ports/event-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
 /** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
@@ -36,6 +36,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     yield* await allowed(request, async () => events());
   }
   const all = (prefix = ""): string => `${prefix}*`;
+  const strays = async (): Promise<readonly StrayEvents[]> => (await store.strays?.()) ?? [];
 
   return {
     storeId: store.storeId,
@@ -48,6 +49,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
       after({ action: "subscribe", stream: all(options?.streamPrefix) }, () => store.subscribe(options)),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),
     heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),
+    ...(store.strays === undefined ? {} : { strays: () => allowed({ action: "read", stream: all() }, strays) }),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store.close(),
   };

@@ -4,6 +4,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
+import { counted } from "../projections/wording.ts";
 import { checkEnvelope } from "./codec/envelope.ts";
 import { createEventReader, type EventReader } from "./codec/event-log.ts";
 import { foldAround, SkippedEvents, skipReason } from "./damage/skipped-events.ts";
@@ -33,7 +34,7 @@ type StreamProblem = {
 
 export type StreamReport = {
   readonly stream: string;
-  /** Null for a blob's stream. */
+  /** Null for a blob's stream, and for events of none. */
   readonly conversation: ConversationId | null;
   /** Events and requests that were found to be right. */
   readonly events: number;
@@ -76,11 +77,23 @@ export async function* verifyStore(store: EventStore, options: VerifyOptions): A
     yield verifyStream(store, stream, { codecs, savedHead: savedHeads.get(stream) ?? null, last });
   }
   for (const stream of missing) {
-    const problem = { revision: 0, kind: "head", message: "the stream is gone: its head was saved before" } as const;
-    const nothing = { events: 0, requests: 0, head: null, skipped: [] };
-    yield { stream, conversation: conversationOfStream(stream), ...nothing, problem };
+    const message = "the stream is gone: its head was saved before";
+    yield nothingRight(stream, { revision: 0, kind: "head", message });
+  }
+  if (options.conversations === undefined) yield* strayReports(store);
+}
+
+/** Events that no conversation shows. */
+async function* strayReports(store: EventStore): AsyncIterable<StreamReport> {
+  for (const { place, revision, events } of (await store.strays?.()) ?? []) {
+    const message = `${counted(events, "event")} from here on stand in no stream: its name and its head are gone`;
+    yield nothingRight(place, { revision, kind: "head", message });
   }
 }
+
+const nothingRight = (stream: string, problem: StreamProblem): StreamReport => ({
+  ...{ stream, conversation: conversationOfStream(stream), events: 0, requests: 0, head: null, skipped: [], problem },
+});
 
 type StreamOptions = {
   readonly codecs: Codecs;

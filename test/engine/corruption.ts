@@ -6,7 +6,7 @@ export type Corruption = {
   readonly what: string;
   readonly stream: string;
   readonly revision: number;
-  /** Another stream that the same event now stands in. */
+  /** Another stream that the same event now stands in, or the number of one that is not there. */
   readonly also: string | null;
 };
 
@@ -89,7 +89,8 @@ const changeNumberByte: Corrupt = (database, row, random) => {
   database.prepare(`UPDATE events SET ${column} = ? WHERE position = ?`).run(number, row.position);
   const other =
     column === "stream" ? database.prepare("SELECT name FROM streams WHERE number = ?").get(number) : undefined;
-  const also = typeof other?.["name"] === "string" ? other["name"] : null;
+  const nowhere = column === "stream" ? `stream number ${number}` : null;
+  const also = typeof other?.["name"] === "string" ? other["name"] : nowhere;
   return { ...found(row, `${column} became ${number}`), also };
 };
 

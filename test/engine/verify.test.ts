@@ -67,6 +67,16 @@ test("finds a stream that is gone, by heads that were saved before", async () =>
   expect(problems(await verified(path, { savedHeads }))).toEqual(["conversation-cnv_note@0 head"]);
 });
 
+test("finds events whose stream is gone", async () => {
+  const path = copy();
+  edit(path, (database) => {
+    database.exec("DELETE FROM streams WHERE name LIKE '%journey'");
+  });
+  const [number] = /\d+/.exec(problems(await verified(path)).join()) ?? [];
+  expect(problems(await verified(path))).toEqual([`stream number ${number}@0 head`]);
+  expect(problems(await verified(path, { conversations: [conversationIdSchema.parse("cnv_note")] }))).toEqual([]);
+});
+
 test("finds a history that was written anew, by heads that were saved before", async () => {
   const path = copy();
   const savedHeads = headsOf(await verified(path));

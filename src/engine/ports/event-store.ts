@@ -73,6 +73,9 @@ export type ReadLogOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** Events that no stream has any more, so that no reading gives them: damage. `place` is what the store knows of where. */
+export type StrayEvents = { readonly place: string; readonly revision: number; readonly events: number };
+
 /**
  * Where events live. The port moves envelopes as they are; parsing, upcasting and the hash chain stand above it.
  *
@@ -126,6 +129,9 @@ export interface EventStore extends AsyncDisposable {
    * beside them.
    */
   heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
+
+  /** Looks for events of no stream, in a store whose streams are kept apart from their events. */
+  strays?(): Promise<readonly StrayEvents[]>;
 
   /** May be called again, to no effect. */
   close(): Promise<void>;

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import { storeError } from "./errors.ts";
 import { checkSchema, hasTables } from "./schema.ts";
+import { strayEvents } from "./strays.ts";
 
 /** What a file holds, once it was checked: a backup, or the store that one was restored to. */
 export type CheckedFile = {
@@ -107,7 +108,7 @@ function withDatabase<T>(path: string, work: (database: DatabaseSync) => T): T {
 
 const busyTimeoutMs = 5_000;
 
-/** @throws {StoreCorruptedError} when pages are damaged, or a stream's head is not its newest event. */
+/** @throws {StoreCorruptedError} when pages are damaged, a stream's head is not its newest event, or events have no stream. */
 function checkFile(database: DatabaseSync, source: string): CheckedFile {
   const problem = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
   if (problem !== "ok") throw new StoreCorruptedError(`${source} is damaged: ${String(problem)}`);
@@ -115,6 +116,9 @@ function checkFile(database: DatabaseSync, source: string): CheckedFile {
   if (wrong !== undefined) {
     throw new StoreCorruptedError(`${source} is damaged: ${String(wrong)} does not end with its head`);
   }
+  const [stray] = strayEvents(database);
+  if (stray !== undefined)
+    throw new StoreCorruptedError(`${source} is damaged: the events of ${stray.place} have no stream`);
   const count = (query: string): number => Number(database.prepare(query).get()?.["count"]);
   return {
     storeId: checkSchema(database, source),

@@ -19,6 +19,7 @@ import { createSqliteKeyframes } from "./keyframes.ts";
 import { type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
 import { createPages, pageRowsMax } from "./read.ts";
 import { createEnvelopes } from "./rows.ts";
+import { strayEvents } from "./strays.ts";
 import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
 
@@ -166,6 +167,7 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
     keyframes: createSqliteKeyframes(database, guarded),
     views: createSqliteViews(database, guarded),
     ...{ append, readStream, readLog, subscribe, heads, close },
+    strays: async () => guarded(() => strayEvents(database)),
     head: async (stream) => guarded(() => pages.head(stream)),
     [Symbol.asyncDispose]: close,
   };
