@@ -147,7 +147,7 @@ export const commandList: readonly CommandDeclaration[] = [
   },
   {
     usage: "verify [conversation...]",
-    summary: "check hash chains, heads, folds and every request",
+    summary: "check hash chains, heads, folds, every request and the read models",
     options: [
       ["--save-heads <file>", "write the heads, to be kept elsewhere"],
       ["--heads <file>", "compare with heads that were kept: finds a tail that was cut"],

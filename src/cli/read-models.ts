@@ -9,7 +9,7 @@ import { UsageError } from "./exit-codes.ts";
 /** What can be done with a projector whatever its views are. */
 export type AnyProjector = Pick<
   Projector<unknown>,
-  "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded"
+  "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "wrongRow" | "rowsOfNothing"
 >;
 
 /** The projections over the whole log that turnlog ships. */

@@ -33,7 +33,7 @@ test("verify --json names what is damaged", async () => {
           stream: z.string(),
           conversation: conversation.nullable(),
           revision: z.int(),
-          kind: z.enum(["chain", "head", "unreadable", "fold", "request"]),
+          kind: z.enum(["chain", "head", "unreadable", "fold", "request", "view"]),
           message: z.string(),
         }),
       ),

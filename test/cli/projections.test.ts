@@ -37,6 +37,22 @@ test("ls reads the list, and takes in what came since it was last read", async (
   expect((await run(cwd, "ls -n 1")).stderr).toContain("1 older ones");
 });
 
+test("verify names a conversation that ls shows otherwise than its events are, until it is rebuilt", async () => {
+  const { path: cwd, file } = demoStore();
+  expect((await run(cwd, "ls")).stdout).toContain("A journey");
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE view_rows SET view = replace(view, 'A journey', 'An innocent chat')");
+  database.close();
+  expect((await run(cwd, "ls")).stdout).toContain("An innocent chat");
+  const verified = await run(cwd, "verify");
+  expect([verified.code, verified.stdout]).toEqual([
+    4,
+    expect.stringMatching(/^damaged +cnv_\w+@65 +the events are right, and conversation-list shows something else: /),
+  ]);
+  await run(cwd, "projections rebuild");
+  expect((await run(cwd, "verify")).stdout).toContain("all sound");
+});
+
 test("shows what is in quarantine, by every read model, and makes it whole after a repair", async () => {
   const { path: cwd, file } = demoStore();
   await (async () => {

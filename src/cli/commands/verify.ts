@@ -9,6 +9,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { readHeads, type SavedHeads, writeHeads } from "../heads-file.ts";
 import { textOption } from "../options.ts";
+import { readModels } from "../read-models.ts";
 
 /** Checks what the store holds, and names the first bad revision of every stream that is damaged. */
 export const run: CommandHandler = async (context, { arguments: names, options }) => {
@@ -54,6 +55,7 @@ async function verify(
   const progress = context.progress("events verified");
   const reports = verifyStore(store.events, {
     codecs,
+    readModels: store.events.views === undefined ? [] : readModels(store.events),
     ...(names.length === 0 ? {} : { conversations }),
     ...(saved === null ? {} : { savedHeads: saved.heads }),
   });

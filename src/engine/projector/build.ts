@@ -43,7 +43,7 @@ export function checkVersion([newest]: readonly ViewBuild[], { projection, name 
  * Whether the event of a checkpoint is still at its place. It is not in another store, and not where a backup was put
  * back and written on.
  */
-async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | null): Promise<boolean> {
+export async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | null): Promise<boolean> {
   if (checkpoint === null) return true;
   const { storeId, stream, revision, eventId, position } = checkpoint;
   if (storeId !== store.storeId) return false;

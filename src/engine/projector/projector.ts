@@ -12,6 +12,7 @@ import { retryKey } from "./retry.ts";
 import { createSource, type EventSource } from "./source.ts";
 import { type ProjectorStatus, readStatus } from "./status.ts";
 import { rowOf } from "./view-state.ts";
+import { rowsOfNothing, type WrongRow, wrongRow } from "./wrong-rows.ts";
 
 export type ProjectorOptions = {
   /** Only this stream's events; by default those of all conversations. */
@@ -155,6 +156,16 @@ export class Projector<View> {
     // Whoever follows the log here still holds the view as it was.
     this.#following?.leave.abort();
     return row === null ? null : projectedView(row);
+  }
+
+  /** Whether the row of a key is another than its events give; null when it is not. It changes nothing: `retry` does. */
+  wrongRow(key: string): Promise<WrongRow | null> {
+    return wrongRow(this.#work, this.#projection, key);
+  }
+
+  /** The rows of streams that are not there, where keys are streams. */
+  rowsOfNothing(): AsyncIterable<WrongRow> {
+    return rowsOfNothing(this.#work);
   }
 
   async status(): Promise<ProjectorStatus> {

@@ -26,7 +26,9 @@ export type StreamProblem = {
     /** What it says does not follow from the events before it. */
     | "fold"
     /** The request cannot be made again as it was sent. */
-    | "request";
+    | "request"
+    /** The events are right, and a read model shows something else than they give. */
+    | "view";
   readonly message: string;
 };
 
