@@ -127,6 +127,42 @@ test.each(["{", "null", '"user"', '{"kind":"user","name":5}'])(
   },
 );
 
+test("a transcript goes on beside what cannot be read, here or in a parent, and names it", async () => {
+  const { path: cwd, file } = demoStore();
+  await run(cwd, "fork @last@40 --id cnv_fork");
+  const whole = await run(cwd, "log cnv_fork --transcript");
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET version = 9 WHERE stream = 1 AND revision = 3");
+  database.close();
+  const [, parent = ""] = /(cnv_\w+)@3 by user/.exec(whole.stdout) ?? [];
+  const why = "version Invalid input: expected 1";
+  const forked = await run(cwd, "log cnv_fork --transcript");
+  expect(forked).toMatchObject({
+    code: 0,
+    stderr: `${parent}@3 cannot be read: cannot read BlockAppended version 9: ${why}\n`,
+  });
+  const lines = whole.stdout.split("\n");
+  const at = lines.findIndex((line) => line.includes(`${parent}@3 by user`));
+  expect(forked.stdout.split("\n")).toEqual(lines.toSpliced(at, 3));
+  const original = await run(cwd, `log ${parent} --transcript --json`);
+  expect(original).toMatchObject({
+    code: 0,
+    stderr: `@3 cannot be read: cannot read BlockAppended version 9: ${why}\n`,
+  });
+  expect(original.stdout).toContain('"utterances":[{');
+});
+
+test("a transcript of a fork whose parent is gone has what was said in the fork", async () => {
+  const { path: cwd, file } = demoStore();
+  await run(cwd, "fork @last@40 --id cnv_fork");
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("DELETE FROM events WHERE stream = 1; DELETE FROM streams WHERE number = 1");
+  database.close();
+  const { code, stdout, stderr } = await run(cwd, "log cnv_fork --transcript");
+  expect([code, stdout]).toEqual([0, "cnv_fork\n"]);
+  expect(stderr).toMatch(/^what it was forked from cannot be read: .*which this store does not hold/);
+});
+
 test("verify saves heads, and finds with them what was cut off since", async () => {
   const { path: cwd, file } = demoStore();
   const heads = file("heads.json");

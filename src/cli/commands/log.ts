@@ -1,17 +1,16 @@
-import { type Actor, describeActor, isActor } from "../../domain/actor.ts";
+import { type Actor, isActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Conversation } from "../../engine/conversation.ts";
 import { type EventReading, followEach, readEach } from "../../engine/read-each.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { type TimelineRow, type TimelineView, timeline } from "../../projections/timeline.ts";
-import { transcript, type Utterance } from "../../projections/transcript.ts";
-import { actorLabel, excerpt, printable } from "../../projections/wording.ts";
+import { actorLabel, excerpt } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
-import { eventPlace } from "../open-place.ts";
 import { flag } from "../options.ts";
+import { printTranscript } from "../printed-transcript.ts";
 import { firstRevision, lastRevision, parsePlace } from "../revision.ts";
 import type { Style } from "../style.ts";
 import { type Cell, tableLines } from "../table.ts";
@@ -34,7 +33,7 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
       throw new UsageError("--follow shows events from one revision on: no range and no --transcript");
     return await followTimeline(context, store, conversation, at.type === "one" ? range.from : 0);
   }
-  if (flag(options, "transcript")) await printTranscript(context, conversation, range);
+  if (flag(options, "transcript")) await printTranscript(context, store, conversation, range);
   else await printTimeline(context, store, conversation, range);
   return exitCodes.ok;
 };
@@ -139,26 +138,4 @@ function cellsOf(row: LogRow, style: Style, hasDays: boolean): readonly Cell[] {
     { text: actor === null ? "?" : actorLabel(actor), style: style.dim },
     { text: problem === null ? words : `${words}: ${problem}`, style: styled },
   ];
-}
-
-async function printTranscript(context: CliContext, conversation: Conversation, { from, to }: Range): Promise<void> {
-  let view = transcript.initial(conversation.id);
-  for await (const recorded of conversation.history(to)) view = transcript.apply(view, recorded);
-  // What was said before a fork began comes first, where the whole is asked for.
-  const own = conversationStream(conversation.id);
-  const utterances = view.utterances.filter(({ stream, revision }) => (stream === own ? revision >= from : from === 0));
-  if (context.isJson) {
-    context.printJson({ conversation: conversation.id, utterances });
-    return;
-  }
-  context.print(context.style.bold(conversation.id));
-  for (const utterance of utterances) printUtterance(context, utterance, own);
-}
-
-function printUtterance({ print, style }: CliContext, utterance: Utterance, own: string): void {
-  const { kind, name, text, actor } = utterance;
-  const who = name === null ? kind : `${kind} ${name}`;
-  const place = eventPlace(utterance, own);
-  print(`\n${style.bold(printable(who))} ${style.dim(`${place} by ${printable(describeActor(actor))}`)}`);
-  print(printable(text));
 }
