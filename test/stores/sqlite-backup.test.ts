@@ -1,6 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, copyFileSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
@@ -153,6 +164,59 @@ test("refuses to replace a store that is open, which stays as it is and goes on"
   expect((await logOf(file("store.db"))).events).toHaveLength(1);
 });
 
+test("refuses to write a backup over a store that is open: what it goes on to acknowledge is there afterwards", async () => {
+  const { file } = temporaryFolder();
+  await storeAt(file("store.db"), 1);
+  const store = await opened(file("other.db"));
+  const { sent } = await append(store, { count: 2 });
+  const backUp = () => backUpStore(file("store.db"), file("other.db"), { force: true });
+  expect(backUp).toThrow(StoreUnavailableError);
+  expect(backUp).toThrow("is open in another process: end it, or name another file");
+  await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+  await store.close();
+  expect((await logOf(file("other.db"))).events).toHaveLength(4);
+  expect(readdirSync(file(".")).filter((name) => name.includes("tmp"))).toEqual([]);
+  backUp();
+  expect(await logOf(file("other.db"))).toEqual(await logOf(file("store.db")));
+});
+
+test("refuses to copy a store over itself, whatever name it goes by, and leaves it as it is", async () => {
+  const { file } = temporaryFolder();
+  const store = await opened(file("store.db"));
+  const { sent } = await append(store, { count: 2 });
+  symlinkSync(file("store.db"), file("link.db"));
+  linkSync(file("store.db"), file("hard.db"));
+  for (const name of ["store.db", "./store.db", "link.db", "hard.db"]) {
+    for (const work of [backUpStore, restoreStore]) {
+      const copy = () => work(file("store.db"), file(name), { force: true });
+      expect(copy, name).toThrow(FileExistsError);
+      expect(copy, name).toThrow("are one file: name another");
+    }
+  }
+  await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+  await store.close();
+  expect((await logOf(file("store.db"))).events).toHaveLength(4);
+});
+
+test.each([
+  ["a restore", restoreStore],
+  ["a backup", backUpStore],
+])("%s replaces the file that a link names, and no other name of the old one", async (_, work) => {
+  const { file } = temporaryFolder();
+  await storeAt(file("store.db"), 3);
+  await storeAt(file("old.db"), 2);
+  const old = await logOf(file("old.db"));
+  linkSync(file("old.db"), file("kept.db"));
+  symlinkSync("old.db", file("link.db"));
+  symlinkSync("new.db", file("dangling.db"));
+  work(file("store.db"), file("link.db"), { force: true });
+  work(file("store.db"), file("dangling.db"));
+  expect(readlinkSync(file("link.db"))).toBe("old.db");
+  const store = await logOf(file("store.db"));
+  for (const name of ["old.db", "new.db"]) expect(await logOf(file(name)), name).toEqual(store);
+  expect(await logOf(file("kept.db"))).toEqual(old);
+});
+
 test("who has opened the old file in that moment finds no store in it any more", async () => {
   const { file } = temporaryFolder();
   await storeAt(file("backup.db"), 1);
@@ -193,20 +257,23 @@ test.each([
   expect(await logOf(file("dead.db"))).toEqual(await logOf(file("backup.db")));
 });
 
-test("refuses to replace the database of another program, and the store of a newer turnlog", async () => {
+test.each([
+  ["a restore", restoreStore],
+  ["a backup", backUpStore],
+])("%s refuses to replace the database of another program, and the store of a newer turnlog", async (_, work) => {
   const { file } = temporaryFolder();
   await storeAt(file("backup.db"), 3);
   const foreign = new DatabaseSync(file("foreign.db"));
   foreign.exec("CREATE TABLE bookmarks (url TEXT)");
   foreign.close();
   const before = readFileSync(file("foreign.db"));
-  expect(() => restoreStore(file("backup.db"), file("foreign.db"), { force: true })).toThrow("is not a turnlog store");
+  expect(() => work(file("backup.db"), file("foreign.db"), { force: true })).toThrow("is not a turnlog store");
   expect(readFileSync(file("foreign.db")).equals(before)).toBe(true);
   await storeAt(file("newer.db"), 1);
   const newer = new DatabaseSync(file("newer.db"));
   newer.exec("UPDATE meta SET value = '99' WHERE name = 'schemaVersion'");
   newer.close();
-  expect(() => restoreStore(file("backup.db"), file("newer.db"), { force: true })).toThrow(StoreTooNewError);
+  expect(() => work(file("backup.db"), file("newer.db"), { force: true })).toThrow(StoreTooNewError);
 });
 
 test("backs up and restores nothing that is damaged, and leaves no file behind", async () => {

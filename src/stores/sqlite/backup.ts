@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
-import { storeError } from "./errors.ts";
+import { namedFile } from "../named-file.ts";
+import { isLocked, storeError } from "./errors.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 import { strayEvents } from "./strays.ts";
 
@@ -14,7 +15,7 @@ export type CheckedFile = {
   readonly bytes: number;
 };
 
-/** The file is there already, and was to be left alone. */
+/** What is there was to be left alone. */
 export class FileExistsError extends Error {
   override readonly name = "FileExistsError";
   readonly code = "file-exists";
@@ -30,14 +31,12 @@ export type BackupOptions = {
  * its name: a crash leaves it whole or not at all.
  *
  * @throws {StoreNotFoundError} when there is no store.
- * @throws {FileExistsError} when the file is there, unless forced.
- * @throws {StoreCorruptedError} when the store is damaged.
+ * @throws {FileExistsError} when the file is there, unless forced; when it is the store itself in any case.
+ * @throws {StoreCorruptedError} when the store is damaged, or the file is another program's database.
+ * @throws {StoreUnavailableError} when the file is a store that somebody has open; it is as it was.
  */
 export function backUpStore(path: string, backup: string, { force = false }: BackupOptions = {}): CheckedFile {
-  if (existsSync(backup) && !force) throw exists(backup);
-  const copied = copyWhole(path, backup);
-  moveInto(copied.temporary, backup);
-  return copied.checked;
+  return copyOver(path, backup, { force, whenOpen: "end it, or name another file" });
 }
 
 /**
@@ -45,25 +44,40 @@ export function backUpStore(path: string, backup: string, { force = false }: Bac
  * time, and whoever followed the later one sees it by the event at their position.
  *
  * @throws {StoreNotFoundError} when there is no backup.
- * @throws {FileExistsError} when there is a store at the path, unless forced.
+ * @throws {FileExistsError} when there is a store at the path, unless forced; when it is the backup itself in any case.
  * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
  * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
  */
 export function restoreStore(backup: string, path: string, { force = false }: BackupOptions = {}): CheckedFile {
-  if (existsSync(path) && !force) throw exists(path);
-  const { temporary, checked } = copyWhole(backup, path);
+  return copyOver(backup, path, { force, whenOpen: "end it, then restore again" });
+}
+
+type Over = { readonly force: boolean; readonly whenOpen: string };
+
+/** Nothing that may be a store is replaced while somebody has it open: what he goes on to write would be lost. */
+function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
+  const target = namedFile(name);
+  if (isOneFile(source, target)) throw new FileExistsError(`${source} and ${name} are one file: name another`);
+  if (existsSync(target) && !force) throw exists(name);
+  const { temporary, checked } = copyWhole(source, target);
   let old: OldStore | null = null;
   try {
-    old = existsSync(path) ? takeOut(path) : null;
+    old = existsSync(target) ? takeOut(target, whenOpen) : null;
     // They belong to the old file, and would be read as parts of the new one.
-    for (const end of companions) rmSync(`${path}${end}`, { force: true });
-    moveInto(temporary, path);
+    for (const end of companions) rmSync(`${target}${end}`, { force: true });
+    moveInto(temporary, target);
     old?.giveUp();
   } finally {
     rmSync(temporary, { force: true });
     old?.close();
   }
   return checked;
+}
+
+/** By device and number: a file may have several names. */
+function isOneFile(left: string, right: string): boolean {
+  const [one, other] = [left, right].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
+  return one !== undefined && one.dev === other?.dev && one.ino === other.ino;
 }
 
 const companions = ["-wal", "-shm", "-journal"];
@@ -142,10 +156,12 @@ type OldStore = { readonly giveUp: () => void; readonly close: () => void };
 /**
  * Locks the store that is to be replaced; null where SQLite finds it too damaged to open.
  *
- * @throws {StoreUnavailableError} when another process has it open.
+ * @throws {StoreUnavailableError} when another process has it open, or this one may not write it.
  * @throws {StoreCorruptedError} when it is another program's database.
  */
-function takeOut(path: string): OldStore | null {
+function takeOut(path: string, whenOpen: string): OldStore | null {
+  // Under its other names it stays a store.
+  const isOnlyName = statSync(path).nlink === 1;
   const database = new DatabaseSync(path);
   let isStore: boolean;
   try {
@@ -158,12 +174,13 @@ function takeOut(path: string): OldStore | null {
     const told = storeError(error, path);
     if (told === error) throw error;
     if (told instanceof StoreCorruptedError) return null;
-    throw new StoreUnavailableError(`${path} is open in another process: end it, then restore again`, { cause: error });
+    if (!isLocked(error)) throw told;
+    throw new StoreUnavailableError(`${path} is open in another process: ${whenOpen}`, { cause: error });
   }
   return {
     // Who opened the old file in this moment, and waits for its lock, must not write where nobody will read.
     giveUp() {
-      if (isStore) database.exec("DELETE FROM meta; COMMIT");
+      if (isStore && isOnlyName) database.exec("DELETE FROM meta; COMMIT");
     },
     close() {
       database.close();

@@ -17,6 +17,12 @@ export function storeError(error: unknown, path: string): unknown {
   });
 }
 
+/** Whether somebody else's lock is in the way. */
+export const isLocked = (error: unknown): boolean =>
+  error instanceof Error &&
+  "errcode" in error &&
+  [resultCodes.busy, resultCodes.locked].some((code) => code === primary(Number(error.errcode)));
+
 // The low byte of an extended result code is the primary one.
 const primary = (errcode: number): number => errcode & 0xff;
 

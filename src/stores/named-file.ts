@@ -1,0 +1,20 @@
+import { readlinkSync, realpathSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+
+/** The file that a path stands for, links followed to their end: what is renamed to it replaces the file, not the link. */
+export function namedFile(path: string): string {
+  const real = orMissing(() => realpathSync(path));
+  if (real !== null) return real;
+  // Nothing is there yet; a link may say where it is to be.
+  const link = orMissing(() => readlinkSync(path));
+  return link === null ? path : namedFile(resolve(dirname(path), link));
+}
+
+function orMissing(look: () => string): string | null {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}
