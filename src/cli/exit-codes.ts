@@ -1,3 +1,5 @@
+import { getSystemErrorMessage } from "node:util";
+
 /** What the command says to the shell. */
 export const exitCodes = {
   ok: 0,
@@ -40,6 +42,13 @@ export function failureOf(error: unknown): Failure {
   if (known !== undefined) return { exitCode: known.exitCode, message: said(error, known.advice) };
   if (code !== null) return { exitCode: exitCodes.failure, message: said(error) };
   return { exitCode: exitCodes.failure, message: said(error, "this looks like a bug of turnlog; --debug shows where") };
+}
+
+/** The same of what stdout goes to: a disk that is full, a device that fails. */
+export function outputFailureOf({ errno, code, message }: NodeJS.ErrnoException): Failure {
+  const reason = errno === undefined ? message : getSystemErrorMessage(errno);
+  const error = new Error(`the output cannot be written: ${reason}`);
+  return { exitCode: exitCodes.environment, message: said(error, failures.get(code ?? "")?.advice) };
 }
 
 type Advice = { readonly exitCode: ExitCode; readonly advice?: string };

@@ -3,14 +3,16 @@ import { Command, CommanderError } from "commander";
 import { type CommandDeclaration, commandList } from "./command-list.ts";
 import type { CliContext } from "./context.ts";
 import { createContext, type GlobalOptions, isInterrupted, type Surroundings } from "./create-context.ts";
-import { type ExitCode, exitCodes, type Failure, failureOf } from "./exit-codes.ts";
+import { type ExitCode, exitCodes, type Failure, failureOf, outputFailureOf } from "./exit-codes.ts";
 
 /** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
 export async function run(argv: readonly string[]): Promise<void> {
-  // A reader that has seen enough (`| head`) is no failure.
-  process.stdout.on("error", (error: Error & { readonly code?: string }) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit();
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // A reader that has seen enough (`| head`) is no failure.
+    if (error.code === "EPIPE") process.exit();
+    const { exitCode, message } = outputFailureOf(error);
+    process.stderr.write(`turnlog: ${message}\n`);
+    process.exit(exitCode);
   });
   process.exitCode = await execute(argv, process);
 }

@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { constants } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
@@ -191,6 +192,37 @@ test("ends a demo that is interrupted with 130, its run closed in the log", asyn
   child.kill("SIGINT");
   expect(await ended).toEqual({ code: 130, stdout: "", stderr: "turnlog: interrupted\n" });
   expect((await turnlog(["log", "@last"], { cwd })).stdout).toContain("run cancelled");
+});
+
+test.skipIf(!existsSync("/dev/full"))(
+  "says that the disk under its output is full, and exits 6 (skipped where there is no /dev/full)",
+  async () => {
+    const { path: cwd } = demoStore();
+    const full = openSync("/dev/full", "w");
+    onTestFinished(() => {
+      closeSync(full);
+    });
+    for (const typed of ["log @last", "ls --json", "export @last", "--help"]) {
+      const outcome = await turnlog(typed.split(" "), { cwd, output: full });
+      expect(outcome, typed).toEqual({
+        code: 6,
+        stdout: "",
+        stderr: "turnlog: the output cannot be written: no space left on device: free some space\n",
+      });
+    }
+  },
+);
+
+test("says that its output cannot be written, and exits 6; a reader that has seen enough is no failure", async () => {
+  const { path: cwd } = demoStore();
+  const logInto = (code: "EIO" | "EPIPE"): Promise<Outcome> => {
+    const error = `Object.assign(new Error("failed"), { code: "${code}", errno: ${-constants.errno[code]} })`;
+    const failing = `process.stdout.write = () => process.stdout.destroy(${error})`;
+    const nodeArguments = ["--import", `data:text/javascript,${encodeURIComponent(failing)}`];
+    return turnlog(["log", "@last"], { cwd, nodeArguments });
+  };
+  expectRefusal(await logInto("EIO"), 6, /^turnlog: the output cannot be written: [^:]+$/);
+  expect(await logInto("EPIPE")).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
 test("shows the stack of an error only with --debug", async () => {

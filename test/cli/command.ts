@@ -15,6 +15,8 @@ export type CommandOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** For Node itself, before the file. */
   readonly nodeArguments?: readonly string[];
+  /** An open file that stdout goes to, in place of the outcome. */
+  readonly output?: number;
 };
 
 const children = new Set<ChildProcess>();
@@ -39,17 +41,18 @@ export type Started = {
 };
 
 /** The same, while it runs; it does not outlive the tests. */
-export function startTurnlog(args: readonly string[], { cwd, env = {}, nodeArguments = [] }: CommandOptions): Started {
+export function startTurnlog(args: readonly string[], options: CommandOptions): Started {
+  const { cwd, env = {}, nodeArguments = [], output = "pipe" } = options;
   const child = spawn(process.execPath, [...nodeArguments, main, ...args], {
     cwd,
     env: { PATH: process.env["PATH"], ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", output, "pipe"],
   });
   children.add(child);
   child.once("close", () => children.delete(child));
   const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
   const firstLine = new Promise<string>((resolve) => {
-    child.stdout.on("data", () => {
+    child.stdout?.on("data", () => {
       if (stdout.text().includes("\n")) resolve(stdout.text());
     });
   });
@@ -61,9 +64,9 @@ export function startTurnlog(args: readonly string[], { cwd, env = {}, nodeArgum
   return { child, ended, firstLine };
 }
 
-function textOf(stream: NodeJS.ReadableStream): { readonly text: () => string } {
+function textOf(stream: NodeJS.ReadableStream | null): { readonly text: () => string } {
   const chunks: Buffer[] = [];
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  stream?.on("data", (chunk: Buffer) => chunks.push(chunk));
   return { text: () => Buffer.concat(chunks).toString() };
 }
 
