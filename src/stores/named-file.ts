@@ -1,4 +1,4 @@
-import { readlinkSync, realpathSync } from "node:fs";
+import { readlinkSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /** The file that a path stands for, links followed to their end: what is renamed to it replaces the file, not the link. */
@@ -8,6 +8,14 @@ export function namedFile(path: string): string {
   // Nothing is there yet; a link may say where it is to be.
   const link = orMissing(() => readlinkSync(path));
   return link === null ? path : namedFile(resolve(dirname(path), link));
+}
+
+/** What stands at a path, links followed; what is none of the others is a pipe or a device. */
+export function kindAt(path: string): "nothing" | "file" | "folder" | "stream" {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return "nothing";
+  if (found.isFile()) return "file";
+  return found.isDirectory() ? "folder" : "stream";
 }
 
 function orMissing(look: () => string): string | null {

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
-import { namedFile } from "../named-file.ts";
+import { kindAt, namedFile } from "../named-file.ts";
 import { isLocked, storeError } from "./errors.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 import { strayEvents } from "./strays.ts";
@@ -31,7 +31,8 @@ export type BackupOptions = {
  * its name: a crash leaves it whole or not at all.
  *
  * @throws {StoreNotFoundError} when there is no store.
- * @throws {FileExistsError} when the file is there, unless forced; when it is the store itself in any case.
+ * @throws {FileExistsError} when the file is there, unless forced; when it is the store itself, or no file at all, in any
+ *   case.
  * @throws {StoreCorruptedError} when the store is damaged, or the file is another program's database.
  * @throws {StoreUnavailableError} when the file is a store that somebody has open; it is as it was.
  */
@@ -44,7 +45,8 @@ export function backUpStore(path: string, backup: string, { force = false }: Bac
  * time, and whoever followed the later one sees it by the event at their position.
  *
  * @throws {StoreNotFoundError} when there is no backup.
- * @throws {FileExistsError} when there is a store at the path, unless forced; when it is the backup itself in any case.
+ * @throws {FileExistsError} when there is a store at the path, unless forced; when it is the backup itself, or no file at all,
+ *   in any case.
  * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
  * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
  */
@@ -56,9 +58,12 @@ type Over = { readonly force: boolean; readonly whenOpen: string };
 
 /** Nothing that may be a store is replaced while somebody has it open: what he goes on to write would be lost. */
 function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
+  const kind = kindAt(name);
+  if (kind === "folder") throw new FileExistsError(`${name} is a folder: name a file in it`);
+  if (kind === "stream") throw new FileExistsError(`${name} is a pipe or a device, and a store needs a file: name one`);
   const target = namedFile(name);
   if (isOneFile(source, target)) throw new FileExistsError(`${source} and ${name} are one file: name another`);
-  if (existsSync(target) && !force) throw exists(name);
+  if (kind === "file" && !force) throw exists(name);
   const { temporary, checked } = copyWhole(source, target);
   let old: OldStore | null = null;
   try {

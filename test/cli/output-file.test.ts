@@ -1,0 +1,87 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { type Outcome, turnlogHere } from "./command.ts";
+import { useDemoStore } from "./demo-store.ts";
+
+const demoStore = useDemoStore();
+
+/** The ways to write a text into a file. */
+const writing = ["export @last -o", "verify --save-heads"] as const;
+
+function place() {
+  const { path: cwd, file } = demoStore();
+  const run = (typed: string, path: string): Promise<Outcome> => turnlogHere([...typed.split(" "), path], { cwd });
+  return { cwd, file, run };
+}
+
+test.each(writing)("%s replaces the file that a link names, also one that is not there yet", async (typed) => {
+  const { cwd, file, run } = place();
+  mkdirSync(file("kept"));
+  writeFileSync(file("kept/old"), "old");
+  symlinkSync("kept/old", file("link"));
+  symlinkSync("kept/new", file("dangling"));
+  expect(await run(typed, file("plain"))).toMatchObject({ code: 0 });
+  for (const [link, target] of [
+    ["link", "kept/old"],
+    ["dangling", "kept/new"],
+  ] as const) {
+    expect(await run(typed, file(link))).toMatchObject({ code: 0 });
+    expect(readlinkSync(file(link))).toBe(target);
+    expect(readFileSync(file(target), "utf8")).toBe(readFileSync(file("plain"), "utf8"));
+  }
+  expect([...readdirSync(cwd), ...readdirSync(file("kept"))].filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
+
+const isWindows = process.platform === "win32";
+test.skipIf(isWindows).each(writing)(
+  "%s writes into a pipe, which stays one (skipped on Windows, which has none)",
+  async (typed) => {
+    const { file, run } = place();
+    expect(await run(typed, file("plain"))).toMatchObject({ code: 0 });
+    makePipe(file("pipe"));
+    const reader = spawn("cat", [file("pipe")], { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void reader.kill("SIGKILL"));
+    const chunks: Buffer[] = [];
+    reader.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    expect(await run(typed, file("pipe"))).toMatchObject({ code: 0 });
+    expect(lstatSync(file("pipe")).isFIFO()).toBe(true);
+    await once(reader, "close");
+    expect(Buffer.concat(chunks).toString()).toBe(readFileSync(file("plain"), "utf8"));
+  },
+);
+
+test.skipIf(isWindows)(
+  "store backup refuses a pipe, which stays one (skipped on Windows, which has none)",
+  async () => {
+    const { file, run } = place();
+    makePipe(file("pipe"));
+    for (const typed of ["store backup", "store backup --force"]) {
+      const outcome = await run(typed, file("pipe"));
+      expect(outcome).toMatchObject({ code: 2, stdout: "" });
+      expect(outcome.stderr).toMatch(/^turnlog: \S+pipe is a pipe or a device, and a store needs a file: name one\n$/);
+    }
+    expect(lstatSync(file("pipe")).isFIFO()).toBe(true);
+  },
+);
+
+test.each([...writing, "store backup", "store backup --force", "store restore --force"])(
+  "%s refuses a folder, exits 2, and leaves nothing behind",
+  async (typed) => {
+    const { cwd, file, run } = place();
+    mkdirSync(file("folder"));
+    const isRestore = typed.startsWith("store restore");
+    const outcome = isRestore
+      ? await run(`${typed} --store sqlite:${file("folder")}`, file("turnlog.db"))
+      : await run(typed, file("folder"));
+    expect(outcome.code).toBe(2);
+    expect(outcome.stderr).toMatch(/^turnlog: \S+folder is a folder: name a file in it\n$/);
+    expect(readdirSync(cwd).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+    expect(readdirSync(file("folder"))).toEqual([]);
+  },
+);
+
+function makePipe(path: string): void {
+  expect(spawnSync("sh", ["-c", 'mkfifo "$0"', path]).status).toBe(0);
+}
