@@ -8,11 +8,17 @@ export type TypedSettlement = { readonly blockId: string; readonly settlement: S
 /**
  * The settlements among the options: `BLOCK=rerun`, `BLOCK=abandon` or `BLOCK=result:TEXT`.
  *
- * @throws {UsageError} for what is none of them.
+ * @throws {UsageError} for what is none of them, and for a call that is named twice.
  */
 export function settlementsOf(options: CommandOptions): readonly TypedSettlement[] {
   const typed = options["settle"];
-  return Array.isArray(typed) ? typed.map((words) => settlementOf(String(words))) : [];
+  const settlements = Array.isArray(typed) ? typed.map((words) => settlementOf(String(words))) : [];
+  const named = new Set<string>();
+  for (const { blockId } of settlements) {
+    if (named.has(blockId)) throw new UsageError(`--settle names ${blockId} twice: say it once`);
+    named.add(blockId);
+  }
+  return settlements;
 }
 
 function settlementOf(words: string): TypedSettlement {

@@ -105,6 +105,18 @@ test("settles and finishes at once, and runs the call once more where it is told
   expect((await world.types()).filter((type) => type === "ToolStarted")).toHaveLength(2);
 });
 
+test("a call that is settled twice is refused before anything is written", async () => {
+  const world = await cutOff("tool", "before");
+  const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
+  const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
+  const before = await world.types();
+  for (const second of ["abandon", "rerun"]) {
+    const outcome = await world.resume(["--settle", `${blockId}=rerun`, `${blockId}=${second}`]);
+    expect(outcome).toEqual({ code: 2, stdout: "", stderr: `turnlog: --settle names ${blockId} twice: say it once\n` });
+  }
+  expect(await world.types()).toEqual(before);
+});
+
 test.each([
   ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot go on: /],
   [
