@@ -4,7 +4,7 @@ import type { Conversation } from "../engine/conversation.ts";
 import { comparePositions } from "../engine/ports/event-store.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
-import { lastWritten, type RevisionName } from "./revision.ts";
+import { lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
 /** When a conversation was last written, and how long it is. */
 type ConversationHead = {
@@ -19,12 +19,15 @@ type ConversationHead = {
 const candidatesMax = 5;
 
 /**
- * The conversation that a name stands for: `@last`, an id, or the beginning of one.
+ * The conversation that a text stands for: `@last`, an id, or the beginning of one.
  *
  * @throws {NotFoundError} when there is none.
- * @throws {UsageError} when there are several.
+ * @throws {UsageError} when there are several, and for a text that names nothing, or a revision.
  */
-export async function findConversation(store: TurnlogStore, name: string): Promise<Conversation> {
+export async function findConversation(store: TurnlogStore, text: string): Promise<Conversation> {
+  const { conversation: name, at } = parsePlace(text);
+  if (at.type !== "none")
+    throw new UsageError(`'${text}' names a revision, and a whole conversation is taken here: write ${name}`);
   if (name === lastWritten) {
     const newest = (await conversationHeads(store))[0];
     if (newest === undefined) throw new NotFoundError("the store holds no conversation yet");

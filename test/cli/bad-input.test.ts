@@ -83,6 +83,25 @@ test("refuses what names no place, and exits 2", async () => {
   expectRefusal(await run(`verify --heads ${file("heads.json")}`), 2, /heads\.json holds no heads/);
 });
 
+test("says which commands take a whole conversation, and exits 2", async () => {
+  const { path: cwd } = demoStore();
+  const run = (...typed: readonly string[]): Promise<Outcome> => turnlogHere(typed, { cwd });
+  const whole = /^turnlog: '@last@5' names a revision, and a whole conversation is taken here: write @last$/m;
+  for (const typed of ["verify", "export", "copy --to memory:", "resume --settle blk_1=rerun --", "projections retry"])
+    expectRefusal(await run(...typed.split(" "), "@last@5"), 2, whole);
+  expectRefusal(await run("replay", "@last@1..5"), 2, /'@last@1\.\.5' names a revision/);
+  expectRefusal(await run("replay", "@last@5"), 2, /'@last@5' names a revision: write @last --to 5$/m);
+  for (const typed of ["verify", "export", "replay"])
+    expectRefusal(await run(typed, ""), 2, /'' names no conversation: write cnv_8f3k/);
+});
+
+test("log refuses a range that ends before it begins, and exits 2", async () => {
+  const { path: cwd } = demoStore();
+  for (const range of ["3..1", "-1..0"])
+    expectRefusal(await turnlogHere(["log", `@last@${range}`], { cwd }), 2, /ends before it begins: turn it round/);
+  expect(await turnlogHere(["log", "@last@3..3"], { cwd })).toMatchObject({ code: 0 });
+});
+
 test("leaves a store of a newer turnlog alone, says to update, and exits 6", async () => {
   const { path: cwd, file } = demoStore();
   const database = new DatabaseSync(file("turnlog.db"));

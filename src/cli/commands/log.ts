@@ -28,6 +28,7 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
     from: await findRevision(store, conversation, from),
     to: await findRevision(store, conversation, to),
   };
+  if (range.from > range.to) throw new UsageError(`'${text}' ends before it begins: turn it round`);
   if (flag(options, "follow")) {
     if (at.type === "range" || flag(options, "transcript"))
       throw new UsageError("--follow shows events from one revision on: no range and no --transcript");

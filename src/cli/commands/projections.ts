@@ -123,7 +123,7 @@ async function printQuarantine(context: CliContext, store: TurnlogStore, name: s
 /** Makes the views of one conversation anew, or all that lack something. */
 async function retry(context: CliContext, store: TurnlogStore, name: string | undefined): Promise<ExitCode> {
   const key = name === undefined ? null : conversationStream((await findConversation(store, name)).id);
-  const retried: { readonly projection: string; readonly conversation: string; readonly events: number }[] = [];
+  const retried: Retried[] = [];
   for (const projector of readModels(store.events)) {
     await projector.catchUp();
     const degraded = await projector.degraded();
@@ -133,27 +133,36 @@ async function retry(context: CliContext, store: TurnlogStore, name: string | un
       const view = await projector.retry(each);
       const conversation = conversationOfStream(each) ?? each;
       if (view !== null)
-        retried.push({ projection: projector.name, conversation, events: view.quarantine?.events ?? 0 });
+        retried.push({
+          ...{ projection: projector.name, conversation, events: view.quarantine?.events ?? 0 },
+          hadAll: !degraded.some((before) => before.key === each),
+        });
       progress.update(index + 1, keys.length);
     }
     progress.end();
   }
   const isWhole = retried.every(({ events }) => events === 0);
-  if (context.isJson) context.printJson({ retried });
+  if (context.isJson) context.printJson({ retried: retried.map(({ hadAll: _, ...told }) => told) });
   else printRetried(context, retried);
   return isWhole ? exitCodes.ok : exitCodes.integrity;
 }
 
-type Retried = { readonly projection: string; readonly conversation: string; readonly events: number };
+type Retried = {
+  readonly projection: string;
+  readonly conversation: string;
+  /** How many events it lacks now. */
+  readonly events: number;
+  readonly hadAll: boolean;
+};
 
 function printRetried(context: CliContext, retried: readonly Retried[]): void {
   const { style } = context;
   if (retried.length === 0) context.note("there was nothing to try again");
-  const rows = retried.map(({ projection, conversation, events }) => [
+  const rows = retried.map(({ projection, conversation, events, hadAll }) => [
     { text: projection, style: style.dim },
     { text: printable(conversation), style: style.bold },
     events === 0
-      ? { text: "whole again", style: style.good }
+      ? { text: hadAll ? "lacked nothing, made anew" : "whole again", style: style.good }
       : { text: `still lacks ${counted(events, "event")}`, style: style.bad },
   ]);
   for (const line of tableLines(rows, context)) context.print(line);

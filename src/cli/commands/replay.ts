@@ -21,6 +21,7 @@ import { loadEngine } from "../stack-file.ts";
 /** Replays a conversation, or asks what another stack would have made of it. Nothing is sent, and nothing is run. */
 export const run: CommandHandler = async (context, { arguments: [name = ""], options }) => {
   const question = questionOf(options);
+  refuseRevision(name);
   await using store = await context.openStore({ mustExist: true });
   const conversation = await findConversation(store, name);
   const to = await lastOf(store, conversation, options);
@@ -59,6 +60,13 @@ function questionOf(options: CommandOptions): Question {
   if (path !== null) return { type: "what-if", path, without, saveAs };
   if (saveAs !== null) throw new UsageError("--save-as keeps what would have been: ask by --without or --with");
   return { type: "same", stack };
+}
+
+/** Whoever typed one wants a replay that ends there. */
+function refuseRevision(text: string): void {
+  const { conversation, at } = parsePlace(text);
+  if (at.type !== "one") return;
+  throw new UsageError(`'${text}' names a revision: write ${conversation} --to ${text.slice(conversation.length + 1)}`);
 }
 
 async function lastOf(store: TurnlogStore, conversation: Conversation, options: CommandOptions): Promise<number> {
