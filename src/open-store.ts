@@ -6,6 +6,8 @@ import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
 export type OpenStoreOptions = StoreSources & {
   /** Refuses to create a store that is not there. */
   readonly mustExist?: boolean;
+  /** Opens also a file that this user may only read; appends to it are refused. */
+  readonly mayBeReadOnly?: boolean;
   /** Asked before every append, read and subscription. */
   readonly authorize?: Authorize;
   /** Where a store on another machine keeps its views here; by default in the user's cache folder. */
@@ -26,15 +28,19 @@ export class UnknownStoreError extends Error {
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
-  const { mustExist = false, authorize, viewsPath, ...sources } = options;
-  const events = await openEventStore(url, { mustExist, ...(viewsPath === undefined ? {} : { viewsPath }) });
+  const { mustExist = false, mayBeReadOnly = false, authorize, viewsPath, ...sources } = options;
+  const events = await openEventStore(url, {
+    mustExist,
+    mayBeReadOnly,
+    ...(viewsPath === undefined ? {} : { viewsPath }),
+  });
   return new TurnlogStore(authorize === undefined ? events : authorizedStore(events, authorize), sources);
 }
 
 /** The drivers are loaded when they are asked for: no store pays for another. */
 async function openEventStore(
   url: string,
-  options: { readonly mustExist: boolean; readonly viewsPath?: string },
+  options: { readonly mustExist: boolean; readonly mayBeReadOnly: boolean; readonly viewsPath?: string },
 ): Promise<EventStore> {
   if (url === "memory:") {
     const { createMemoryStore } = await import("./stores/memory/store.ts");
@@ -42,7 +48,8 @@ async function openEventStore(
   }
   if (url.startsWith("sqlite:") && url.length > "sqlite:".length) {
     const { openSqliteStore } = await import("./stores/sqlite/store.ts");
-    return openSqliteStore(url.slice("sqlite:".length), { mustExist: options.mustExist });
+    const { mustExist, mayBeReadOnly } = options;
+    return openSqliteStore(url.slice("sqlite:".length), { mustExist, mayBeReadOnly });
   }
   if (isEventStoreDbAddress(url)) {
     const { openEventStoreDb } = await import("./stores/eventstoredb/store.ts");

@@ -23,6 +23,12 @@ export type CommandInput = {
 };
 export type CommandOptions = Readonly<Record<string, unknown>>;
 
+/** What a command does with the store: one that is not there is created only where it need not exist. */
+type StoreUse =
+  | { readonly mustExist: false }
+  /** Without `isWritten` a store is opened also by who may only read it. */
+  | { readonly mustExist: true; readonly isWritten?: boolean };
+
 /** What every command works with. */
 export type CliContext = {
   /** `--store`, else TURNLOG_STORE, else `sqlite:./turnlog.db`. */
@@ -39,8 +45,8 @@ export type CliContext = {
   /** How the command is called here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
   readonly commandName: string;
 
-  /** Opens the store, or the one at another address; one that is not there is created only by commands that write. */
-  openStore(options: { readonly mustExist: boolean; readonly url?: string }): Promise<TurnlogStore>;
+  /** Opens the store, or the one at another address, as the command needs it. */
+  openStore(options: StoreUse & { readonly url?: string }): Promise<TurnlogStore>;
   /** Writes data to stdout, with a line feed. */
   readonly print: (text?: string) => void;
   /** Writes data to stdout as it is. */

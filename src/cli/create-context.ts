@@ -47,9 +47,10 @@ export function createContext(
     columns: (isTerminal ? stdout.columns : undefined) ?? 100,
     style: createStyle(hasColour),
     commandName: commandName(env),
-    async openStore({ url = storeUrl, mustExist }) {
+    async openStore({ url = storeUrl, ...use }) {
       const { openStore } = await import("../open-store.ts");
-      return openStore(url, { mustExist });
+      const { mustExist } = use;
+      return openStore(url, { mustExist, mayBeReadOnly: use.mustExist && use.isWritten !== true });
     },
     write,
     drained: () =>

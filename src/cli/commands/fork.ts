@@ -13,7 +13,7 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
   const id = textOption(options, "id");
   const wanted = id === null ? null : conversationIdSchema.safeParse(id);
   if (wanted?.success === false) throw new UsageError(`'${id}' cannot be an id: ${wanted.error.issues[0]?.message}`);
-  await using store = await context.openStore({ mustExist: true });
+  await using store = await context.openStore({ mustExist: true, isWritten: true });
   const parent = await findConversation(store, name);
   const revision = await findRevision(store, parent, at.type === "none" ? lastRevision : at.revision);
   const fork = await parent.fork(revision, {

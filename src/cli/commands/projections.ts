@@ -13,7 +13,7 @@ export const run: CommandHandler = async (context, { arguments: [action = "statu
   const act = actions.get(action);
   if (act === undefined)
     throw new UsageError(`\`turnlog projections\` does ${[...actions.keys()].join(", ")}, not '${action}'`);
-  await using store = await context.openStore({ mustExist: true });
+  await using store = await context.openStore({ mustExist: true, isWritten: act !== printStatus });
   return await act(context, store, name);
 };
 

@@ -22,7 +22,10 @@ import { loadEngine } from "../stack-file.ts";
 export const run: CommandHandler = async (context, { arguments: [name = ""], options }) => {
   const question = questionOf(options);
   refuseRevision(name);
-  await using store = await context.openStore({ mustExist: true });
+  await using store = await context.openStore({
+    mustExist: true,
+    isWritten: question.type === "what-if" && question.saveAs !== null,
+  });
   const conversation = await findConversation(store, name);
   const to = await lastOf(store, conversation, options);
   if (question.type === "what-if") return await ask(context, { store, conversation, to, question });

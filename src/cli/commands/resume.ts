@@ -20,7 +20,7 @@ export const run: CommandHandler = async (context, { arguments: [name = ""], opt
   if (path === null && settlements.length === 0)
     throw new UsageError("name the run's engine with --stack FILE, or settle a call with --settle BLOCK=rerun");
   const engine = path === null ? null : await loadEngine(path);
-  await using store = await context.openStore({ mustExist: true });
+  await using store = await context.openStore({ mustExist: true, isWritten: true });
   const conversation = await findConversation(store, name);
   await settle(conversation, settlements);
   const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;

@@ -14,7 +14,7 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
     throw new UsageError(`'${text}' names no event: write cnv_8f3k@120, as \`turnlog verify\` has it`);
   const reason = textOption(options, "reason");
   if (reason === null || reason.trim() === "") throw new UsageError("say with --reason what you found: it is recorded");
-  await using store = await context.openStore({ mustExist: true });
+  await using store = await context.openStore({ mustExist: true, isWritten: true });
   const conversation = await findConversation(store, name);
   const revision = await findRevision(store, conversation, at.revision);
   await conversation.skipEvent(revision, reason);

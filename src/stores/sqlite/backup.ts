@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import { kindAt, namedFile } from "../named-file.ts";
 import { isLocked, storeError } from "./errors.ts";
+import { type OpenDatabase, openForReading } from "./open.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 import { strayEvents } from "./strays.ts";
 
@@ -98,12 +99,8 @@ function copyWhole(source: string, target: string): { readonly temporary: string
   // Made here, so that a place that cannot be written is told as such, and not as a fault of the source.
   closeSync(openSync(temporary, "wx"));
   try {
-    withDatabase(source, (database) => {
-      checkSchema(database, source);
-      // Reads one snapshot, however long it takes; others go on writing.
-      database.prepare("VACUUM INTO ?").run(temporary);
-    });
-    const checked = withDatabase(temporary, (database) => checkFile(database, source));
+    copyInto(source, temporary);
+    const checked = checkFile(temporary, source);
     sync(temporary);
     return { temporary, checked };
   } catch (error) {
@@ -112,12 +109,29 @@ function copyWhole(source: string, target: string): { readonly temporary: string
   }
 }
 
-function withDatabase<T>(path: string, work: (database: DatabaseSync) => T): T {
+function copyInto(source: string, temporary: string): void {
+  let opened: OpenDatabase | null = null;
+  try {
+    opened = openForReading(source, busyTimeoutMs);
+    // Reads one snapshot, however long it takes; others go on writing.
+    opened.database.prepare("VACUUM INTO ?").run(temporary);
+    opened.confirm();
+  } catch (error) {
+    opened?.confirm();
+    throw storeError(error, source);
+  } finally {
+    opened?.database.close();
+  }
+}
+
+const busyTimeoutMs = 5_000;
+
+/** @throws {StoreCorruptedError} when pages are damaged, or a stream's head is not its newest event. */
+function checkFile(path: string, source: string): CheckedFile {
   let database: DatabaseSync | null = null;
   try {
     database = new DatabaseSync(path);
-    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-    return work(database);
+    return checkDatabase(database, source);
   } catch (error) {
     throw storeError(error, path);
   } finally {
@@ -125,10 +139,8 @@ function withDatabase<T>(path: string, work: (database: DatabaseSync) => T): T {
   }
 }
 
-const busyTimeoutMs = 5_000;
-
 /** @throws {StoreCorruptedError} when pages are damaged, a stream's head is not its newest event, or events have no stream. */
-function checkFile(database: DatabaseSync, source: string): CheckedFile {
+function checkDatabase(database: DatabaseSync, source: string): CheckedFile {
   const problem = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
   if (problem !== "ok") throw new StoreCorruptedError(`${source} is damaged: ${String(problem)}`);
   const wrong = database.prepare(wrongHeads).get()?.["name"];

@@ -18,10 +18,14 @@ export function storeError(error: unknown, path: string): unknown {
 }
 
 /** Whether somebody else's lock is in the way. */
-export const isLocked = (error: unknown): boolean =>
-  error instanceof Error &&
-  "errcode" in error &&
-  [resultCodes.busy, resultCodes.locked].some((code) => code === primary(Number(error.errcode)));
+export const isLocked = (error: unknown): boolean => isOneOf(error, [resultCodes.busy, resultCodes.locked]);
+
+/** Whether it may be that this user can only read. */
+export const isNotWritable = (error: unknown): boolean =>
+  isOneOf(error, [resultCodes.readOnly, resultCodes.permission, resultCodes.cannotOpen]);
+
+const isOneOf = (error: unknown, codes: readonly number[]): boolean =>
+  error instanceof Error && "errcode" in error && codes.includes(primary(Number(error.errcode)));
 
 // The low byte of an extended result code is the primary one.
 const primary = (errcode: number): number => errcode & 0xff;

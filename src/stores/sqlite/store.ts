@@ -43,10 +43,11 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
   return createStore(openDatabase(path, options), path, options.pollMs ?? 50);
 }
 
-function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: number): SqliteStore {
+function createStore(opened: OpenDatabase, path: string, pollMs: number): SqliteStore {
+  const { database, storeId, version, confirm } = opened;
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
-  const watch = createWatch(database, pollMs);
+  const watch = createWatch(version, pollMs);
   const translate = (error: unknown): unknown => storeError(error, path);
   const group = createGroupCommit({ database, append: createAppend(database), translate, onCommit: watch.ring });
   let isClosed = false;
@@ -57,8 +58,11 @@ function createStore({ database, storeId }: OpenDatabase, path: string, pollMs: 
   function guarded<T>(work: () => T): T {
     refuseIfClosed();
     try {
-      return work();
+      const result = work();
+      confirm();
+      return result;
     } catch (error) {
+      confirm();
       throw translate(error);
     }
   }

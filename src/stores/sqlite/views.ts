@@ -14,9 +14,13 @@ export function createSqliteViews(database: DatabaseSync, guarded: <T>(work: () 
       return work(opened);
     });
 
+  // Looking makes no tables: a file that may only be read can be looked at.
+  const isEmpty = (): boolean => opened === null && guarded(() => !hasTables(database));
+
   // Rows are cast to the columns that their statement selects; the tables are STRICT.
   return {
-    builds: async (projection) => use(({ builds }) => builds.all(projection) as BuildRow[]).map(buildOf),
+    builds: async (projection) =>
+      isEmpty() ? [] : use(({ builds }) => builds.all(projection) as BuildRow[]).map(buildOf),
     async begin(projection, version) {
       const id = use(({ begin }) => Number(begin.run(projection, version).lastInsertRowid));
       return { id, projection, version, isPublished: false, saves: 0, events: 0, checkpoint: null };
@@ -76,13 +80,15 @@ const viewRowOf = (row: StoredRow): ViewRow => ({
   quarantine: row.quarantine === null ? null : (JSON.parse(row.quarantine) as ViewRow["quarantine"]),
 });
 
+const hasTables = (database: DatabaseSync): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_rows'").get() !== undefined;
+
 type Statements = ReturnType<typeof open>;
 
 function open(database: DatabaseSync) {
   const { whole } = createTransactions(database);
-  const hasTables = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_rows'").get() !== undefined;
   // Not again where they are: who may only read the file reads its rows.
-  if (!hasTables) {
+  if (!hasTables(database)) {
     whole(() => {
       database.exec(tables);
     });

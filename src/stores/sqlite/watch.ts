@@ -1,4 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
 import { createWake, type Wake } from "../wake.ts";
 
 /** Wakes subscriptions: at once after a write of this process, within a poll after one of another. */
@@ -10,17 +9,16 @@ export type Watch = Wake & {
   readonly stop: () => void;
 };
 
-export function createWatch(database: DatabaseSync, pollMs: number): Watch {
+/** `dataVersion` changes when another connection has committed, and only then. */
+export function createWatch(dataVersion: () => unknown, pollMs: number): Watch {
   const wake = createWake();
-  // Changes when another connection has committed, and only then.
-  const select = database.prepare("PRAGMA data_version");
   let watchers = 0;
   let timer: NodeJS.Timeout | undefined;
   let seen: unknown;
 
   function poll(): void {
     try {
-      const version = select.get()?.["data_version"];
+      const version = dataVersion();
       if (version === seen) return;
       seen = version;
     } catch {
