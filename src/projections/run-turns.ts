@@ -44,9 +44,15 @@ export class RunTurns {
   readonly #movers = new Map<BlockId, Actor>();
   /** What every Turn that a layer handed on was made of. */
   readonly #origins = new Map<TurnName, Origin>();
+  #newest: TurnName = "given/0";
 
   constructor(base: Turn) {
     this.base = base;
+  }
+
+  /** The Turn that the run goes on from: what a request is made of or out with, or what came back last. */
+  get newest(): TurnName {
+    return this.#newest;
   }
 
   /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. */
@@ -56,6 +62,7 @@ export class RunTurns {
     this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#see(frame);
+    this.#newest = name;
     (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
   }
 
@@ -168,6 +175,7 @@ export class RunTurns {
   /** A request leaves a frame of the core, with the Turn that the frame was given. */
   request(frame: string): Turn {
     this.#see(frame);
+    this.#newest = `given/${frame}`;
     const outgoing = this.given(frame);
     for (const step of this.#steps) step.isKept ||= contains(outgoing, step);
     return outgoing;
@@ -179,6 +187,7 @@ export class RunTurns {
     for (const block of output) this.addVersion(block, author);
     const result = outgoing.append(...output);
     this.#results.set(frame, result);
+    this.#newest = `result/${frame}`;
     this.#steps.push({ outgoing, output, isKept: false });
     return result;
   }

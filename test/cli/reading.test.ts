@@ -2,12 +2,25 @@ import { spawnSync } from "node:child_process";
 import { DatabaseSync } from "node:sqlite";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { createSoundStore } from "../engine/sound-store.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { type Outcome, turnlogHere } from "./command.ts";
 import { useDemoStore } from "./demo-store.ts";
 
 const demoStore = useDemoStore();
+
+const showSchema = z.object({
+  data: z.object({
+    event: z.object({ type: z.string() }),
+    serverContexts: z.array(z.object({ responseId: z.string(), relation: z.string() })),
+  }),
+});
+const whySchema = z.object({
+  data: z.object({
+    decision: z.object({ strategy: z.string(), anchor: z.object({ responseId: z.string() }).nullable() }),
+  }),
+});
 
 const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
 
@@ -50,6 +63,32 @@ test("show in mid-run has the Turn untouched, what the run works on, and what se
     /Run run_\w+, open since @21: works on 9 blocks, the first 1 as above\n +1 +user +redact-emails@1\.0\.0 @6 +I am \[email\]/,
   );
   expect(stdout).toMatch(/@17 +8 blocks +no longer true\n.*@8 +5 blocks +a beginning of the Turn/);
+});
+
+test("show calls no context untrue, anywhere in a run, that its next request continues from", async () => {
+  const { path: cwd } = demoStore();
+  const shown = async (revision: number) =>
+    showSchema.parse(JSON.parse((await run(cwd, `show @last@${revision} --json`)).stdout)).data;
+  const asked = [];
+  for (let revision = 3; revision <= 65; revision += 1) {
+    const { event, serverContexts } = await shown(revision);
+    asked.push({ revision, isRequest: event.type === "InferenceRequested", serverContexts });
+  }
+  let chained = 0;
+  for (const [index, request] of asked.entries()) {
+    if (!request.isRequest) continue;
+    const why = whySchema.parse(JSON.parse((await run(cwd, `why @last@${request.revision} --json`)).stdout)).data;
+    if (why.decision.strategy !== "chained") continue;
+    chained += 1;
+    const before = asked.slice(0, index + 1);
+    const since = before.findLastIndex(({ serverContexts }) => serverContexts.length < request.serverContexts.length);
+    for (const { revision, serverContexts } of before.slice(since + 1)) {
+      const { relation } =
+        serverContexts.find(({ responseId }) => responseId === why.decision.anchor?.responseId) ?? {};
+      expect({ revision, relation }).not.toMatchObject({ relation: "diverged" });
+    }
+  }
+  expect(chained).toBe(4);
 });
 
 test("blame tells the whole story of one block, by its place or its id", async () => {

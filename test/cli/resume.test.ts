@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
@@ -10,7 +12,7 @@ import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { eventsOf, typesOf } from "../support/workshop.ts";
-import { documentOf, turnlog, turnlogHere } from "./command.ts";
+import { documentOf, type Outcome, turnlog, turnlogHere } from "./command.ts";
 
 const stack = fileURLToPath(new URL("cut-off-stack.ts", import.meta.url));
 const script = fileURLToPath(new URL("cut-off-process.ts", import.meta.url));
@@ -65,6 +67,66 @@ test("finishes a run that was cut off, and says what it did; again there is noth
   const again = await world.resume(["--stack", stack]);
   expect(again).toEqual({ code: 0, stdout: "", stderr: "no run of cnv_cutoff was cut off: nothing to do\n" });
   expect(await world.types()).toEqual(types);
+});
+
+const shownSchema = z.object({
+  data: z.object({
+    run: z
+      .object({
+        state: z.string(),
+        owner: z
+          .strictObject({ host: z.string(), pid: z.int(), life: z.enum(["alive", "dead", "unknown"]).nullable() })
+          .nullable(),
+        lastEventAt: z.iso.datetime(),
+        openCalls: z.array(z.strictObject({ blockId: z.string(), name: z.string(), isStarted: z.boolean() })),
+        inDoubt: z.array(z.strictObject({ blockId: z.string(), name: z.string() })),
+      })
+      .nullable(),
+    serverContexts: z.array(z.object({ relation: z.string() })),
+  }),
+});
+const shownOf = (outcome: Outcome) => shownSchema.parse(documentOf(outcome)).data;
+
+test("show tells of a run that was cut off who had it, what it was at, and what it goes on from", async () => {
+  const world = await cutOff("tool", "after");
+  const cut = (await world.show()).stdout;
+  expect(cut).toMatch(/Run run_\w+, open since @\d+: works on 2 blocks, the first 1 as above\n/);
+  expect(cut).toMatch(/\n {2}its process \d+ on \S+ is dead: `turnlog resume` takes it up\n/);
+  expect(cut).toMatch(/\n {2}begun, and not answered: charge, run_\w+\/0\.0\/0\n/);
+  expect(cut).toMatch(/resp_\w+ .* 2 blocks +a beginning of the Turn\n/);
+  const { run, serverContexts } = shownOf(await world.show(["--json"]));
+  expect(run).toMatchObject({ state: "open", owner: { host: hostname(), life: "dead" }, inDoubt: [] });
+  expect(run?.openCalls).toMatchObject([{ name: "charge", isStarted: true }]);
+  expect(serverContexts.map(({ relation }) => relation)).toEqual(["turn"]);
+
+  await world.resume(["--stack", stack]);
+  const parked = shownOf(await world.show(["--json"]));
+  expect(parked.run).toMatchObject({ state: "parked", owner: null, inDoubt: [{ name: "charge" }] });
+  expect(parked.serverContexts.map(({ relation }) => relation)).toEqual(["turn"]);
+  const told = (await world.show()).stdout;
+  expect(told).toMatch(/a beginning of the Turn\n/);
+  // Said once, with what to type.
+  expect(told).not.toContain("not answered");
+});
+
+test("show says nothing of what became of a process where it looks at the past", async () => {
+  const world = await cutOff("tool", "after");
+  await world.resume(["--stack", stack]);
+  const revision = (await world.types()).indexOf("ToolStarted");
+  const past = await turnlogHere(["show", `cnv_cutoff@${revision}`], { cwd: world.folder });
+  expect(past.stdout).toMatch(/\n {2}its process was \d+ on \S+\n/);
+});
+
+test("show tells of a process on another machine when it was last heard of", async () => {
+  const world = await cutOff("tool", "after");
+  const database = new DatabaseSync(`${world.folder}/turnlog.db`);
+  database.exec(
+    `UPDATE events SET data = json_set(data, '$.owner.bootId', 'another', '$.owner.host', 'elsewhere') WHERE type = 'RunStarted'`,
+  );
+  database.close();
+  expect((await world.show()).stdout).toMatch(
+    /\n {2}its process \d+ on elsewhere is silent since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\n/,
+  );
 });
 
 test("a call in doubt parks the run; what to type is told, and settles it", async () => {
@@ -168,6 +230,8 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toContain(`is in progress by process ${process.pid} on `);
   expect(oneLine(refused.stderr)).toBe(true);
+  const shown = await turnlog(["show", "cnv_cutoff"], { cwd: folder.path });
+  expect(shown.stdout).toContain(`\n  its process ${process.pid} on ${hostname()} is alive\n`);
   const taken = await turnlog([...typed, "--takeover"], { cwd: folder.path });
   expect(taken).toMatchObject({ code: 0, stderr: "" });
   expect(taken.stdout).toContain("in time");

@@ -4,20 +4,22 @@ import type { Turn } from "../../domain/turn.ts";
 import { contextsOf } from "../../engine/inference/contexts.ts";
 import type { LoadedPast } from "../../engine/past.ts";
 import { splitTurn } from "../../engine/planner/instruction-blocks.ts";
+import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { describeOrigin, timeline } from "../../projections/timeline.ts";
 import { type UsageRow, usage } from "../../projections/usage.ts";
-import { counted, grouped, printable, shortId } from "../../projections/wording.ts";
+import { counted, grouped, shortId } from "../../projections/wording.ts";
 import { blockData, turnData, turnRows } from "../block-rows.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { eventPlace, type FoundPlace, openPlace } from "../open-place.ts";
+import { type LastHeard, openRunData, openRunLines } from "../open-run.ts";
 import { tableLines } from "../table.ts";
 
 /** A conversation at one revision: the Turn, the open run, and what servers hold. */
 export const run: CommandHandler = async (context, { arguments: [text = ""] }) => {
   await using store = await context.openStore({ mustExist: true });
   const place = await openPlace(store, text);
-  const around = await readAround(place);
+  const around = await readAround(store, place);
   if (context.isJson) printJson(context, place, around);
   else print(context, place, around);
 };
@@ -28,12 +30,14 @@ type Around = {
   readonly labels: ReadonlyMap<string, string>;
   readonly usage: readonly UsageRow[];
   readonly origin: Origin;
+  readonly heard: LastHeard;
 };
 
-async function readAround({ conversation, past }: FoundPlace): Promise<Around> {
+async function readAround(store: TurnlogStore, { conversation, past }: FoundPlace): Promise<Around> {
   let times = timeline.initial(conversation.id);
   let origin: Origin = { type: "new" };
   let costs = usage.initial(conversation.id);
+  let at = past.event.at;
   const own = past.event.stream;
   for await (const recorded of conversation.history(past.revision)) {
     times = timeline.apply(times, recorded);
@@ -41,8 +45,10 @@ async function readAround({ conversation, past }: FoundPlace): Promise<Around> {
     if (recorded.stream === own || recorded.event.type === "SettingsDeclared") costs = usage.apply(costs, recorded);
     const { event } = recorded;
     if (event.type === "ConversationStarted" && recorded.stream === own) origin = event.data.origin;
+    if (recorded.runId !== null) at = recorded.at;
   }
-  return { words: times.rows.at(-1)?.words ?? "", labels: times.labels, usage: costs.rows, origin };
+  const heard = { at, isNow: (await store.events.head(own))?.revision === past.revision };
+  return { words: times.rows.at(-1)?.words ?? "", labels: times.labels, usage: costs.rows, origin, heard };
 }
 
 /** How a context stands to the Turn, and what speaks against continuing from it, if anything does. */
@@ -55,7 +61,7 @@ function standingOf(past: LoadedPast, context: ServerContext, turn: Turn): Stand
   const begins = (whole: Turn | undefined): boolean =>
     whole !== undefined && (isHeld(whole) || isHeld(splitTurn(past.view, whole, { systemAs: "instructions" }).input));
   if (begins(turn)) return { relation: "turn", problem };
-  const isLastSent = past.run === null && begins(past.view.newest.get(context.scope)?.turn);
+  const isLastSent = isBetweenRequests(past) && begins(past.view.newest.get(context.scope)?.turn);
   return { relation: isLastSent ? "last-sent" : "diverged", problem };
 }
 
@@ -66,12 +72,20 @@ const relationWords: Readonly<Record<Standing["relation"], string>> = {
   diverged: "no longer true",
 };
 
-/** The Turn that contexts are compared with: in an open run, what the frame of this event works on. */
-function workingTurn({ run, turn }: LoadedPast): Turn {
-  return run === null ? turn : run.working();
+/** The Turn that contexts are compared with: what an open run goes on from, whichever frame this event is of. */
+function workingTurn({ view, turn }: LoadedPast): Turn {
+  const turns = view.client.run?.turns;
+  return turns === undefined ? turn : turns.get(turns.newest);
 }
 
-function printJson(context: CliContext, { conversation, past }: FoundPlace, { words, usage, origin }: Around): void {
+/** Whether the next request is still to be made, by layers that may make of a Turn what they sent before. */
+function isBetweenRequests({ view }: LoadedPast): boolean {
+  const asked = view.client.run?.inferences.values() ?? [];
+  return [...asked].every(({ isOpen }) => !isOpen);
+}
+
+function printJson(context: CliContext, { conversation, past }: FoundPlace, around: Around): void {
+  const { words, usage, origin, heard } = around;
   const { event, revision, run, turn, view } = past;
   const working = workingTurn(past);
   context.printJson({
@@ -83,14 +97,14 @@ function printJson(context: CliContext, { conversation, past }: FoundPlace, { wo
     event: { type: event.event.type, at: event.at, actor: event.actor, runId: event.runId, frame: event.frame, words },
     turn: turnData(turn),
     run:
-      run === null
+      run === null || view.client.run === null
         ? null
         : {
             id: run.id,
             state: run.state,
             startedRevision: run.startedRevision,
             resumptions: run.resumptions,
-            inDoubt: [...run.inDoubt].map(([blockId, name]) => ({ blockId, name })),
+            ...openRunData(view.client.run, heard),
             working: turnData(working),
             ifEndedHere: turnData(run.ifEndedHere),
             pending: run.pending.map(blockData),
@@ -100,7 +114,8 @@ function printJson(context: CliContext, { conversation, past }: FoundPlace, { wo
   });
 }
 
-function print(context: CliContext, place: FoundPlace, { words, usage, labels, origin }: Around): void {
+function print(context: CliContext, place: FoundPlace, around: Around): void {
+  const { words, usage, labels, origin } = around;
   const { style } = context;
   const { past, conversation } = place;
   const { event, revision, view, turn, run } = past;
@@ -116,14 +131,14 @@ function print(context: CliContext, place: FoundPlace, { words, usage, labels, o
     style.bold(`Turn: ${counted(turn.length, "block")}`),
     ...tableLines(turnRows(turn, { blame: view.client.blame, style, labels, stream: event.stream }), context),
   ]);
-  if (run !== null) print(["", ...runLines(context, past, labels)]);
+  if (run !== null) print(["", ...runLines(context, past, around)]);
   print(["", style.bold("Servers hold"), ...contextLines(context, past)]);
   if (usage.length > 0) print(["", style.bold("Usage"), ...usageLines(context, usage)]);
 }
 
-function runLines(context: CliContext, past: LoadedPast, labels: Around["labels"]): readonly string[] {
+function runLines(context: CliContext, past: LoadedPast, { labels, heard }: Around): readonly string[] {
   const { run, turn, view } = past;
-  if (run === null) return [];
+  if (run === null || view.client.run === null) return [];
   const { style } = context;
   const working = workingTurn(past);
   const from = working.commonPrefixLength(turn);
@@ -134,8 +149,8 @@ function runLines(context: CliContext, past: LoadedPast, labels: Around["labels"
     style.bold(
       `Run ${run.id}, ${run.state} since @${run.startedRevision}${resumed}: works on ${counted(working.length, "block")}${same}`,
     ),
-    ...[...run.inDoubt].map(([id, name]) => style.warn(`  in doubt: ${printable(name)}, settled by --settle ${id}=…`)),
     ...tableLines(turnRows(working, { blame, style, labels, from, stream: past.event.stream }), context),
+    ...openRunLines(context, view.client.run, heard),
     ...(run.pending.length === 0 ? [] : [`${counted(run.pending.length, "block")} wait for its end`]),
   ];
 }

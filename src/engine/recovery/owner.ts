@@ -12,6 +12,14 @@ export const thisProcess: Owner = {
   startedAt: startOf(process.pid) ?? new Date(Date.now() - process.uptime() * 1000).toISOString(),
 };
 
+/** What can be said of an owner here; nothing of one on another machine, or of another boot of this one. */
+export type Life = "alive" | "dead" | "unknown";
+
+export function lifeOf(owner: Owner): Life {
+  if (owner.bootId !== thisProcess.bootId || owner.host !== thisProcess.host) return "unknown";
+  return isDead(owner) ? "dead" : "alive";
+}
+
 /** Whether an owner is certainly dead: the same boot of the same machine, and no process of that number and start. */
 export function isDead(owner: Owner): boolean {
   if (owner.bootId !== thisProcess.bootId || owner.host !== thisProcess.host) return false;
