@@ -3,7 +3,7 @@ export type { JsonObject, JsonValue } from "./base/json.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export { type TurnDifference, turnDifference } from "./domain/diff-turns.ts";
-export type { ConversationEvent } from "./domain/events/event.ts";
+export { type ConversationEvent, InvalidEventError } from "./domain/events/event.ts";
 export type { Decision, Divergence, Repair } from "./domain/events/inference-events.ts";
 export type { RecordedEvent } from "./domain/events/recorded.ts";
 export type { Settlement } from "./domain/events/tool-events.ts";
