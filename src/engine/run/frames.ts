@@ -163,7 +163,7 @@ class LayerCall implements Around {
   /** Whoever threw it first: a layer that lets it through has not. */
   #noteThrown(error: unknown, layer: string | null): void {
     const { thrownBy } = this.#stack.session;
-    if (!thrownBy.has(error)) thrownBy.set(error, layer);
+    if (typeof error === "object" && error !== null && !thrownBy.has(error)) thrownBy.set(error, layer);
   }
 
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */

@@ -79,7 +79,7 @@ export function openSession(opening: Opening): RunSession {
     calls: new Set(),
     passes: [],
     runningTools: new Set(),
-    thrownBy: new Map(),
+    thrownBy: new WeakMap(),
     acknowledgements: [],
     acknowledging: new Set(),
     onLate: (call, result, told) => {

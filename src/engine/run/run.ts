@@ -145,8 +145,11 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   }
   return signal.aborted
     ? new RunCancelledError(runId, signal.reason)
-    : new RunFailedError(runId, failureKind(error), error, session.thrownBy.get(error) ?? null);
+    : new RunFailedError(runId, failureKind(error), error, throwerOf(session, error));
 }
+
+const throwerOf = ({ thrownBy }: RunSession, error: unknown): string | null =>
+  typeof error === "object" && error !== null ? (thrownBy.get(error) ?? null) : null;
 
 function failureKind(error: unknown): string {
   if (error instanceof ProviderError) return error.kind;

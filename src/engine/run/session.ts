@@ -53,8 +53,8 @@ export type RunSession = {
   /** Layers' own times, until the next event takes them along. */
   readonly passes: Pass[];
   readonly runningTools: Set<BlockId>;
-  /** What came out of calls as an error, and the layer that threw it; null where none did. */
-  readonly thrownBy: Map<unknown, string | null>;
+  /** The layer that threw an error which came out of calls; null where none did. A long run throws and catches many. */
+  readonly thrownBy: WeakMap<object, string | null>;
   /** What waits until a server has answered. */
   readonly acknowledgements: Acknowledgement[];
   /** Work of layers that waited for a server, and goes on. */
