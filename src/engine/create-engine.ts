@@ -80,12 +80,14 @@ const takeoverAfterMsDefault = 15 * 60_000;
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
  * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
  *
- * @throws {TypeError} when the provider is none.
+ * @throws {TypeError} for a member that is none, a provider that is none, and a layer without name or version.
  * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run, or no time at all.
  */
 export function createEngine(config: EngineConfig): Engine {
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
+  checkMembers(config);
   checkProvider(provider);
+  middleware.forEach(checkLayer);
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
@@ -108,6 +110,23 @@ export function createEngine(config: EngineConfig): Engine {
   };
   checkTimeLimits(options);
   return { options };
+}
+
+const memberNames: Readonly<Record<keyof EngineConfig, true>> = {
+  ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },
+  ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onUnknown: true, clock: true, newId: true },
+};
+
+/** A misspelt `middleware` would be a stack without its layers. */
+function checkMembers(config: EngineConfig): void {
+  const odd = Object.keys(config).find((name) => !Object.hasOwn(memberNames, name));
+  if (odd !== undefined) throw new TypeError(`${odd} is none of ${Object.keys(memberNames).join(", ")}`);
+}
+
+/** What has no name could not be recorded, nor named by anybody who looks. */
+function checkLayer({ name, version, handle }: Layer): void {
+  if (typeof name === "string" && typeof version === "string" && typeof handle === "function") return;
+  throw new TypeError(`this is no layer: ${JSON.stringify({ name, version })}; make one with defineMiddleware`);
 }
 
 /** What every provider has, by what it is. */

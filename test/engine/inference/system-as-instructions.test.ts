@@ -19,10 +19,8 @@ function workshopWith(options: Parameters<typeof scripted>[1]) {
     settings: { model: "m", instructions: "Be exact." },
     ...options,
   });
-  const run = (told: Told = {}) =>
-    conversation.run(
-      workshop.engine({ provider: { ...provider, systemAs: told.systemAs ?? provider.systemAs ?? "input" }, ...told }),
-    );
+  const run = ({ systemAs = provider.systemAs ?? "input", ...told }: Told = {}) =>
+    conversation.run(workshop.engine({ provider: { ...provider, systemAs }, ...told }));
   return { conversation, workshop, provider, run };
 }
 

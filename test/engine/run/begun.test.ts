@@ -54,3 +54,13 @@ test("what keeps a run from beginning is told as it is, and nothing is written",
   expect(await eventsOf(conversation)).toEqual(before);
   expect(await conversation.run({ options })).toMatchObject({ status: "completed", text: "an answer" });
 });
+
+test.each<[string, object, string]>([
+  ["a member that is none", { midleware: [] }, "midleware is none of provider, tools, middleware"],
+  ["a layer without a version", { middleware: [{ name: "x", handle: () => null }] }, 'this is no layer: {"name":"x"}'],
+  ["a layer that does nothing", { middleware: [{ name: "x", version: "1" }] }, "this is no layer"],
+])("createEngine refuses %s", (_what, config, message) => {
+  const create = (): unknown => createEngine({ provider: scripted([]), ...config });
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow(message);
+});
