@@ -62,7 +62,7 @@ export class Turn {
 
   /** The n-th exchange from 0, counted from the end when negative. */
   exchange(n: number): Exchange | undefined {
-    return this.exchanges.at(n);
+    return Number.isInteger(n) ? this.exchanges.at(n) : undefined;
   }
 
   /** The digest of the whole list (MODEL 2): what a server that holds exactly these blocks would be known by. */

@@ -172,7 +172,7 @@ export async function readPast(log: EventLog, stream: string, revision: number):
 export async function existingRevision(store: EventStore, stream: string, wanted: number): Promise<number> {
   const head = await store.head(stream);
   const revision = wanted < 0 ? (head?.revision ?? -1) + 1 + wanted : wanted;
-  if (head !== null && revision >= 0 && revision <= head.revision) return revision;
+  if (head !== null && Number.isInteger(revision) && revision >= 0 && revision <= head.revision) return revision;
   const range = head === null ? "it has no events" : `it has the revisions 0 to ${head.revision}`;
   throw new RevisionNotFoundError(`there is no revision ${wanted} of ${stream}: ${range}`);
 }

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { assistant, system, user } from "../../src/domain/make-block.ts";
+import { ExchangeNotFoundError } from "../../src/engine/lineage/revert.ts";
 import { defineMiddleware } from "../../src/engine/middleware.ts";
+import { RevisionNotFoundError } from "../../src/engine/past.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds, typesOf } from "../support/workshop.ts";
@@ -194,4 +196,12 @@ test("settings are declared once for all runs that share them", async () => {
   }
   expect(typesOf(await eventsOf(conversation)).filter((type) => type === "SettingsDeclared")).toHaveLength(1);
   expect(dataOf(await eventsOf(conversation), "SettingsDeclared")).toMatchObject([{ settings: { model: "scripted" } }]);
+});
+
+test.each([Number.NaN, 0.5, Number.POSITIVE_INFINITY])("%d is no revision and no exchange", async (n) => {
+  const { conversation } = createWorkshop();
+  await conversation.append("hello");
+  await expect(conversation.at(n)).rejects.toBeInstanceOf(RevisionNotFoundError);
+  await expect(conversation.revertToExchange(n)).rejects.toBeInstanceOf(ExchangeNotFoundError);
+  expect(await conversation.turn()).toHaveLength(1);
 });
