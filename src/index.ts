@@ -27,6 +27,7 @@ export { type LoadedPast, type PastConversation, RevisionNotFoundError } from ".
 export type { PastRun } from "./engine/past-run.ts";
 export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
 export {
+  type EventStore,
   EventTooLargeError,
   StoreClosedError,
   StoreCorruptedError,
@@ -83,7 +84,11 @@ export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
 export { type OpenStoreOptions, openStore, UnknownStoreError } from "./open-store.ts";
-export { type ConversationSummary, conversationList } from "./projections/conversation-list.ts";
+export {
+  type ConversationListView,
+  type ConversationSummary,
+  conversationList,
+} from "./projections/conversation-list.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export { byStream, type Projection } from "./projections/projection.ts";
 export { type UsageRow, usage, usageByDay } from "./projections/usage.ts";

@@ -29,10 +29,10 @@ export type Layer = {
 };
 
 /** What a layer does outside; its answer is kept in the log. The key is the same for every attempt at it. */
-export type EffectWork = (ctx: {
+export type EffectWork<Value extends JsonValue = JsonValue> = (ctx: {
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
-}) => JsonValue | Promise<JsonValue>;
+}) => Value | Promise<Value>;
 
 export type EffectOptions = {
   /** Doing it twice with one key does what doing it once does: only then it is ever done again. */
@@ -73,7 +73,7 @@ export type LayerContext = {
    *
    * @throws {EffectFailedError} when it failed, or gave what is no JSON.
    */
-  effect(name: string, work: EffectWork, options?: EffectOptions): Promise<JsonValue>;
+  effect<Value extends JsonValue>(name: string, work: EffectWork<Value>, options?: EffectOptions): Promise<Value>;
   /** Whether what happens now happened before, and is answered from the log. */
   readonly replaying: boolean;
 };

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { freezeJson } from "../base/frozen-json.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { BlockId, ConversationId, RunId } from "../domain/ids.ts";
 
 /** What a tool is told besides its input. */
@@ -28,7 +28,7 @@ export type Tool = {
    * Validates the arguments and runs. Its answer is told to the model: a text as it is, anything else as JSON. What it
    * throws, or gives that is no JSON, is told as its error.
    */
-  readonly run: (argumentsText: string, ctx: ToolContext) => Promise<JsonValue>;
+  readonly run: (argumentsText: string, ctx: ToolContext) => Promise<unknown>;
 };
 
 /** Tools may take this long unless they say otherwise. */
@@ -41,7 +41,8 @@ export function tool<Schema extends z.ZodType>(definition: {
   readonly inputSchema: Schema;
   readonly idempotent?: boolean;
   readonly timeoutMs?: number;
-  readonly execute: (input: z.output<Schema>, ctx: ToolContext) => JsonValue | Promise<JsonValue>;
+  /** Gives what the model is to be told: a text, or what has a JSON text. */
+  readonly execute: (input: z.output<Schema>, ctx: ToolContext) => unknown;
 }): Tool {
   const { name, description, inputSchema, idempotent = false, timeoutMs = toolTimeoutMs, execute } = definition;
   return {

@@ -1,3 +1,4 @@
+import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -6,7 +7,7 @@ import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
 import { contextLookup } from "../inference/contexts.ts";
 import { requestSettings } from "../inference/settings.ts";
-import type { Layer, LayerContext } from "../middleware.ts";
+import type { EffectOptions, EffectWork, Layer, LayerContext } from "../middleware.ts";
 import { splitTurn } from "../planner/instruction-blocks.ts";
 import type { Settings } from "../ports/provider.ts";
 import type { Around } from "./frames.ts";
@@ -53,7 +54,7 @@ class CallContext implements LayerContext {
       const actor = actorOf("response");
       session.acknowledgements.push({ id, frame, actor, after: session.steps.length, work });
     };
-    this.effect = (called, work, options = {}) => {
+    this.effect = <Value extends JsonValue>(called: string, work: EffectWork<Value>, options: EffectOptions = {}) => {
       const { signal } = scope;
       const place = {
         ...options,
@@ -63,7 +64,8 @@ class CallContext implements LayerContext {
         actor: actorOf("request"),
         signal,
       };
-      return call.during(runEffect(session, place, work));
+      // What the log gives was given by this work before, or by whoever settled it in its place.
+      return call.during(runEffect(session, place, work)) as Promise<Value>;
     };
     this.tool = (block) => call.during(runTool(session, frame, block, scope.signal));
     this.canRun = (block) => block.id !== null && session.calls.has(block.id);
