@@ -5,6 +5,7 @@ import type { EventReader } from "../codec/event-log.ts";
 import type { Conversation } from "../conversation.ts";
 import type { Engine, EngineOptions } from "../create-engine.ts";
 import { existingRevision } from "../past.ts";
+import type { Capabilities, Provider } from "../ports/provider.ts";
 import type { Codecs } from "../requests.ts";
 import type { Gate } from "../run/stop.ts";
 import type { TurnlogStore } from "../turnlog-store.ts";
@@ -155,7 +156,7 @@ function engineOf({ engine, clock }: World, run: RecordedRun): EngineOptions {
   let inferences = 0;
   return {
     ...engine,
-    provider: { ...engine.provider, scope, capabilities },
+    provider: recordedEndpoint(engine.provider, scope, capabilities),
     chain: run.started.chain,
     clock: () => clock.now,
     newId(prefix) {
@@ -167,6 +168,14 @@ function engineOf({ engine, clock }: World, run: RecordedRun): EngineOptions {
     sinks: [],
     onInDoubt: null,
   };
+}
+
+/** The provider at the endpoint that was recorded. The recording answers for it: nobody is asked. */
+function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
+  const { name, codec, transport, settings, completedStatuses, systemAs = "input" } = provider;
+  const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
+  const endpoint = { name, scope, codec, capabilities, transport, settings, completedStatuses, systemAs, infer };
+  return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
 }
 
 /** The n-th number of a frame counts the calls of the n-th layer: without that layer nobody counts them. */

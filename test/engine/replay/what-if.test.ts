@@ -4,6 +4,7 @@ import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
+import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { counterfactual } from "../../../src/engine/replay/counterfactual.ts";
 import { saveCounterfactual } from "../../../src/engine/replay/save.ts";
 import { tool } from "../../../src/engine/tool.ts";
@@ -48,11 +49,48 @@ const twice = defineMiddleware({ name: "twice", version: "1.0.0" }, (next) => as
 
 const answers = [{ calls: [{ name: "look-up", arguments: "{}" }] }, "It is found.", "Still there."];
 
+/** A provider whose members stand on its class. */
+class OfAClass implements Provider {
+  readonly #inner: Provider;
+
+  constructor(inner: Provider) {
+    this.#inner = inner;
+  }
+
+  get name(): string {
+    return this.#inner.name;
+  }
+  get scope(): string {
+    return this.#inner.scope;
+  }
+  get codec(): Provider["codec"] {
+    return this.#inner.codec;
+  }
+  get capabilities(): Provider["capabilities"] {
+    return this.#inner.capabilities;
+  }
+  get transport(): Provider["transport"] {
+    return this.#inner.transport;
+  }
+  get settings(): Provider["settings"] {
+    return this.#inner.settings;
+  }
+  get completedStatuses(): readonly string[] {
+    return this.#inner.completedStatuses;
+  }
+  infer(...request: Parameters<Provider["infer"]>): ReturnType<Provider["infer"]> {
+    return this.#inner.infer(...request);
+  }
+}
+
 /** A conversation of two runs with these layers, and what other stacks would have made of it. */
-async function played(middleware: readonly Layer[]) {
+async function played(middleware: readonly Layer[], made: (provider: Provider) => Provider = (same) => same) {
   const { conversation, store, engine } = createWorkshop();
   const provider = scripted(answers);
-  const stack = (layers: readonly Layer[]): EngineConfig => ({ provider, tools: [lookUp], middleware: layers });
+  const endpoint = made(provider);
+  const stack = (layers: readonly Layer[]): EngineConfig => ({
+    ...{ provider: endpoint, tools: [lookUp], middleware: layers },
+  });
   for (const question of ["Find it.", "And now?"]) {
     await conversation.append(question);
     await conversation.run(engine(stack(middleware)));
@@ -101,8 +139,11 @@ test("tells each step's plan before and then: without the layer that breaks them
   ]);
 });
 
-test("is the recording itself where the stack is the same", async () => {
-  const { ask, conversation } = await played([noisy, fetching]);
+test.each<[string, (provider: Provider) => Provider]>([
+  ["of plain members", (provider) => provider],
+  ["of a class", (provider) => new OfAClass(provider)],
+])("is the recording itself where the stack is the same, with a provider %s", async (_what, made) => {
+  const { ask, conversation } = await played([noisy, fetching], made);
   const { steps, unknown, turn } = await ask([noisy, fetching]);
   expect(unknown).toBeNull();
   expect(steps.map(({ isSame }) => isSame)).toEqual([true, true, true]);
