@@ -15,14 +15,14 @@ type OnPiece = (written: number) => void;
  * @throws what the pieces throw; then nothing is left behind.
  */
 export async function writeWholeFile(path: string, pieces: Pieces, onPiece: OnPiece = () => undefined): Promise<void> {
-  const kind = kindAt(path);
+  const target = namedFile(path);
+  const kind = kindAt(target);
   if (kind === "folder") throw new UsageError(`${path} is a folder: name a file in it`);
   if (kind === "stream") {
     await using stream = await open(path, constants.O_WRONLY);
     await writePieces(stream, pieces, onPiece);
     return;
   }
-  const target = namedFile(path);
   const temporary = `${target}.${process.pid}.tmp`;
   try {
     await writeNewFile(temporary, pieces, onPiece);

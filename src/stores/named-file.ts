@@ -7,7 +7,8 @@ export function namedFile(path: string): string {
   if (real !== null) return real;
   // Nothing is there yet; a link may say where it is to be.
   const link = orMissing(() => readlinkSync(path));
-  return link === null ? path : namedFile(resolve(dirname(path), link));
+  // It is said from where the link stands, and its folder may be named by a link as well.
+  return link === null ? path : namedFile(resolve(realpathSync(dirname(path)), link));
 }
 
 /** What stands at a path, links followed; what is none of the others is a pipe or a device. */

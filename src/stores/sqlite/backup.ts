@@ -59,10 +59,10 @@ type Over = { readonly force: boolean; readonly whenOpen: string };
 
 /** Nothing that may be a store is replaced while somebody has it open: what he goes on to write would be lost. */
 function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
-  const kind = kindAt(name);
+  const target = namedFile(name);
+  const kind = kindAt(target);
   if (kind === "folder") throw new FileExistsError(`${name} is a folder: name a file in it`);
   if (kind === "stream") throw new FileExistsError(`${name} is a pipe or a device, and a store needs a file: name one`);
-  const target = namedFile(name);
   if (isOneFile(source, target)) throw new FileExistsError(`${source} and ${name} are one file: name another`);
   if (kind === "file" && !force) throw exists(name);
   const { temporary, checked } = copyWhole(source, target);
