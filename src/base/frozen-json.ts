@@ -16,9 +16,17 @@ export function freezeJson(json: JsonValue): void {
  * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that is none, a gap in a list.
  */
 export function frozenJson<Json extends JsonValue>(value: Json, place: string): Json {
-  // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
-  return copyOf(value, place) as Json;
+  try {
+    // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
+    return copyOf(value, place) as Json;
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new TypeError(`${place} is no JSON: it is nested too deeply, or in a circle`, { cause });
+  }
 }
+
+/** A member of objects that stand for something in JSON: frozen, they are taken as they are. */
+export const standIn: unique symbol = Symbol("standIn");
 
 function copyOf(value: unknown, place: string): JsonValue {
   if (isFrozenJson(value)) return value;
@@ -33,10 +41,10 @@ function copyOf(value: unknown, place: string): JsonValue {
   return Object.freeze(copy);
 }
 
-/** Also an object of a class that stands for something in the data, as references do. */
 function isFrozenJson(value: unknown): value is JsonValue {
   if (typeof value === "object" && value !== null) {
-    return Object.isFrozen(value) && !("toJSON" in value) && Object.values(value).every(isFrozenJson);
+    const isJson = Array.isArray(value) || isPlainObject(value) || standIn in value;
+    return isJson && Object.isFrozen(value) && Object.values(value).every(isFrozenJson);
   }
   return typeof value === "string" || typeof value === "boolean" || value === null || Number.isFinite(value);
 }

@@ -171,7 +171,7 @@ export class Block {
 
   /** The same content with another wire residue. */
   withWire(wire: Wire | null): Block {
-    return wire === this.wire ? this : this.#copy({ id: this.id, wire });
+    return wire === this.wire ? this : this.#copy({ id: this.id, wire: frozenJson(wire, "a block's wire") });
   }
 
   toJSON(): JsonObject {

@@ -11,18 +11,18 @@ export type Exchange = {
 /** The exchanges in a Turn's blocks; what comes before the first user's block belongs to none. */
 export function exchangesIn(blocks: readonly Block[]): readonly Exchange[] {
   const starts = blocks.flatMap(({ kind }, index) => (kind === "user" ? [index] : []));
-  return starts.map((start, index) => stretch(blocks, start, starts[index + 1] ?? blocks.length));
+  return Object.freeze(starts.map((start, index) => stretch(blocks, start, starts[index + 1] ?? blocks.length)));
 }
 
 /** Lists its blocks when it is asked for them. */
 function stretch(whole: readonly Block[], start: number, end: number): Exchange {
   let blocks: readonly Block[] | undefined;
-  return {
+  return Object.freeze({
     start,
     end,
     get blocks() {
-      blocks ??= whole.slice(start, end);
+      blocks ??= Object.freeze(whole.slice(start, end));
       return blocks;
     },
-  };
+  });
 }

@@ -51,7 +51,7 @@ export class PastConversation {
    * are outlines: id, kind and digest are at hand, and reading more of one throws `ContentNotReadError`.
    */
   get turn(): Turn {
-    return this.#folded.view.client.committed;
+    return this.#folded.view.client.committed.frozen();
   }
 
   /** The run that is open here. */
@@ -74,7 +74,7 @@ export class PastConversation {
   /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
   async content(): Promise<Turn> {
     try {
-      return await withContents(this.#log, this.turn);
+      return (await withContents(this.#log, this.turn)).frozen();
     } catch {
       // The keyframe was wrong about it; the events are not.
       return (await this.load()).turn;
@@ -134,7 +134,7 @@ export class LoadedPast {
 
   /** The committed Turn and the blocks appended since. */
   get turn(): Turn {
-    return this.view.client.committed;
+    return this.view.client.committed.frozen();
   }
 
   get run(): PastRun | null {

@@ -33,8 +33,17 @@ test.each<[string, unknown, string]>([
   ["a big integer", { n: 1n }, "it.n is no JSON: bigint"],
   ["a number that is none", { n: [Number.NaN] }, "it.n[0] is no JSON: NaN"],
   ["a date", { at: new Date(0) }, "it.at is no JSON: an object of a class"],
+  ["a frozen map", { map: Object.freeze(new Map()) }, "it.map is no JSON: an object of a class"],
   ["a gap in a list", [undefined], "it[0] is no JSON: undefined"],
   ["nothing", undefined, "it is no JSON: undefined"],
 ])("%s is no JSON", (_what, value, message) => {
   expect(() => frozenJson(value as JsonValue, "it")).toThrow(new TypeError(message));
+});
+
+test("a circle is no JSON", () => {
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+  expect(() => frozenJson(circle as JsonValue, "it")).toThrow(
+    new TypeError("it is no JSON: it is nested too deeply, or in a circle"),
+  );
 });

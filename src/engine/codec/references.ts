@@ -1,3 +1,4 @@
+import { standIn } from "../../base/frozen-json.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
@@ -11,6 +12,10 @@ export class BlobReference {
   readonly [member: string]: JsonValue | undefined;
   readonly $blob: { readonly sha256: Sha256; readonly bytes: number };
 
+  get [standIn](): true {
+    return true;
+  }
+
   constructor(sha256: Sha256, bytes: number) {
     this.$blob = Object.freeze({ sha256, bytes });
     Object.freeze(this);
@@ -21,6 +26,10 @@ export class BlobReference {
 export class SecretReference {
   readonly [member: string]: JsonValue | undefined;
   readonly $secret: string;
+
+  get [standIn](): true {
+    return true;
+  }
 
   constructor(name: string) {
     this.$secret = name;

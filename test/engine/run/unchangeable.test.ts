@@ -74,3 +74,18 @@ test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("nobod
     }).toThrow(TypeError);
   }
 });
+
+test("nobody can change what a past shows, nor an exchange, nor what a wire was made of", async () => {
+  const { conversation } = createWorkshop();
+  const wire = { scope: "s", residue: { a: 1 } };
+  await conversation.append(user("hello").withWire(wire));
+  wire.residue.a = 9;
+  const past = await conversation.at(-1);
+  for (const turn of [past.turn, await past.content(), (await past.load()).turn]) {
+    const [block] = turn.blocks;
+    expect(block?.wire).toEqual({ scope: "s", residue: { a: 1 } });
+    expect(Object.isFrozen(block?.payload)).toBe(true);
+    const { exchanges } = turn;
+    expect([exchanges, exchanges[0], exchanges[0]?.blocks].every(Object.isFrozen)).toBe(true);
+  }
+});
