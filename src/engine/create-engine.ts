@@ -87,7 +87,7 @@ export function createEngine(config: EngineConfig): Engine {
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
   checkMembers(config);
   checkProvider(provider);
-  middleware.forEach(checkLayer);
+  for (const layer of middleware) checkLayer(layer);
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
@@ -124,9 +124,12 @@ function checkMembers(config: EngineConfig): void {
 }
 
 /** What has no name could not be recorded, nor named by anybody who looks. */
-function checkLayer({ name, version, handle }: Layer): void {
+function checkLayer(layer: unknown): void {
+  const [name, version, handle] = ["name", "version", "handle"].map((member): unknown =>
+    Reflect.get(Object(layer), member),
+  );
   if (typeof name === "string" && typeof version === "string" && typeof handle === "function") return;
-  throw new TypeError(`this is no layer: ${JSON.stringify({ name, version })}; make one with defineMiddleware`);
+  throw new TypeError(`this is no layer: ${String(name)}, version ${String(version)}; make one with defineMiddleware`);
 }
 
 /** What every provider has, by what it is. */
@@ -147,6 +150,7 @@ function checkProvider(provider: unknown): void {
 }
 
 function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
+  if (!(takeoverAfterMs >= 1)) throw new RangeError(`takeoverAfterMs is ${takeoverAfterMs}: give milliseconds`);
   const check = (what: string, timeoutMs: number): void => {
     checkTimeLimit(what, timeoutMs, takeoverAfterMs);
   };

@@ -57,7 +57,12 @@ test("what keeps a run from beginning is told as it is, and nothing is written",
 
 test.each<[string, object, string]>([
   ["a member that is none", { midleware: [] }, "midleware is none of provider, tools, middleware"],
-  ["a layer without a version", { middleware: [{ name: "x", handle: () => null }] }, 'this is no layer: {"name":"x"}'],
+  [
+    "a layer without a version",
+    { middleware: [{ name: "x", handle: () => null }] },
+    "this is no layer: x, version undefined",
+  ],
+  ["a layer that is none", { middleware: [undefined] }, "this is no layer: undefined"],
   ["a layer that does nothing", { middleware: [{ name: "x", version: "1" }] }, "this is no layer"],
 ])("createEngine refuses %s", (_what, config, message) => {
   const create = (): unknown => createEngine({ provider: scripted([]), ...config });
