@@ -2,7 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Command, Rejection } from "../domain/commands.ts";
 import { decide, evolve } from "../domain/conversation.ts";
 import { type ConversationState, draftState, initialState } from "../domain/conversation-state.ts";
-import { type ConversationEvent, checkRecordable } from "../domain/events/event.ts";
+import { type ConversationEvent, recordable } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import type { EventLog } from "./codec/event-log.ts";
@@ -152,9 +152,9 @@ export class ConversationStream {
       const result = decide(draft, entry.command);
       if (!result.ok) return result.error;
       for (const event of result.value) {
-        checkRecordable(event, entry.actor);
-        evolve(draft, event, entry.runId ?? null);
-        decided.push({ entry, event });
+        const made = recordable(event, entry.actor);
+        evolve(draft, made.event, entry.runId ?? null);
+        decided.push({ entry, ...made });
       }
     }
     return decided;
@@ -212,13 +212,13 @@ export class ConversationStream {
 const isFork = ({ event }: RecordedEvent): boolean =>
   event.type === "ConversationStarted" && event.data.origin.type === "fork";
 
-type Decided = { readonly entry: Entry; readonly event: ConversationEvent };
+type Decided = { readonly entry: Entry; readonly event: ConversationEvent; readonly actor: Actor };
 
-const toNewEvent = ({ entry, event }: Decided) => ({
+const toNewEvent = ({ entry, event, actor }: Decided) => ({
   type: event.type,
   version: event.version,
   data: event.data,
-  actor: entry.actor,
+  actor,
   runId: entry.runId,
   frame: entry.frame,
   at: entry.at,

@@ -151,7 +151,7 @@ function retryAfter(headers: Pick<Headers, "get"> | null, message: string | null
   if (ms !== null) return ms;
   const after = headers?.get("retry-after") ?? null;
   const seconds = numberOf(after);
-  if (seconds !== null) return seconds * 1000;
+  if (seconds !== null) return Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER);
   const until = Date.parse(after ?? "") - Date.parse(headers?.get("date") ?? "");
   if (!Number.isNaN(until)) return Math.max(0, until);
   const [, amount, unit] = /\btry again in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message ?? "") ?? [];

@@ -1,14 +1,22 @@
 import { expect, test } from "vitest";
 import { user } from "../../src/domain/make-block.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
-import { createWorkshop, eventsOf } from "../support/workshop.ts";
+import { type Provider, ProviderError } from "../../src/engine/ports/provider.ts";
+import { RunFailedError } from "../../src/engine/run/errors.ts";
+import { scripted } from "../../src/providers/scripted.ts";
+import { createWorkshop, eventsOf, typesOf } from "../support/workshop.ts";
+import { layer } from "./run/scene.ts";
 
 /** What types refuse, and JavaScript and configuration files do not. */
 test.each<[string, (conversation: Conversation) => Promise<unknown>, RegExp]>([
   ["a title that is no text", (its) => its.relabel({ title: 5 } as never), /Relabelled cannot be recorded: .*title/],
-  ["nobody who could say it", (its) => its.append("a", { actor: { kind: "god" } as never }), /nobody is .*god/],
+  ["nobody who could say it", (its) => its.append("a", { actor: { kind: "god" } as never }), /its actor: kind/],
   ["a block of nothing", (its) => its.append(user([undefined as never])), /is no JSON: undefined/],
-  ["a name that is no text", (its) => its.append("a", { actor: { kind: "user", name: 1 } as never }), /nobody is/],
+  [
+    "a name that is no text",
+    (its) => its.append("a", { actor: { kind: "user", name: 1 } as never }),
+    /its actor: name/,
+  ],
 ])("records nothing that could not be read again: %s", async (_what, give, message) => {
   const { conversation } = createWorkshop();
   await conversation.append("hello");
@@ -18,4 +26,70 @@ test.each<[string, (conversation: Conversation) => Promise<unknown>, RegExp]>([
   const after = await eventsOf(conversation);
   expect(after.slice(0, before.length)).toEqual(before);
   expect((await conversation.turn()).blocks.map(({ text }) => text)).toEqual(["hello", "and on"]);
+});
+
+test("what is absent may be given as undefined", async () => {
+  const { conversation } = createWorkshop();
+  await conversation.append("hello", { actor: { kind: "user", name: undefined } as never });
+  await conversation.relabel({ title: "A talk", labels: undefined } as never);
+  const [started, appended, relabelled] = await eventsOf(conversation);
+  expect(started?.actor).toEqual({ kind: "user" });
+  expect(Object.keys(appended?.actor ?? {})).toEqual(["kind"]);
+  expect(relabelled?.event.data).toEqual({ title: "A talk" });
+});
+
+test.each<[string, object]>([
+  ["a text for a status", { kind: "rate-limited", outcome: "rejected", status: "429" }],
+  ["no outcome", { kind: "rate-limited" }],
+  ["a kind that is none", { kind: "boss", outcome: "unknown" }],
+  ["a time without end", { kind: "rate-limited", outcome: "rejected", retryAfterMs: Number.POSITIVE_INFINITY }],
+  ["a body that is no JSON", { kind: "rate-limited", outcome: "rejected", body: { at: 1n } }],
+])("a provider's failure with %s is recorded, and ends the run", async (_what, fields) => {
+  const { conversation, engine } = createWorkshop();
+  const provider: Provider = {
+    ...scripted([]),
+    infer: () => Promise.reject(new ProviderError("not now", fields as never)),
+  };
+  await conversation.append("hello");
+  await expect(conversation.run(engine({ provider }))).rejects.toBeInstanceOf(RunFailedError);
+  const types = typesOf(await eventsOf(conversation));
+  expect(types.slice(-2)).toEqual(["InferenceFailed", "RunFailed"]);
+});
+
+test("a response that cannot be read is a failure of its provider", async () => {
+  const { conversation, engine } = createWorkshop();
+  const response = {
+    id: "resp_1",
+    status: "completed",
+    output: [{ type: "message", role: "assistant", at: new Date(0) }],
+  };
+  const provider: Provider = { ...scripted([]), infer: () => Promise.resolve({ response: response as never }) };
+  await conversation.append("hello");
+  await expect(conversation.run(engine({ provider }))).rejects.toMatchObject({ kind: "provider-failed" });
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["InferenceFailed", "RunFailed"]);
+});
+
+test("a run of which something could not be recorded is ended, and says so", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const careless = layer("careless", async (turn, next, ctx) => {
+    const result = await next(turn);
+    await ctx.effect(5 as never, () => "done");
+    return result;
+  });
+  const { engine } = workshop.scripted(["one", "two"], { middleware: [careless] });
+  await conversation.append("hello");
+  await expect(conversation.run(engine)).rejects.toMatchObject({ code: "run-failed", kind: "invalid-event" });
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["ResponseReceived", "RunFailed"]);
+});
+
+test("what a layer gives before anything was recorded ends its run as well, by the layer's name", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const careless = layer("careless", async (turn, next, ctx) => {
+    await ctx.effect(5 as never, () => "done");
+    return next(turn);
+  });
+  const { engine } = workshop.scripted(["one"], { middleware: [careless] });
+  await conversation.append("hello");
+  await expect(conversation.run(engine)).rejects.toMatchObject({ kind: "invalid-event", layer: "careless" });
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["RunStarted", "RunFailed"]);
 });

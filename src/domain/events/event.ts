@@ -1,5 +1,7 @@
 import * as z from "zod";
-import type { JsonObject } from "../../base/json.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { frozenJson } from "../../base/frozen-json.ts";
+import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { quickCheck } from "../../base/quick-check.ts";
 import { type Actor, actorSchema } from "../actor.ts";
 import {
@@ -67,16 +69,37 @@ export class InvalidEventError extends TypeError {
   readonly code = "invalid-event";
 }
 
+/** An event to be written, and who made it. */
+type Made = { readonly event: ConversationEvent; readonly actor: Actor };
+
 /**
- * Asked before an event is written: what is not of its schema would damage the conversation for good.
+ * What is written of an event: the event, or where it has members that are undefined, what JSON makes of it. What is not of
+ * its schema would damage the conversation for good.
  *
  * @throws {InvalidEventError} when it, or who is said to have made it, is not of its schema.
  */
-export function checkRecordable(event: ConversationEvent, actor: Actor): void {
-  const { type } = event;
-  if (!isConversationEvent(event)) throw new InvalidEventError(`${type} cannot be recorded${problemOf(event)}`);
-  if (!isActor(actor)) throw new InvalidEventError(`${type} cannot be recorded: nobody is ${JSON.stringify(actor)}`);
+export function recordable(event: ConversationEvent, actor: Actor): Made {
+  return isConversationEvent(event) && isKnownActor(actor) ? { event, actor } : stripped(event, actor);
 }
+
+function stripped(given: ConversationEvent, givenActor: Actor): Made {
+  const event: unknown = asJson(given, given.type);
+  const actor: unknown = asJson(givenActor, given.type);
+  if (!isConversationEvent(event)) throw refused(given.type, problemIn(conversationEventSchema, event));
+  if (!isKnownActor(actor)) throw refused(given.type, `: its actor${problemIn(actorSchema, actor)}`);
+  return { event, actor };
+}
+
+function asJson(value: JsonValue, type: string): JsonValue {
+  try {
+    return frozenJson(value, "it");
+  } catch (cause) {
+    throw refused(type, `: ${messageOf(cause)}`);
+  }
+}
+
+const refused = (type: string, why: string): InvalidEventError =>
+  new InvalidEventError(`${type} cannot be recorded${why}`);
 
 /**
  * Reads a stored event, whatever its version.
@@ -88,14 +111,16 @@ export function parseConversationEvent(type: string, version: number, data: Json
   if (isConversationEvent(current)) return current;
   const parsed = conversationEventSchema.safeParse(current);
   if (parsed.success) return parsed.data;
-  throw new UnreadableEventError(`cannot read ${type} version ${version}${problemOf(current)}`);
+  throw new UnreadableEventError(
+    `cannot read ${type} version ${version}${problemIn(conversationEventSchema, current)}`,
+  );
 }
 
 // The schema is asked for what is wrong, and where.
 const isConversationEvent = quickCheck(conversationEventSchema);
-const isActor = quickCheck(actorSchema);
+const isKnownActor = quickCheck(actorSchema);
 
-function problemOf(event: unknown): string {
-  const issue = conversationEventSchema.safeParse(event).error?.issues[0];
+function problemIn(schema: z.ZodType, value: unknown): string {
+  const issue = schema.safeParse(value).error?.issues[0];
   return issue === undefined ? "" : `: ${issue.path.join(".")} ${issue.message}`;
 }

@@ -19,6 +19,7 @@ import { delivered, engineActor, newBlockId, type RunSession, record } from "../
 import { type Effect, held } from "../run/stop.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { noteEnded } from "./background.ts";
+import { failureData } from "./failure-data.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { decodeResponse } from "./response.ts";
@@ -136,11 +137,26 @@ function recordAnswer(
     return answer;
   }
   const newId = (): BlockId => newBlockId(session, frame);
-  const { data, blocks } = decodeResponse(answer.response, { request, settings, provider, newBlockId: newId });
+  const decoded = tryToDecode(answer.response, { request, settings, provider, newBlockId: newId });
+  if (decoded instanceof ProviderError) {
+    recordFailure(session, frame, request, decoded);
+    return decoded;
+  }
+  const { data, blocks } = decoded;
   const at = delivered(session, session.now());
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame, at);
   return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
+}
+
+/** What a provider gave may be anything that is called a response. */
+function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
+  try {
+    return decodeResponse(...given);
+  } catch (cause) {
+    const message = `the response cannot be read: ${messageOf(cause)}`;
+    return new ProviderError(message, { kind: "provider-failed", outcome: "unknown", cause });
+  }
 }
 
 /** The response is made in the background: whoever takes the run up fetches it. */
@@ -150,6 +166,7 @@ async function startedResponse(
   { inferenceId }: InferenceRequestedData,
   responseId: string,
 ): Promise<void> {
+  if (typeof responseId !== "string") throw new TypeError("the provider began a response without an id");
   session.underWay.set(inferenceId, responseId);
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId } as const;
   record(session, { type: "StartResponse", runId: session.runId, data: { inferenceId, responseId } }, actor, frame);
@@ -259,18 +276,7 @@ function recordFailure(
   request: InferenceRequestedData,
   error: ProviderError,
 ): void {
-  const data = {
-    inferenceId: request.inferenceId,
-    kind: error.kind,
-    outcome: error.outcome,
-    message: error.message,
-    status: error.status,
-    code: error.providerCode,
-    param: error.param,
-    ...(error.body === null ? {} : { body: error.body }),
-    partial: [...error.partial],
-    ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
-  };
+  const data = { inferenceId: request.inferenceId, ...failureData(error) };
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: request.inferenceId } as const;
   record(session, { type: "FailInference", runId: session.runId, data }, actor, frame);
 }

@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Command, Rejection } from "../../domain/commands.ts";
+import { InvalidEventError } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { ConversationStream, Entry } from "../conversation-stream.ts";
@@ -24,6 +25,8 @@ export class Recorder {
   readonly #onDurable: (events: readonly RecordedEvent[]) => void;
   readonly #onFailure: (error: Error) => void;
   #buffer: Entry[] = [];
+  /** The append that was refused for one of its entries. */
+  readonly #refused: Entry[] = [];
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
@@ -71,6 +74,22 @@ export class Recorder {
     this.fail(reason);
   }
 
+  /** Records what came before the one thing that was refused: it happened, and no more than that is lost. */
+  async recordUpToRefused(): Promise<void> {
+    for (const entry of this.#refused.splice(0)) {
+      try {
+        await this.#stream.commit([entry], this.#guard);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  /** Records the end of a run of which something was refused: it is the last, and past the failure. */
+  async closeRefused(entries: readonly Entry[]): Promise<void> {
+    await this.#stream.commit(entries, this.#guard);
+  }
+
   /** Lets nothing more be recorded, and tells whoever runs the run. */
   fail(reason: Error): void {
     if (this.#failure !== null) return;
@@ -108,6 +127,7 @@ export class Recorder {
       this.#onDurable(result.events);
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(messageOf(error));
+      if (failure instanceof InvalidEventError) this.#refused.push(...batch);
       this.fail(failure);
       throw failure;
     }

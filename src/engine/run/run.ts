@@ -1,5 +1,6 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
+import { InvalidEventError } from "../../domain/events/event.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import { cancelUnderWay } from "../inference/background.ts";
@@ -129,6 +130,7 @@ function recordResumption({ runId, engine, recorder }: RunSession, epoch: number
 /** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */
 async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   const { runId, turns, recorder, signal } = session;
+  if (recorder.failure instanceof InvalidEventError) return endRefused(session, recorder.failure, error);
   if (recorder.failure !== null) return recorder.failure;
   const how = signal.aborted
     ? ({ type: "RunCancelled", reason: messageOf(signal.reason) } as const)
@@ -146,6 +148,21 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   return signal.aborted
     ? new RunCancelledError(runId, signal.reason)
     : new RunFailedError(runId, failureKind(error), error, throwerOf(session, error));
+}
+
+/**
+ * Ends a run of which something could not be recorded, as its log has it: open, it would be taken for one that goes on. A
+ * run that had not begun is none.
+ */
+async function endRefused(session: RunSession, failure: InvalidEventError, error: unknown): Promise<Error> {
+  const { runId, recorder } = session;
+  await recorder.recordUpToRefused();
+  const { run } = session.view().client;
+  if (run?.id !== runId) return failure;
+  const how = { type: "RunFailed", kind: failure.code, message: failure.message } as const;
+  await recorder.closeRefused(closingEntries({ runId, turns: run.turns, how, actor: engineActor }));
+  await cancelUnderWay(session);
+  return new RunFailedError(runId, failure.code, failure, throwerOf(session, error));
 }
 
 const throwerOf = ({ thrownBy }: RunSession, error: unknown): string | null =>

@@ -1,0 +1,33 @@
+import { messageOf } from "../../base/error-message.ts";
+import { frozenJson } from "../../base/frozen-json.ts";
+import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
+import { failureKinds, type ProviderError } from "../ports/provider.ts";
+
+/** What a failure says, as far as it can be recorded: whoever wrote the provider may have had no types. */
+export function failureData(error: ProviderError) {
+  const body = asJson(error.body);
+  const partial = asJson([...error.partial]);
+  const retryAfterMs = asNumber(error.retryAfterMs);
+  return {
+    kind: failureKinds.find((kind) => kind === error.kind) ?? "unknown",
+    outcome: error.outcome === "rejected" ? "rejected" : "unknown",
+    message: messageOf(error),
+    status: Number.isSafeInteger(error.status) ? error.status : null,
+    code: asText(error.providerCode),
+    param: asText(error.param),
+    ...(body === null ? {} : { body }),
+    partial: isJsonList(partial) ? partial.filter(isJsonObject) : [],
+    ...(retryAfterMs === null ? {} : { retryAfterMs }),
+  } as const;
+}
+
+const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
+const asNumber = (value: unknown): number | null => (Number.isFinite(value) ? Number(value) : null);
+
+function asJson(value: JsonValue): JsonValue {
+  try {
+    return frozenJson(value, "it");
+  } catch {
+    return null;
+  }
+}
