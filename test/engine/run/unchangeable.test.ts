@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
+import { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import type { PastConversation } from "../../../src/engine/past.ts";
 import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 import { layer } from "./scene.ts";
@@ -75,17 +77,32 @@ test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("nobod
   }
 });
 
-test("nobody can change what a past shows, nor an exchange, nor what a wire was made of", async () => {
+test.each<[string, (past: PastConversation) => Turn | Promise<Turn>]>([
+  ["its Turn", (past) => past.turn],
+  ["its Turn with all contents", (past) => past.content()],
+  ["its Turn when all was loaded", async (past) => (await past.load()).turn],
+])("nobody can change what a past shows: %s", async (_what, turnOf) => {
   const { conversation } = createWorkshop();
-  const wire = { scope: "s", residue: { a: 1 } };
-  await conversation.append(user("hello").withWire(wire));
-  wire.residue.a = 9;
+  await conversation.append("hello");
+  const { blocks, exchanges } = await turnOf(await conversation.at(-1));
+  expect(blocks.map(({ payload }) => Object.isFrozen(payload))).toEqual([true]);
+  expect([exchanges, exchanges[0], exchanges[0]?.blocks].map(Object.isFrozen)).toEqual([true, true, true]);
+});
+
+test("nobody can change contents that are read for a past of which a list was saved", async () => {
+  const { conversation } = createWorkshop();
+  await conversation.append(Array.from({ length: 1_000 }, (_, n) => user(`Message ${n}.`)));
   const past = await conversation.at(-1);
-  for (const turn of [past.turn, await past.content(), (await past.load()).turn]) {
-    const [block] = turn.blocks;
-    expect(block?.wire).toEqual({ scope: "s", residue: { a: 1 } });
-    expect(Object.isFrozen(block?.payload)).toBe(true);
-    const { exchanges } = turn;
-    expect([exchanges, exchanges[0], exchanges[0]?.blocks].every(Object.isFrozen)).toBe(true);
-  }
+  expect(past.turn.at(0)?.isOutline).toBe(true);
+  const { blocks } = await past.content();
+  expect(blocks.every(({ payload }) => Object.isFrozen(payload))).toBe(true);
+});
+
+test("a wire is copied, and what it was made of stays its owner's", () => {
+  const wire = { scope: "s", residue: { a: 1 } };
+  const block = user("hello").withWire(wire);
+  wire.residue.a = 9;
+  expect(block.wire).toEqual({ scope: "s", residue: { a: 1 } });
+  Block.freeze(block);
+  expect(Object.isFrozen(wire)).toBe(false);
 });
