@@ -14,7 +14,7 @@ import type { ConversationStream, Entry } from "./conversation-stream.ts";
 import type { Engine } from "./create-engine.ts";
 import { skipEvent } from "./damage/skip-event.ts";
 import { skippedIn } from "./damage/skipped-in.ts";
-import { recordable } from "./effects/doubt.ts";
+import { recordableSettlement } from "./effects/doubt.ts";
 import { followStream } from "./follow.ts";
 import { ConversationExistsError, forkOrigin } from "./lineage/fork.ts";
 import { readHistory } from "./lineage/lineage.ts";
@@ -113,7 +113,7 @@ export class Conversation {
     const { run } = (await this.#stream.refresh()).client;
     const id = blockIdSchema.safeParse(blockId);
     if (run === null || !id.success) throw new NotInDoubtError(blockId);
-    const data = { blockId: id.data, settlement: recordable(settlement, blockId) };
+    const data = { blockId: id.data, settlement: recordableSettlement(settlement, blockId) };
     const command = { type: "SettleTool", runId: run.id, data } as const;
     const { status } = await this.#stream.commit([{ command, actor, runId: run.id }]);
     if (status === "rejected") throw new NotInDoubtError(blockId);

@@ -24,7 +24,7 @@ export type InDoubtHandler = (doubt: InDoubt) => Settlement | null | Promise<Set
  *
  * @throws {TypeError} when its output is no JSON.
  */
-export function recordable(settlement: Settlement, what: string): Settlement {
+export function recordableSettlement(settlement: Settlement, what: string): Settlement {
   if (settlement.how !== "result") return settlement;
   try {
     return { how: "result", output: jsonCopy(settlement.output) };

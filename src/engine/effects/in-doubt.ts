@@ -5,7 +5,7 @@ import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { PastEffect } from "../recovery/journal-answer.ts";
 import { engineActor, type RunSession, record } from "../run/session.ts";
-import { recordable } from "./doubt.ts";
+import { recordableSettlement } from "./doubt.ts";
 
 /** An effect as it is to be begun, or what takes its place. */
 export type Beginning =
@@ -48,7 +48,7 @@ export async function beginningOf(
   }
   const decided = (await session.engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
   if (decided !== null) {
-    const settlement = recordable(decided, name);
+    const settlement = recordableSettlement(decided, name);
     const actor = { kind: "app" } as const;
     record(session, { type: "SettleTool", runId, data: { blockId, settlement } }, actor, frame);
     return settledBy(settlement, actor);
