@@ -133,7 +133,6 @@ export class ConversationStream {
       if (result.status === "appended") {
         if (events.some(isFork)) await this.#catchUp();
         else for (const event of appended) this.#fold(event);
-        this.#head = result.head;
         await this.#taker?.save();
         return { status: "committed", events: written };
       }
@@ -166,12 +165,7 @@ export class ConversationStream {
       try {
         const from = this.#head === null ? 0 : this.#head.revision + 1;
         if (from === 0) this.#taker = await openTaker(this.#log.store, this.name);
-        for await (const event of readHistory(this.#log, this.name, { from, skipped })) {
-          const { recorded, digest } = event;
-          this.#fold(event);
-          if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest };
-          else this.#ancestors.set(recorded.stream, recorded.revision);
-        }
+        for await (const event of readHistory(this.#log, this.name, { from, skipped })) this.#fold(event);
       } catch (error) {
         // What took half of an event in is of no use.
         this.#forget();
@@ -189,11 +183,14 @@ export class ConversationStream {
     this.#view = conversationView.initial(this.name);
   }
 
+  /** The head is that of the newest event folded, whoever wrote it: set by anything else, an event would be folded twice. */
   #fold(event: HistoryEvent): void {
-    const { recorded } = event;
+    const { recorded, digest } = event;
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
     this.#taker?.note(this.#view, event);
+    if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest };
+    else this.#ancestors.set(recorded.stream, recorded.revision);
     // A tool of an earlier run may come back in the middle of this one.
     if (recorded.runId !== null && recorded.runId === this.#view.client.run?.id) {
       this.#lastRunAt = recorded.at;

@@ -2,7 +2,11 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Conversation } from "../../../src/engine/conversation.ts";
 import { tool } from "../../../src/engine/tool.ts";
+import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { verifyStore } from "../../../src/engine/verify.ts";
 import { viewDigest } from "../../../src/projections/view-digest.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import {
   createWorkshop,
   dataOf,
@@ -207,4 +211,30 @@ test("a revision or a conversation that is not there cannot be forked, and nothi
     expect(await rejectionOf(work)).toMatchObject({ code: "revision-not-found" });
   }
   expect(workshop.watched.written).toHaveLength(written);
+});
+
+test("a fork that another process writes to as it begins has each of its events once", async () => {
+  const events = createMemoryStore();
+  const other = new TurnlogStore(events);
+  let hasSpoken = false;
+  const { conversation } = createWorkshop({
+    events,
+    around: async (prepared, append) => {
+      const result = await append();
+      if (prepared.stream === "conversation-cnv_a_fork" && !hasSpoken) {
+        hasSpoken = true;
+        await other.conversation("cnv_a_fork").append("another process was here");
+      }
+      return result;
+    },
+  });
+  await conversation.append("hello");
+  const fork = await conversation.fork(-1, { id: "cnv_a_fork" });
+  await fork.append("and so am I");
+  const texts = ["hello", "another process was here", "and so am I"];
+  expect(await textsOf(fork)).toEqual(texts);
+  // What it records of its Turn is what everybody else reads.
+  const reverted = await fork.revertTo(1);
+  expect(reverted.blocks.map(({ text }) => text)).toEqual(texts.slice(0, 2));
+  for await (const { problem } of verifyStore(events, { codecs })) expect(problem).toBeNull();
 });
