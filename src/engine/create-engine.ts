@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { InDoubtHandler } from "./effects/doubt.ts";
 import { randomId } from "./ids.ts";
 import type { Layer } from "./middleware.ts";
@@ -84,8 +85,8 @@ const takeoverAfterMsDefault = 15 * 60_000;
  * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run, or no time at all.
  */
 export function createEngine(config: EngineConfig): Engine {
+  checkOptions("createEngine", config, optionNames);
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
-  checkMembers(config);
   checkProvider(provider);
   for (const layer of middleware) checkLayer(layer);
   const policy = typeof chain === "string" ? { mode: chain } : chain;
@@ -112,16 +113,10 @@ export function createEngine(config: EngineConfig): Engine {
   return { options };
 }
 
-const memberNames: Readonly<Record<keyof EngineConfig, true>> = {
+const optionNames: OptionNames<EngineConfig> = {
   ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },
   ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onUnknown: true, clock: true, newId: true },
 };
-
-/** A misspelt `middleware` would be a stack without its layers. */
-function checkMembers(config: EngineConfig): void {
-  const odd = Object.keys(config).find((name) => !Object.hasOwn(memberNames, name));
-  if (odd !== undefined) throw new TypeError(`${odd} is none of ${Object.keys(memberNames).join(", ")}`);
-}
 
 /** What has no name could not be recorded, nor named by anybody who looks. */
 function checkLayer(layer: unknown): void {

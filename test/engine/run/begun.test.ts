@@ -56,7 +56,7 @@ test("what keeps a run from beginning is told as it is, and nothing is written",
 });
 
 test.each<[string, object, string]>([
-  ["a member that is none", { midleware: [] }, "midleware is none of provider, tools, middleware"],
+  ["a member that is none", { midleware: [] }, "createEngine has no option 'midleware': did you mean 'middleware'?"],
   [
     "a layer without a version",
     { middleware: [{ name: "x", handle: () => null }] },

@@ -1,0 +1,45 @@
+/** How many letters a mistyped name may be away from the one that was meant. */
+const distanceMax = 3;
+/** What share of its letters a mistyped name has to have right. */
+const similarityMin = 0.4;
+
+/** The name that a mistyped one most likely stands for; null when none is near. Case, `_` and `-` do not count. */
+export function nearestName(name: string, names: Iterable<string>): string | null {
+  const typed = plain(name);
+  let nearest: { readonly name: string; readonly distance: number } | null = null;
+  for (const known of names) {
+    const meant = plain(known);
+    const length = Math.max(typed.length, meant.length);
+    // A name that differs in length alone by more than that is not near, and may be very long.
+    if (Math.abs(typed.length - meant.length) > distanceMax) continue;
+    const distance = distanceBetween(typed, meant);
+    if (distance > distanceMax || (length - distance) / length <= similarityMin) continue;
+    if (nearest === null || distance < nearest.distance) nearest = { name: known, distance };
+  }
+  return nearest?.name ?? null;
+}
+
+const plain = (name: string): string => name.toLowerCase().replace(/[_-]/g, "");
+
+/** How many letters are to be added, left out, replaced or swapped with their neighbour (Damerau and Levenshtein). */
+function distanceBetween(from: string, to: string): number {
+  let beforeLast: readonly number[] = [];
+  let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const isSame = from[row - 1] === to[column - 1];
+      const isSwapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+        isSwapped ? at(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return at(last, to.length);
+}
+
+const at = (row: readonly number[], column: number): number => row[column] ?? Number.POSITIVE_INFINITY;

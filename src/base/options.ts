@@ -1,0 +1,58 @@
+import { nearestName } from "./nearest-name.ts";
+
+/** The names of all options of a type: the compiler asks for each, so a new option cannot be forgotten. */
+export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
+
+/**
+ * Refuses options of a function that it does not have: a misspelt one would be passed over in silence.
+ *
+ * @param where - The function, as its caller writes it.
+ * @throws {TypeError} for a name that is none of the options, with the nearest one, and for what is no object.
+ */
+export function checkOptions(where: string, given: unknown, names: Readonly<Record<string, true>>): void {
+  checkObject(where, given);
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(names, name)) continue;
+    throw new TypeError(`${where} has no option '${name}': ${meant(name, Object.keys(names))}`);
+  }
+}
+
+function checkObject(where: string, given: unknown): asserts given is object {
+  if (typeof given === "object" && given !== null && !Array.isArray(given)) return;
+  throw new TypeError(`${where} takes an object of options, not ${kindOf(given)}`);
+}
+
+/**
+ * Refuses a value that is none of a few known words.
+ *
+ * @param what - The option, with its function.
+ * @throws {TypeError} with the nearest word, or all of them.
+ */
+export function checkChoice(what: string, given: unknown, choices: readonly string[]): void {
+  if (typeof given !== "string") throw new TypeError(`${what} is ${kindOf(given)}: ${meant("", choices)}`);
+  if (!choices.includes(given)) throw new TypeError(`${what} is '${given}': ${meant(given, choices)}`);
+}
+
+/** What to write in place of a word that is not known. */
+export function meant(word: string, known: readonly string[]): string {
+  const near = nearestName(word, known);
+  if (near !== null) return `did you mean '${near}'?`;
+  const quoted = known.map((each) => `'${each}'`);
+  const last = quoted.pop() ?? "nothing";
+  return `give ${quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`}`;
+}
+
+/** What a value is, in the words of an error: not its content, which may be anybody's. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (value === "") return "an empty text";
+  if (Array.isArray(value)) return "a list";
+  if (value instanceof Promise) return "a promise";
+  if (typeof value === "number") return String(value);
+  return words.get(typeof value) ?? `a ${typeof value}`;
+}
+
+const words: ReadonlyMap<string, string> = new Map([
+  ["string", "a text"],
+  ["object", "an object"],
+]);
