@@ -125,7 +125,7 @@ export const runStarted: ConversationEvent = {
   version: 1,
   data: {
     epoch: 1,
-    owner: { processId: "prc_1", bootId: "boot", host: "here", pid: 1, startedAt: "then" },
+    owner: { processId: "prc_1", bootId: "boot", host: "here", pid: 1, startedAt: "then", pidNamespace: "there" },
     stack: [{ name: "redact", version: "1.0.0", configDigest: digest }],
     provider: { name: "scripted", scope: "here", codec: "openai-responses/1" },
     settingsDigest: digest,

@@ -3,13 +3,17 @@ import { editSchema } from "../edits.ts";
 import { blockIdSchema, sha256Schema } from "../ids.ts";
 import { passSchema } from "./shared.ts";
 
-/** Which process owns a run: whether it is still alive can be asked of the operating system on the same boot. */
+/**
+ * Which process owns a run. Whether it is still alive can be asked of the operating system on the same boot, in the same pid
+ * namespace. `processId` is random: two threads, or two copies of turnlog, in one process are two owners.
+ */
 const ownerSchema = z.strictObject({
   processId: z.string(),
   bootId: z.string(),
   host: z.string(),
   pid: z.number().int(),
   startedAt: z.string(),
+  pidNamespace: z.string(),
 });
 export type Owner = z.infer<typeof ownerSchema>;
 

@@ -12,7 +12,10 @@ export type ChainPolicy = {
   readonly mode: "auto" | "never" | "require";
   /** What a refused chained request does: one full resend, or an error. */
   readonly onRefused: "fallback" | "throw";
-  /** Older responses are not continued from; servers forget after 30 days. */
+  /**
+   * Older responses are not continued from; servers forget after 30 days. Nor are those that are dated more than a minute
+   * ahead of the clock.
+   */
   readonly maxAgeMs: number;
   /** Whether a change of this setting still chains; a change of model with reasoning in the context never does unless said. */
   readonly onSettingsChange: Readonly<Record<string, "chain" | "full">>;
@@ -131,7 +134,7 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejecte
   if (invalidation !== null) return reject(invalidation.reason === "expired" ? "expired" : "refused");
   const before = contexts.settings(anchor.settingsDigest);
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
-  if (ageMs > Math.min(policy.maxAgeMs, keptMs(before))) return reject("expired");
+  if (ageMs > Math.min(policy.maxAgeMs, keptMs(before)) || ageMs < -clockSkewMsMax) return reject("expired");
   const changed = anchor.settingsDigest === request.settingsDigest ? [] : changedSettings(before, request.settings);
   if (changed.some((name) => settingsRule(request, name, anchor) === "full")) return reject("settings-changed");
   const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
@@ -141,6 +144,9 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejecte
   if (isEmpty && !capabilities.emptyInput) return reject("illegal-continuation");
   return { anchor, repairs, changed };
 }
+
+/** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
+const clockSkewMsMax = 60_000;
 
 /** How long a server keeps a response: one made in the background ten minutes, unless `store` was said (responses-api.md 2.5). */
 const keptMs = (settings: JsonObject): number =>

@@ -1,32 +1,44 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import type { Owner } from "../../domain/events/run-events.ts";
 import { randomId } from "../ids.ts";
 
-/** This process, as the owner of its runs (MODEL 8). */
+/** What a start begins with that can be compared. */
+const ticks = "ticks-";
+
+/**
+ * This process, as the owner of its runs (MODEL 8). A worker thread, and a second copy of turnlog in one process, have a
+ * `processId` of their own: each of them is an owner that lives for as long as the process does.
+ */
 export const thisProcess: Owner = {
   processId: randomId("prc"),
   bootId: bootId(),
   host: hostname(),
   pid: process.pid,
   startedAt: startOf(process.pid) ?? new Date(Date.now() - process.uptime() * 1000).toISOString(),
+  pidNamespace: pidNamespace(),
 };
 
-/** What can be said of an owner here; nothing of one on another machine, or of another boot of this one. */
+/**
+ * What can be said of an owner here; nothing of one on another machine, of another boot of this one, or in another
+ * container, where the same process number is another process.
+ */
 export type Life = "alive" | "dead" | "unknown";
 
 export function lifeOf(owner: Owner): Life {
-  if (owner.bootId !== thisProcess.bootId || owner.host !== thisProcess.host) return "unknown";
-  return isDead(owner) ? "dead" : "alive";
+  const { bootId: boot, host, pidNamespace: namespace } = thisProcess;
+  if (owner.bootId !== boot || owner.host !== host || owner.pidNamespace !== namespace) return "unknown";
+  return isGone(owner) ? "dead" : "alive";
 }
 
 /** Whether an owner is certainly dead: the same boot of the same machine, and no process of that number and start. */
-export function isDead(owner: Owner): boolean {
-  if (owner.bootId !== thisProcess.bootId || owner.host !== thisProcess.host) return false;
-  if (owner.pid === process.pid) return owner.processId !== thisProcess.processId;
-  if (!exists(owner.pid)) return true;
-  const start = startOf(owner.pid);
-  return start !== null && start !== owner.startedAt;
+export const isDead = (owner: Owner): boolean => lifeOf(owner) === "dead";
+
+function isGone({ pid, startedAt }: Owner): boolean {
+  if (!exists(pid)) return true;
+  const start = startOf(pid);
+  // Where the system told no start, a process of that number may be the owner: it counts as gone once it is silent.
+  return start !== null && startedAt.startsWith(ticks) && start !== startedAt;
 }
 
 function exists(pid: number): boolean {
@@ -48,13 +60,25 @@ function bootId(): string {
   }
 }
 
-/** When a process began, in clock ticks since boot; null where the system does not tell. */
+/**
+ * Within which process numbers mean one process: Linux names the namespace of each container, other systems have one. On a
+ * Linux that does not tell, nobody else's numbers can be understood.
+ */
+function pidNamespace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return process.platform === "linux" ? randomId("pns") : process.platform;
+  }
+}
+
+/** When a process began, in clock ticks since boot; null where the system does not tell: only Linux has `/proc`. */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The 22nd field (proc(5)); the second may hold spaces and ends with the last parenthesis.
-    const ticks = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-    return ticks === undefined ? null : `ticks-${ticks}`;
+    const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    return start === undefined ? null : `${ticks}${start}`;
   } catch {
     return null;
   }

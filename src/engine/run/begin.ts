@@ -5,6 +5,7 @@ import { offeredTools } from "../inference/settings.ts";
 import { closingEntries } from "../recovery/close.ts";
 import { Journal } from "../recovery/journal.ts";
 import { isDead, thisProcess } from "../recovery/owner.ts";
+import { silenceOf } from "../recovery/silence.ts";
 import { stackDifference } from "../recovery/stack-difference.ts";
 import {
   ConversationMovedError,
@@ -132,8 +133,9 @@ function mustBeFree(
   const { owner } = run;
   if (activeRuns.has(run.id)) throw new RunInProgressError(run.id, owner);
   if (owner === null || takeover || owner.processId === thisProcess.processId || isDead(owner)) return;
-  const silentMs = engine.clock() - Date.parse(stream.lastRunAt ?? run.startedAt);
-  if (silentMs <= engine.takeoverAfterMs) throw new RunInProgressError(run.id, owner);
+  const lastSign = { revision: stream.lastRunRevision, at: stream.lastRunAt ?? run.startedAt };
+  if (silenceOf(run.id, lastSign, engine.clock()) <= engine.takeoverAfterMs)
+    throw new RunInProgressError(run.id, owner);
 }
 
 async function takeUp(

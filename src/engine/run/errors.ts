@@ -2,6 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { LayerError } from "../middleware.ts";
+import { thisProcess } from "../recovery/owner.ts";
 
 /** Another run of the conversation is open, and its owner lives. */
 export class RunInProgressError extends Error {
@@ -12,7 +13,9 @@ export class RunInProgressError extends Error {
 
   constructor(runId: string, owner: Owner | null) {
     const by = owner === null ? "" : ` by process ${owner.pid} on ${owner.host}`;
-    super(`run ${runId} is in progress${by}; wait for it, or abort it`);
+    const isHere = owner?.processId === thisProcess.processId;
+    const how = isHere ? "abort it" : "take it with `takeover: true` if that process hangs or is gone";
+    super(`run ${runId} is in progress${by}; wait for it, or ${how}`);
     this.runId = runId;
     this.owner = owner;
   }

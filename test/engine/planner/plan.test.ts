@@ -72,6 +72,12 @@ describe("a request is full", () => {
     expect(at(minute + 1)).toMatchObject({ strategy: "full", reason: "expired", rejected: { reason: "expired" } });
   });
 
+  test("because the response is of a time that is still to come: a clock has jumped, and nobody knows its age", () => {
+    const at = (ms: number) => plan(asked(second, known, { now: later(ms) }));
+    expect(at(-minute)).toMatchObject({ strategy: "chained" });
+    expect(at(-minute - 1)).toMatchObject({ strategy: "full", reason: "expired", rejected: { reason: "expired" } });
+  });
+
   test("because the server refused to continue, or is known to have lost the response", () => {
     const invalid = { resp_2: { reason: "not-found", revision: 9 } };
     expect(plan(asked(second, known, { full: "refused" })).reason).toBe("refused");

@@ -41,6 +41,7 @@ const elsewhere: Owner = {
   host: "elsewhere",
   pid: 4711,
   startedAt: "then",
+  pidNamespace: "there",
 };
 
 /** A process of another machine takes the open run up. */

@@ -24,6 +24,7 @@ const elsewhere: Owner = {
   host: "elsewhere",
   pid: 4711,
   startedAt: "then",
+  pidNamespace: "there",
 };
 const foreignRunId = "run_of_someone_else00";
 const digest = "0".repeat(64);
@@ -107,10 +108,44 @@ test("a run of another machine is left alone until its owner has been silent for
   const refused = await rejectionOf(conversation.run(engine));
   expect(refused).toMatchObject({ code: "run-in-progress", owner: elsewhere });
   expect(String(refused)).toContain("process 4711 on elsewhere");
+  expect(String(refused)).toContain("take it with `takeover: true` if that process hangs or is gone");
   clock.now += 1;
   const { closedRun } = await conversation.run(engine, { unfinished: "abandon" });
   expect(closedRun).toBe(foreignRunId);
   expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
+});
+
+test("an owner whose clock had jumped ahead is waited for no longer than any other", async () => {
+  const { conversation, clock, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  const days = 3 * 24 * 60 * 60_000;
+  clock.now += days;
+  await startElsewhere(conversation);
+  clock.now -= days;
+  const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  for (const wait of [0, 60_000, 40_000]) {
+    clock.now += wait;
+    expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
+  }
+  clock.now += 1;
+  expect((await conversation.run(engine, { unfinished: "abandon" })).closedRun).toBe(foreignRunId);
+});
+
+test("an owner whose clock is ahead keeps its run with every sign of life", async () => {
+  const { conversation, clock, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  clock.now += 10 * 60_000;
+  await startElsewhere(conversation);
+  const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  for (const value of [false, true, false]) {
+    const data = { capability: "chain", scope: "elsewhere", value, reason: "a sign of life" } as const;
+    await conversation.commit([inRun({ command: { type: "LearnCapability", data } })]);
+    clock.now -= 10 * 60_000;
+    expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress" });
+    clock.now += 60_000;
+    expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress" });
+    clock.now += 10 * 60_000;
+  }
 });
 
 test("users who go on talking do not keep the run of a silent owner open", async () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { createEngine } from "../../../src/engine/create-engine.ts";
 import type { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
@@ -112,4 +113,24 @@ test("a run of a living process is refused and its owner named; of a killed one 
   expect(turn.blocks.map((block) => block.text)).toEqual(["hello", "are you there?", "an answer"]);
   expect(dataOf(events, "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
   expect(events.find(({ event }) => event.type === "RunFailed")?.actor).toEqual({ kind: "recovery" });
+});
+
+test("a run of another thread of this process is left to it", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openAt(path);
+  const conversation = store.conversation("cnv_thread");
+  await conversation.append("hello");
+  const thread = new Worker(new URL("running-thread.ts", import.meta.url), {
+    workerData: { url: `sqlite:${path}`, id: conversation.id },
+  });
+  onTestFinished(async () => {
+    await thread.terminate();
+  });
+  expect(await once(thread, "message")).toEqual(["began"]);
+  const refused = await rejectionOf(conversation.run(answering(), { unfinished: "abandon" }));
+  expect(refused).toMatchObject({ code: "run-in-progress", owner: { pid: process.pid } });
+  expect(String(refused)).toContain("`takeover: true`");
+  thread.postMessage("go on");
+  expect(await once(thread, "message")).toEqual(["an answer of the thread"]);
+  expect((await conversation.turn()).last?.text).toBe("an answer of the thread");
 });
