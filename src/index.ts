@@ -10,6 +10,7 @@ export type { Settlement } from "./domain/events/tool-events.ts";
 export type { Exchange } from "./domain/exchanges.ts";
 export { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
 export { Turn } from "./domain/turn.ts";
+export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { AccessDeniedError, type AccessRequest, type Authorize } from "./engine/authorized-store.ts";
 export { secretReference as secret } from "./engine/codec/references.ts";
 export { type Conversation, NotInDoubtError } from "./engine/conversation.ts";
@@ -24,7 +25,7 @@ export { ConversationExistsError } from "./engine/lineage/fork.ts";
 export { ExchangeNotFoundError } from "./engine/lineage/revert.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/middleware.ts";
 export { type LoadedPast, type PastConversation, RevisionNotFoundError } from "./engine/past.ts";
-export type { PastRun } from "./engine/past-run.ts";
+export { FrameNotFoundError, type PastRun } from "./engine/past-run.ts";
 export { type ChainPolicy, ChainRequiredError } from "./engine/planner/plan.ts";
 export {
   type EventStore,

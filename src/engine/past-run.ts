@@ -1,11 +1,32 @@
 import type { Block } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
+import { blockOutlines, outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import type { OpenRun } from "../projections/client-turn.ts";
+import { type KnownFrames, parentOf } from "../projections/known-frames.ts";
 import { turnIfEnded } from "../projections/recovery-results.ts";
 
-/** A run that is open at a revision (MODEL 12). */
-export type PastRun = {
+/** The run has not come to such a frame by then. */
+export class FrameNotFoundError extends Error {
+  override readonly name = "FrameNotFoundError";
+  readonly code = "frame-not-found";
+  readonly frame: string;
+
+  constructor(frame: string, runId: string, frames: KnownFrames) {
+    let above = frame.includes(".") ? parentOf(frame) : "0";
+    while (!frames.has(above)) above = above.includes(".") ? parentOf(above) : "0";
+    const calls = frames.calls(above);
+    const known =
+      calls === 0
+        ? "has made no call"
+        : `has made the calls ${[...new Set([0, calls - 1])].map((n) => `${above}.${n}`).join(" to ")}`;
+    super(`there is no frame '${frame}' of ${runId} yet: frame ${above} ${known}`);
+    this.frame = frame;
+  }
+}
+
+/** A run that is open at a revision (MODEL 12); its Turns have their contents, or are outlines where none were read. */
+export type PastRun<AnyTurn extends TurnOutline = Turn> = {
   readonly id: string;
   /** A parked run has no owner: it waits until somebody settles what is in doubt. */
   readonly state: "open" | "parked";
@@ -15,21 +36,51 @@ export type PastRun = {
   /** Calls and effects of layers that nobody knows the end of, by id: their names. */
   readonly inDoubt: ReadonlyMap<BlockId, string>;
   /** Tool calls that are not answered yet. */
-  readonly calls: readonly Block[];
-  /** The newest Turn at a frame: what it returned, or what it was given; by default at the frame of this event. */
-  working(frame?: string): Turn;
-  /** What a frame was given: of a frame of the core, what its request is meant to show the model. */
-  outgoing(frame?: string): Turn;
+  readonly calls: AnyTurn["blocks"];
+  /** The Turn that the newest event handed on: to a frame, or as what came back from one. */
+  readonly handedOn: AnyTurn;
+  /**
+   * The newest Turn at a frame: what it returned, or what it was given; by default at the frame of this event.
+   *
+   * @throws {FrameNotFoundError} when the run has not come to that frame.
+   */
+  working(frame?: string): AnyTurn;
+  /**
+   * What a frame was given: of a frame of the core, what its request is meant to show the model.
+   *
+   * @throws {FrameNotFoundError} when the run has not come to that frame.
+   */
+  outgoing(frame?: string): AnyTurn;
   /** Blocks that were appended meanwhile: in the Turn once the run has ended. */
-  readonly pending: readonly Block[];
+  readonly pending: AnyTurn["blocks"];
   /** The Turn had the run been cancelled here (MODEL 9): what a fork of this revision begins with. */
-  readonly ifEndedHere: Turn;
+  readonly ifEndedHere: AnyTurn;
 };
 
-/** The open run as it stood at an event of this frame. */
-export function pastRun(run: OpenRun, here: string | null): PastRun {
+/** How Turns and blocks are shown: whole, or without their contents. */
+type Shown<AnyTurn extends TurnOutline> = {
+  readonly turn: (turn: Turn) => AnyTurn;
+  readonly blocks: (blocks: readonly Block[]) => AnyTurn["blocks"];
+};
+
+/** The open run as it stood at an event of this frame, with the contents of its blocks. */
+export const pastRun = (run: OpenRun, here: string | null): PastRun =>
+  runAt(run, here, { turn: (turn) => turn.frozen(), blocks: (blocks) => blocks });
+
+/** The same of a fold that did not read all contents. */
+export const pastRunOutline = (run: OpenRun, here: string | null): PastRun<TurnOutline> =>
+  runAt(run, here, { turn: outlineOf, blocks: blockOutlines });
+
+function runAt<AnyTurn extends TurnOutline>(
+  run: OpenRun,
+  here: string | null,
+  shown: Shown<AnyTurn>,
+): PastRun<AnyTurn> {
   const { id, turns, startedRevision, pending, inDoubt, epoch } = run;
-  const at = here ?? "0";
+  const known = (frame: string): string => {
+    if (!run.frames.has(frame)) throw new FrameNotFoundError(frame, id, run.frames);
+    return frame;
+  };
   return {
     id,
     state: run.owner === null ? "parked" : "open",
@@ -37,13 +88,18 @@ export function pastRun(run: OpenRun, here: string | null): PastRun {
     resumptions: epoch,
     inDoubt,
     get calls() {
-      return turns.openCalls;
+      return shown.blocks(turns.openCalls);
     },
-    working: (frame = at) => turns.working(frame),
-    outgoing: (frame = at) => turns.given(frame),
-    pending,
+    get handedOn() {
+      return shown.turn(turns.get(turns.newest));
+    },
+    working: (frame = here ?? "0") => shown.turn(turns.working(known(frame))),
+    outgoing: (frame = here ?? "0") => shown.turn(turns.given(known(frame))),
+    get pending() {
+      return shown.blocks(pending);
+    },
     get ifEndedHere() {
-      return turnIfEnded(id, turns).append(...pending);
+      return shown.turn(turnIfEnded(id, turns).append(...pending));
     },
   };
 }

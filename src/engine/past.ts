@@ -3,6 +3,7 @@ import { ContentNotReadError } from "../domain/block.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
+import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import { type Blame, lastChange } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
@@ -11,7 +12,7 @@ import { contextsOf, learnedCapabilities } from "./inference/contexts.ts";
 import { settingsDigest, withInstructions } from "./inference/settings.ts";
 import { withContents } from "./keyframes/contents.ts";
 import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.ts";
-import { type PastRun, pastRun } from "./past-run.ts";
+import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 import { splitTurn } from "./planner/instruction-blocks.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
 import type { EventStore } from "./ports/event-store.ts";
@@ -29,8 +30,8 @@ type Endpoint = Pick<Provider, "scope" | "codec" | "capabilities" | "settings" |
 type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
 
 /**
- * A conversation at a revision (MODEL 12): every revision is legal, also in the middle of a run or an append. It knows
- * blocks by id and digest; their contents are read when they are asked for.
+ * A conversation at a revision (MODEL 12): every revision is legal, also in the middle of a run or an append. Of its blocks
+ * it knows id, kind and digest, however long it is; `content()` and `load()` read what they say.
  */
 export class PastConversation {
   readonly revision: number;
@@ -38,6 +39,7 @@ export class PastConversation {
   readonly event: RecordedEvent;
   readonly #log: EventLog;
   readonly #folded: Folded;
+  #turn: TurnOutline | undefined;
 
   constructor(log: EventLog, folded: Folded) {
     this.revision = folded.last.revision;
@@ -46,18 +48,16 @@ export class PastConversation {
     this.#folded = folded;
   }
 
-  /**
-   * The committed Turn and the blocks appended since; an open run does not change it. Of a long conversation most blocks
-   * are outlines: id, kind and digest are at hand, and reading more of one throws `ContentNotReadError`.
-   */
-  get turn(): Turn {
-    return this.#folded.view.client.committed.frozen();
+  /** The committed Turn and the blocks appended since, without contents; an open run does not change it. */
+  get turn(): TurnOutline {
+    this.#turn ??= outlineOf(this.#committed);
+    return this.#turn;
   }
 
-  /** The run that is open here. */
-  get run(): PastRun | null {
+  /** The run that is open here, without contents: those of its Turns are in `load()`. */
+  get run(): PastRun<TurnOutline> | null {
     const { run } = this.#folded.view.client;
-    return run === null ? null : pastRun(run, this.event.frame);
+    return run === null ? null : pastRunOutline(run, this.event.frame);
   }
 
   /** What servers held, in the order of the log. */
@@ -74,7 +74,7 @@ export class PastConversation {
   /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
   async content(): Promise<Turn> {
     try {
-      return (await withContents(this.#log, this.turn)).frozen();
+      return (await withContents(this.#log, this.#committed)).frozen();
     } catch {
       // The keyframe was wrong about it; the events are not.
       return (await this.load()).turn;
@@ -109,13 +109,17 @@ export class PastConversation {
   /** The Turn with the contents of what the newest of its contexts brought, and of all after it. */
   async #readUnsent(scope: string): Promise<Turn> {
     const { server } = this.#folded.view;
-    for (const { digest } of this.turn.contexts()) {
+    for (const { digest } of this.#committed.contexts()) {
       const held = (server.byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
       if (held.length === 0) continue;
       for (const context of held) await readSettings(this.#log, this.#folded, context.settingsDigest);
-      return withContents(this.#log, this.turn, Math.min(...held.map((each) => each.inputLength)));
+      return withContents(this.#log, this.#committed, Math.min(...held.map((each) => each.inputLength)));
     }
-    return withContents(this.#log, this.turn);
+    return withContents(this.#log, this.#committed);
+  }
+
+  get #committed(): Turn {
+    return this.#folded.view.client.committed;
   }
 }
 
@@ -137,6 +141,7 @@ export class LoadedPast {
     return this.view.client.committed.frozen();
   }
 
+  /** The run that is open here. */
   get run(): PastRun | null {
     const { run } = this.view.client;
     return run === null ? null : pastRun(run, this.event.frame);

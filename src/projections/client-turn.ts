@@ -9,6 +9,7 @@ import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
+import { KnownFrames } from "./known-frames.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
 import { RunTurns } from "./run-turns.ts";
@@ -26,6 +27,8 @@ export type OpenRun = {
   /** Calls and effects in doubt that nobody has settled yet, by block id: their names. */
   readonly inDoubt: Map<BlockId, string>;
   readonly turns: RunTurns;
+  /** Those that its events speak of; the Turns above know the ones that something was handed on to. */
+  readonly frames: KnownFrames;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
   /** Frames of the inferences, by inference id. */
@@ -51,6 +54,7 @@ export const clientTurn: Projection<ClientTurnView> = {
   apply(view, recorded) {
     try {
       applyEvent(view, recorded);
+      if (recorded.frame !== null && recorded.runId === view.run?.id) view.run.frames.see(recorded.frame);
     } catch (cause) {
       const { stream, revision } = recorded;
       throw new ConversationDamagedError(cause instanceof Error ? cause.message : "damage", revision, {
@@ -90,6 +94,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
         owner: event.data.owner,
         inDoubt: new Map(),
         turns: new RunTurns(view.committed),
+        frames: new KnownFrames(),
         pending: [],
         inferences: new Map(),
       };

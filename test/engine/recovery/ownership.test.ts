@@ -224,7 +224,7 @@ test.each(storeKinds)("what users say during a run is durable at once, and follo
   const provider = gated(["an answer", "another answer"], async (request) => {
     await conversation.append(`here ${request}`);
     await other.append(`there ${request}`);
-    const { turn, run } = await other.at(-1);
+    const { turn, run } = await (await other.at(-1)).load();
     expect(turn.last?.text).not.toBe(`there ${request}`);
     expect(run?.pending.map(({ text }) => text)).toEqual([`here ${request}`, `there ${request}`]);
   });

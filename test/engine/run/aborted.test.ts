@@ -69,7 +69,7 @@ test.each(["at once", "after the run has ended"])(
     });
     expect(told(await workshop.conversation.turn())).toEqual(before);
     expect(before.at(-1)).toContain("in doubt");
-    expect(told((await workshop.conversation.at(-1)).turn)).toEqual(before);
+    expect(told(await (await workshop.conversation.at(-1)).content())).toEqual(before);
   },
 );
 
