@@ -37,7 +37,8 @@ const beginningsMax = 50;
  *
  * @throws {RunInProgressError} while another run is open and its owner lives.
  * @throws {RunFailedError} when the run failed; the conversation is left as MODEL 9 says.
- * @throws {RunCancelledError} when the signal aborted; of one that had aborted before, nothing was written.
+ * @throws {RunCancelledError} when the signal aborted. Nothing was written of one that had aborted before, and a run that was
+ * cut off stays as it is when the abort comes before the log of it was gone through.
  * @throws {RunTakenOverError} when someone else ended or took over the run.
  * @throws {ReplayDivergedError} when the layers do not do again what the log of the run says they did.
  */
@@ -79,7 +80,7 @@ export async function runConversation(
  * Finishes the run that was cut off, and nothing else; null where there is none.
  *
  * @throws {RunInProgressError} while its owner lives.
- * @throws {RunCancelledError} when the signal aborted; one that had aborted before leaves the run as it is.
+ * @throws {RunCancelledError} when the signal aborted; before the log of the run was gone through, it stays as it is.
  * @throws {StackChangedError} when the stack is not the one it began with.
  * @throws {ReplayDivergedError} when the layers do not do again what the log says they did.
  */

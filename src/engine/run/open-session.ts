@@ -11,7 +11,7 @@ import { acknowledge } from "../inference/acknowledgements.ts";
 import { Journal } from "../recovery/journal.ts";
 import { thisProcess } from "../recovery/owner.ts";
 import type { RunPart } from "../stream-part.ts";
-import { ConversationMovedError, RunParkedError, RunTakenOverError } from "./errors.ts";
+import { ConversationMovedError, RunCancelledError, RunParkedError, RunTakenOverError } from "./errors.ts";
 import { Recorder } from "./recorder.ts";
 import { createCounters, engineActor, type RunSession } from "./session.ts";
 import type { Gate } from "./stop.ts";
@@ -64,6 +64,10 @@ export function openSession(opening: Opening): RunSession {
         answers += 1;
       }
     },
+  });
+  // Cut short, the re-execution meets no more of the log: that is no divergence, and the run stays as it was found.
+  running.addEventListener("abort", () => {
+    if (signal.aborted && journal.isReplaying) recorder.fail(new RunCancelledError(runId, signal.reason));
   });
   const session: RunSession = {
     ...{ runId, engine, turns, journal, recorder, signal, running, gate },
