@@ -10,7 +10,10 @@ export type OpenStoreOptions = StoreSources & {
   readonly mayBeReadOnly?: boolean;
   /** Asked before every append, read and subscription. */
   readonly authorize?: Authorize;
-  /** Where a store on another machine keeps its views here; by default in the user's cache folder. */
+  /**
+   * The file where a store on another machine keeps its views here; by default one in the user's cache folder. A file that
+   * turnlog did not make for views is refused, and left as it is.
+   */
   readonly viewsPath?: string;
 };
 

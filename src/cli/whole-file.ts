@@ -1,61 +1,68 @@
 import { constants } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { kindAt, namedFile } from "../stores/named-file.ts";
+import { createBeside, putInPlace } from "../stores/new-file.ts";
 import { UsageError } from "./exit-codes.ts";
 
-type Pieces = AsyncIterable<string> | Iterable<string>;
-type OnPiece = (written: number) => void;
+/** What a file is about to hold, and so what may be replaced by it. */
+export type FileContent = {
+  /** What such a file is, for who is told that there is another one: `bundle`. */
+  readonly name: string;
+  /** What every such file begins with. */
+  readonly begin: string;
+  readonly pieces: AsyncIterable<string> | Iterable<string>;
+  /** May throw to stop the writing. */
+  readonly onPiece?: (written: number) => void;
+};
 
 /**
- * Writes a file as a whole: a crash leaves what was there before, or all of the new one. A link is followed; into a pipe or
- * a device is written as it comes, for nothing may take its place. `onPiece` may throw to stop it.
+ * Writes a file as a whole: a crash leaves what was there before, or all of the new one. Only this user may read it, or who
+ * might read the file that it replaces. A link is followed; into a pipe or a device is written as it comes, for nothing may
+ * take its place.
  *
- * @throws {UsageError} when the path is a folder.
+ * @throws {UsageError} when the path is a folder, or a file that holds something else.
  * @throws what the pieces throw; then nothing is left behind.
  */
-export async function writeWholeFile(path: string, pieces: Pieces, onPiece: OnPiece = () => undefined): Promise<void> {
+export async function writeWholeFile(path: string, content: FileContent): Promise<void> {
   const target = namedFile(path);
   const kind = kindAt(target);
   if (kind === "folder") throw new UsageError(`${path} is a folder: name a file in it`);
   if (kind === "stream") {
     await using stream = await open(path, constants.O_WRONLY);
-    await writePieces(stream, pieces, onPiece);
+    await writePieces(stream, content);
     return;
   }
-  const temporary = `${target}.${process.pid}.tmp`;
+  if (kind === "file" && !(await mayReplace(target, content.begin)))
+    throw new UsageError(`${path} is there and is no ${content.name}: name another file, or delete it first`);
+  const temporary = createBeside(target);
   try {
-    await writeNewFile(temporary, pieces, onPiece);
-    await rename(temporary, target);
+    await fillFile(temporary, content);
+    putInPlace(temporary, target);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
-  await syncFolder(dirname(target));
 }
 
-async function writeNewFile(path: string, pieces: Pieces, onPiece: OnPiece): Promise<void> {
-  await using file = await open(path, "w", 0o600);
-  await writePieces(file, pieces, onPiece);
+/** Whether a file holds nothing, or what such a file holds: any other is somebody else's. */
+async function mayReplace(path: string, begin: string): Promise<boolean> {
+  await using file = await open(path, "r");
+  const there = Buffer.alloc(Buffer.byteLength(begin));
+  const { bytesRead } = await file.read(there, 0, there.length, 0);
+  return bytesRead === 0 || there.equals(Buffer.from(begin));
+}
+
+async function fillFile(path: string, content: FileContent): Promise<void> {
+  await using file = await open(path, "r+");
+  await writePieces(file, content);
   await file.sync();
 }
 
-async function writePieces(file: FileHandle, pieces: Pieces, onPiece: OnPiece): Promise<void> {
+async function writePieces(file: FileHandle, { pieces, onPiece = () => undefined }: FileContent): Promise<void> {
   let written = 0;
   for await (const piece of pieces) {
     await file.appendFile(piece);
     written += 1;
     onPiece(written);
-  }
-}
-
-/** Makes a rename durable. Windows has no such thing, and needs none. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

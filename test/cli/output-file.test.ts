@@ -19,7 +19,7 @@ function place() {
 test.each(writing)("%s replaces the file that a link names, also one that is not there yet", async (typed) => {
   const { cwd, file, run } = place();
   mkdirSync(file("kept"));
-  writeFileSync(file("kept/old"), "old");
+  writeFileSync(file("kept/old"), "");
   symlinkSync("kept/old", file("link"));
   symlinkSync("kept/new", file("dangling"));
   expect(await run(typed, file("plain"))).toMatchObject({ code: 0 });

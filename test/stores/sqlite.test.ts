@@ -194,6 +194,17 @@ test("reports a damaged file when it meets the damage", async () => {
   await expect(read()).rejects.toThrow(StoreCorruptedError);
 });
 
+test("what SQLite says of a statement is a bug of turnlog, and not told as damage", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path);
+  openRaw(path).run("DROP TABLE keyframes");
+  const refused = store.keyframes.get({ stream: "s", projection: "turn", version: 1 }, 1);
+  await expect(refused).rejects.toThrow("no such table: keyframes");
+  await expect(refused).rejects.not.toHaveProperty("code");
+  await expect(openSqliteStore(path)).rejects.toThrow(StoreCorruptedError);
+  await expect(openSqliteStore(path)).rejects.toThrow("its table keyframes is gone");
+});
+
 test("refuses the store of a newer turnlog and says what to do", async () => {
   const path = temporaryFolder().file("store.db");
   await (await openSqliteStore(path)).close();

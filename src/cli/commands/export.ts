@@ -1,4 +1,4 @@
-import { bundleLines } from "../../engine/copy/bundle.ts";
+import { bundleBegin, bundleLines } from "../../engine/copy/bundle.ts";
 import { openStoreSource } from "../../engine/copy/copy-source.ts";
 import { grouped } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
@@ -26,9 +26,14 @@ export const run: CommandHandler = async (context, { arguments: names, options }
   // All lines but the first and the last are events.
   const events = source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
   try {
-    await writeWholeFile(path, lines, (written) => {
-      context.signal.throwIfAborted();
-      progress.update(written, events);
+    await writeWholeFile(path, {
+      name: "bundle",
+      begin: bundleBegin,
+      pieces: lines,
+      onPiece(written) {
+        context.signal.throwIfAborted();
+        progress.update(written, events);
+      },
     });
   } finally {
     progress.end();

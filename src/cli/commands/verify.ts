@@ -4,10 +4,11 @@ import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { type StreamReport, verifyStore } from "../../engine/verify.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
+import type { SavedHeads } from "../../stores/saved-heads.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
-import { readHeads, type SavedHeads, writeHeads } from "../heads-file.ts";
+import { readHeads, writeHeads } from "../heads-file.ts";
 import { textOption } from "../options.ts";
 import { readModels } from "../read-models.ts";
 

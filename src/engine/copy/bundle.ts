@@ -9,6 +9,9 @@ import { redactData } from "./redact.ts";
 const format = "turnlog-bundle";
 const endFormat = "turnlog-bundle-end";
 
+/** What every bundle begins with. */
+export const bundleBegin = `{"format":"${format}",`;
+
 /** The first line: whose events follow, up to where. */
 const headerSchema = z.strictObject({
   format: z.literal(format),

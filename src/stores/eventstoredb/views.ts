@@ -1,13 +1,14 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import { dirname, join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
 import type { ViewStore } from "../../engine/ports/view-store.ts";
 import { storeError } from "../sqlite/errors.ts";
 import { createSqliteKeyframes } from "../sqlite/keyframes.ts";
 import { openDatabase } from "../sqlite/open.ts";
+import { isOfKind } from "../sqlite/schema.ts";
 import { createSqliteViews } from "../sqlite/views.ts";
 
 /** What is derived from a store's events and kept on this machine: a file that may be deleted at any time. */
@@ -80,11 +81,29 @@ function openFile(path: string): DatabaseSync {
     });
   }
   try {
-    return openDatabase(path, {}).database;
+    return openDatabase(path, { kind: "views" }).database;
   } catch (error) {
     if (!(error instanceof StoreCorruptedError || error instanceof StoreTooNewError)) throw error;
+    if (!isFileOfViews(path)) {
+      throw new StoreUnavailableError(
+        `${path} is no file of turnlog's views, and stays as it is: name another file (viewsPath), or delete it`,
+        { cause: error },
+      );
+    }
     // All of it can be made again from the events.
     for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
-    return openDatabase(path, {}).database;
+    return openDatabase(path, { kind: "views" }).database;
+  }
+}
+
+/** Whether turnlog made the file, however damaged it is by now. */
+function isFileOfViews(path: string): boolean {
+  const database = new DatabaseSync(resolve(path));
+  try {
+    return isOfKind(database, "views");
+  } catch {
+    return false;
+  } finally {
+    database.close();
   }
 }

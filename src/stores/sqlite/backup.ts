@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import { kindAt, namedFile } from "../named-file.ts";
+import { createBeside, putInPlace, syncPath } from "../new-file.ts";
 import { isLocked, storeError } from "./errors.ts";
 import { type OpenDatabase, openForReading } from "./open.ts";
 import { checkSchema, hasTables } from "./schema.ts";
@@ -59,7 +60,7 @@ type Over = { readonly force: boolean; readonly whenOpen: string };
 
 /** Nothing that may be a store is replaced while somebody has it open: what he goes on to write would be lost. */
 function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
-  const target = namedFile(name);
+  const target = resolve(namedFile(name));
   const kind = kindAt(target);
   if (kind === "folder") throw new FileExistsError(`${name} is a folder: name a file in it`);
   if (kind === "stream") throw new FileExistsError(`${name} is a pipe or a device, and a store needs a file: name one`);
@@ -71,7 +72,7 @@ function copyOver(source: string, name: string, { force, whenOpen }: Over): Chec
     old = existsSync(target) ? takeOut(target, whenOpen) : null;
     // They belong to the old file, and would be read as parts of the new one.
     for (const end of companions) rmSync(`${target}${end}`, { force: true });
-    moveInto(temporary, target);
+    putInPlace(temporary, target);
     old?.giveUp();
   } finally {
     rmSync(temporary, { force: true });
@@ -94,14 +95,12 @@ const exists = (path: string): FileExistsError =>
 /** A compact copy beside `target`, complete with what is still in the source's log, and checked. */
 function copyWhole(source: string, target: string): { readonly temporary: string; readonly checked: CheckedFile } {
   if (!existsSync(source)) throw new StoreNotFoundError(`there is no turnlog store at ${source}`);
-  const temporary = `${target}.${process.pid}.tmp`;
-  rmSync(temporary, { force: true });
   // Made here, so that a place that cannot be written is told as such, and not as a fault of the source.
-  closeSync(openSync(temporary, "wx"));
+  const temporary = createBeside(target);
   try {
     copyInto(source, temporary);
     const checked = checkFile(temporary, source);
-    sync(temporary);
+    syncPath(temporary);
     return { temporary, checked };
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -203,23 +202,4 @@ function takeOut(path: string, whenOpen: string): OldStore | null {
       database.close();
     },
   };
-}
-
-function moveInto(temporary: string, path: string): void {
-  try {
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-  if (process.platform !== "win32") sync(dirname(path));
-}
-
-function sync(path: string): void {
-  const file = openSync(path, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
 }

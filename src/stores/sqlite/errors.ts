@@ -2,10 +2,18 @@ import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreCorruptedError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 
-/** Turns an error of SQLite into one of ours, with one sentence that says what to do; every other error stays as it is. */
+/**
+ * Turns an error of SQLite into one of ours, with one sentence that says what to do; every other error stays as it is. What
+ * SQLite says of a statement, and not of the file, is a bug of turnlog: no reader of the file can do anything about it.
+ */
 export function storeError(error: unknown, path: string): unknown {
   if (!(error instanceof Error)) return error;
   if (!("errcode" in error) || typeof error.errcode !== "number") return error;
+  if (isOneOf(error, ofTheStatement)) {
+    return new Error(`SQLite refused a statement of turnlog on ${path} (${error.message}); the file is not damaged`, {
+      cause: error,
+    });
+  }
   const corrupted = corruptedReason(error.errcode);
   if (corrupted !== null) {
     return new StoreCorruptedError(`${path} ${corrupted}: restore it from a copy, or choose another path`, {
@@ -32,8 +40,6 @@ const primary = (errcode: number): number => errcode & 0xff;
 
 function corruptedReason(errcode: number): string | null {
   switch (primary(errcode)) {
-    case resultCodes.error:
-      return "does not have the tables of a turnlog store";
     case resultCodes.corrupt:
       return "is damaged";
     case resultCodes.constraint:
@@ -75,6 +81,7 @@ function cannotOpenReason(path: string): string {
 // https://sqlite.org/rescode.html
 const resultCodes = {
   error: 1,
+  internal: 2,
   permission: 3,
   busy: 5,
   locked: 6,
@@ -84,5 +91,13 @@ const resultCodes = {
   full: 13,
   cannotOpen: 14,
   constraint: 19,
+  mismatch: 20,
+  misuse: 21,
+  range: 25,
   notADatabase: 26,
 } as const;
+
+const ofTheStatement = [
+  ...[resultCodes.error, resultCodes.internal],
+  ...[resultCodes.mismatch, resultCodes.misuse, resultCodes.range],
+];

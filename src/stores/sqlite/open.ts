@@ -1,11 +1,16 @@
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreNotFoundError } from "../../engine/ports/event-store.ts";
+import { namedFile } from "../named-file.ts";
+import { privateMode } from "../new-file.ts";
 import { isNotWritable, storeError } from "./errors.ts";
-import { checkSchema, setUp } from "./schema.ts";
+import { checkSchema, type FileKind, setUp } from "./schema.ts";
 import { openSettled } from "./settled.ts";
 
 export type OpenOptions = {
+  /** What the file is for; by default a store. */
+  readonly kind?: FileKind;
   /** Refuses to create a store: for commands that only read. */
   readonly mustExist?: boolean;
   /** Opens also what this user may only read; appends are refused then. */
@@ -27,9 +32,12 @@ export type OpenDatabase = {
 
 /** Opens a file, creating a store in it unless told not to. */
 export function openDatabase(path: string, options: OpenOptions): OpenDatabase {
-  const { mustExist = false, mayBeReadOnly = false, busyTimeoutMs = 5_000, warn = emitWarning } = options;
+  const { kind = "store", mustExist = false, mayBeReadOnly = false, warn = emitWarning } = options;
+  const { busyTimeoutMs = 5_000 } = options;
   if (mustExist && !existsSync(path)) throw new StoreNotFoundError(`there is no turnlog store at ${path}`);
-  const open = (): OpenDatabase => tryOpen(path, (database) => setUp(database, { path, mustExist, busyTimeoutMs }));
+  if (!mustExist && path !== ":memory:") makePrivate(path);
+  const setup = { path, kind, mustExist, busyTimeoutMs };
+  const open = (): OpenDatabase => tryOpen(path, (database) => setUp(database, setup));
   try {
     const opened = mayBeReadOnly ? orSettled(path, open) : open();
     warnOfOldSqlite(opened.database, warn);
@@ -49,8 +57,18 @@ export function openForReading(path: string, busyTimeoutMs: number): OpenDatabas
   return orSettled(path, open);
 }
 
+/** Makes a new file, which SQLite would make for everybody to read. Where that cannot be, SQLite says why. */
+function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(namedFile(path), "wx", privateMode));
+  } catch {
+    // It is there, or cannot be made.
+  }
+}
+
 function tryOpen(path: string, storeIdOf: (database: DatabaseSync) => string): OpenDatabase {
-  const database = new DatabaseSync(path);
+  // As it is: SQLite would take a name that begins with `file:` for an address.
+  const database = new DatabaseSync(path === ":memory:" ? path : resolve(path));
   try {
     const storeId = storeIdOf(database);
     const select = database.prepare("PRAGMA data_version");

@@ -11,22 +11,34 @@ import { createTransactions } from "./transaction.ts";
 /** The schema that this code writes. A file with a greater number is from a newer turnlog. */
 const schemaVersion = 1;
 
-export type SetupOptions = { readonly path: string; readonly mustExist: boolean; readonly busyTimeoutMs: number };
+/** What a file of these tables is for: the events themselves, or what is derived of events that are kept elsewhere. */
+export type FileKind = "store" | "views";
+
+/** Stands in the file's header, so that a file is known even where the rest of it is damaged. */
+const applicationIds: Readonly<Record<FileKind, number>> = { store: 0x746c6f67, views: 0x746c7677 };
+
+export type SetupOptions = {
+  readonly path: string;
+  readonly kind: FileKind;
+  readonly mustExist: boolean;
+  readonly busyTimeoutMs: number;
+};
 
 /** Sets the pragmas, creates the tables in a new file, checks an old one; answers the store's id. */
 export function setUp(database: DatabaseSync, options: SetupOptions): string {
   database.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
   // Before the pragmas, which would write to a file that is not ours.
-  if (hasTables(database)) checkSchema(database, options.path);
-  else if (options.mustExist) throw new StoreNotFoundError(`there is no turnlog store in ${options.path}`);
-  setPragmas(database, options.path);
+  const { path, kind } = options;
+  if (hasTables(database)) checkSchema(database, path, kind);
+  else if (options.mustExist) throw new StoreNotFoundError(`there is no turnlog store in ${path}`);
+  setPragmas(database, path);
   // Looked at again inside: two processes may open a new file at once.
   if (!hasTables(database)) {
     createTransactions(database).whole(() => {
-      if (!hasTables(database)) createTables(database);
+      if (!hasTables(database)) createTables(database, kind);
     });
   }
-  return checkSchema(database, options.path);
+  return checkSchema(database, path, kind);
 }
 
 function setPragmas(database: DatabaseSync, path: string): void {
@@ -47,16 +59,22 @@ function setPragmas(database: DatabaseSync, path: string): void {
 export const hasTables = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() !== undefined;
 
+/** Whether turnlog made the file for this; of a damaged one the header is enough. */
+export const isOfKind = (database: DatabaseSync, kind: FileKind): boolean =>
+  database.prepare("PRAGMA application_id").get()?.["application_id"] === applicationIds[kind];
+
 /**
  * The id of the store in a file.
  *
  * @throws {StoreTooNewError} when a newer turnlog has written it.
- * @throws {StoreCorruptedError} when it is none.
+ * @throws {StoreCorruptedError} when it is none, or lacks some of its tables.
  */
-export function checkSchema(database: DatabaseSync, path: string): string {
+export function checkSchema(database: DatabaseSync, path: string, kind: FileKind = "store"): string {
   const read = (name: string): unknown =>
     database.prepare("SELECT value FROM meta WHERE name = ?").get(name)?.["value"];
-  const isOurs = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get() !== undefined;
+  const hasTable = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?");
+  const isThere = (name: string): boolean => hasTable.get(name) !== undefined;
+  const isOurs = isOfKind(database, kind) && isThere("meta");
   const version = isOurs ? Number(read("schemaVersion")) : Number.NaN;
   if (version > schemaVersion) {
     throw new StoreTooNewError(
@@ -65,12 +83,20 @@ export function checkSchema(database: DatabaseSync, path: string): string {
   }
   const storeId = isOurs ? read("storeId") : undefined;
   if (version !== schemaVersion || typeof storeId !== "string") {
-    throw new StoreCorruptedError(`${path} is not a turnlog store: choose another path`);
+    throw new StoreCorruptedError(`${path} is not ${kindNames[kind]}: choose another path`);
+  }
+  const lacking = tableNames.find((name) => !isThere(name));
+  if (lacking !== undefined) {
+    throw new StoreCorruptedError(`${path} is damaged, its table ${lacking} is gone: restore it from a copy`);
   }
   return storeId;
 }
 
-function createTables(database: DatabaseSync): void {
+const kindNames: Readonly<Record<FileKind, string>> = { store: "a turnlog store", views: "a file of turnlog's views" };
+const tableNames = ["streams", "events", "keyframes"];
+
+function createTables(database: DatabaseSync, kind: FileKind): void {
+  database.exec(`PRAGMA application_id = ${applicationIds[kind]}`);
   database.exec(tables);
   const insert = database.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   insert.run("schemaVersion", String(schemaVersion));
