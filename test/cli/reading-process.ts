@@ -11,7 +11,7 @@ for (const { load } of commandList) await load();
 await import("../../src/open-store.ts");
 await import("../../src/stores/sqlite/store.ts");
 const nobody = 65_534;
-if (process.getuid?.() === 0) process.seteuid?.(nobody);
+if (process.getuid?.() === 0) process.setuid?.(nobody);
 const outcomes = [];
 for (const typed of commands) {
   const [out, err]: [string[], string[]] = [[], []];

@@ -20,10 +20,10 @@ const outcomesSchema = z.array(
   z.strictObject({ typed: z.string(), code: z.int(), stdout: z.string(), stderr: z.string() }),
 );
 
-/** What commands come to for a user who may read everything in the folder, and write nothing. */
-function readAs(folder: string, commands: readonly string[]): z.infer<typeof outcomesSchema> {
+/** What commands come to for a user who may read everything in the folder, and write nothing, or make files of his own. */
+function readAs(folder: string, commands: readonly string[], folderMode = 0o555): z.infer<typeof outcomesSchema> {
   for (const name of readdirSync(folder)) chmodSync(`${folder}/${name}`, 0o444);
-  chmodSync(folder, 0o555);
+  chmodSync(folder, folderMode);
   onTestFinished(() => {
     chmodSync(folder, 0o755);
   });
@@ -124,6 +124,27 @@ asReader(
     const [refused] = readAs(path, ["ls"]);
     expect(refused).toMatchObject({ code: 6, stdout: "" });
     expect(refused?.stderr).toContain("give this user write permission on");
+  },
+);
+
+asReader(
+  "a reader who may write in the folder leaves nothing there that keeps the owner out (skipped where the system has no users)",
+  async () => {
+    const { path, file } = demoStore();
+    for (const { typed, code } of readAs(path, ["ls", "verify", `store backup ${file("backup.db")}`], 0o777))
+      expect({ typed, code }).toEqual({ typed, code: 0 });
+    expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
+    const opening = fileURLToPath(new URL("opening-process.ts", import.meta.url));
+    const refused = execFileSync(process.execPath, [opening, file("turnlog.db")], { encoding: "utf8" });
+    expect(refused).toContain("store-unavailable");
+    expect(refused).toContain("give this user write permission on the file and its folder");
+    expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
+    await using store = await openSqliteStore(file("turnlog.db"));
+    await append(store, {});
+    expect(readAs(path, ["ls"], 0o777), "while its owner has it open").toMatchObject([{ code: 0 }]);
+    await append(store, {});
+    await store.close();
+    expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
   },
 );
 

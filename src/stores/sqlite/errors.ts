@@ -51,6 +51,8 @@ function corruptedReason(errcode: number): string | null {
   }
 }
 
+export const notWritableReason = "cannot be written: give this user write permission on the file and its folder";
+
 function unavailableReason(errcode: number, path: string): string | null {
   switch (primary(errcode)) {
     case resultCodes.busy:
@@ -58,7 +60,7 @@ function unavailableReason(errcode: number, path: string): string | null {
       return "is locked by another process: wait for it to finish, or end it";
     case resultCodes.readOnly:
     case resultCodes.permission:
-      return "cannot be written: give this user write permission on the file and its folder";
+      return notWritableReason;
     case resultCodes.full:
       return "cannot grow, the disk is full: free some space";
     case resultCodes.inputOutput:

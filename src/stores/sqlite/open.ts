@@ -1,10 +1,10 @@
-import { closeSync, existsSync, openSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import { resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { StoreNotFoundError } from "../../engine/ports/event-store.ts";
+import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite";
+import { StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import { namedFile } from "../named-file.ts";
 import { privateMode } from "../new-file.ts";
-import { isNotWritable, storeError } from "./errors.ts";
+import { isNotWritable, notWritableReason, storeError } from "./errors.ts";
 import { checkSchema, type FileKind, setUp } from "./schema.ts";
 import { openSettled } from "./settled.ts";
 
@@ -39,7 +39,8 @@ export function openDatabase(path: string, options: OpenOptions): OpenDatabase {
   const setup = { path, kind, mustExist, busyTimeoutMs };
   const open = (): OpenDatabase => tryOpen(path, (database) => setUp(database, setup));
   try {
-    const opened = mayBeReadOnly ? orSettled(path, open) : open();
+    if (!mayBeReadOnly && isForReading(path)) throw notWritable(path);
+    const opened = mayBeReadOnly ? orForReading(path, open) : open();
     warnOfOldSqlite(opened.database, warn);
     return opened;
   } catch (error) {
@@ -54,7 +55,7 @@ export function openForReading(path: string, busyTimeoutMs: number): OpenDatabas
       database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
       return checkSchema(database, path);
     });
-  return orSettled(path, open);
+  return orForReading(path, open);
 }
 
 /** Makes a new file, which SQLite would make for everybody to read. Where that cannot be, SQLite says why. */
@@ -66,9 +67,13 @@ function makePrivate(path: string): void {
   }
 }
 
-function tryOpen(path: string, storeIdOf: (database: DatabaseSync) => string): OpenDatabase {
+function tryOpen(
+  path: string,
+  storeIdOf: (database: DatabaseSync) => string,
+  options: DatabaseSyncOptions = {},
+): OpenDatabase {
   // As it is: SQLite would take a name that begins with `file:` for an address.
-  const database = new DatabaseSync(path === ":memory:" ? path : resolve(path));
+  const database = new DatabaseSync(path === ":memory:" ? path : resolve(path), options);
   try {
     const storeId = storeIdOf(database);
     const select = database.prepare("PRAGMA data_version");
@@ -80,20 +85,46 @@ function tryOpen(path: string, storeIdOf: (database: DatabaseSync) => string): O
 }
 
 /** What `open` gives, or where that needs more than this user may do, the same for reading. */
-function orSettled(path: string, open: () => OpenDatabase): OpenDatabase {
+function orForReading(path: string, open: () => OpenDatabase): OpenDatabase {
+  if (isForReading(path)) return openAsReader(path);
   try {
     return open();
   } catch (error) {
-    const settled = isNotWritable(error) && existsSync(path) ? openSettled(path) : null;
-    if (settled === null) throw error;
-    try {
-      return { ...settled, storeId: checkSchema(settled.database, path) };
-    } catch (problem) {
-      settled.database.close();
-      throw problem;
-    }
+    // The file may be written, and its folder not: then there is no place for a log.
+    if (!isNotWritable(error) || !existsSync(path)) throw error;
+    return openAsReader(path);
   }
 }
+
+/** Whether a file is there that this user may only read. */
+function isForReading(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch {
+    return existsSync(path);
+  }
+}
+
+/**
+ * Opens a file for who may only read it, and makes nothing beside it: SQLite would make a log that is the reader's, and keep
+ * the file's owner from writing.
+ */
+function openAsReader(path: string): OpenDatabase {
+  const settled = openSettled(path);
+  // With a log and its index there already, SQLite has nothing to make.
+  const hasLog = ["-wal", "-shm"].every((end) => existsSync(`${path}${end}`));
+  if (settled === null && !hasLog) throw notWritable(path);
+  if (settled === null) return tryOpen(path, (database) => checkSchema(database, path), { readOnly: true });
+  try {
+    return { ...settled, storeId: checkSchema(settled.database, path) };
+  } catch (problem) {
+    settled.database.close();
+    throw problem;
+  }
+}
+
+const notWritable = (path: string): StoreUnavailableError => new StoreUnavailableError(`${path} ${notWritableReason}`);
 
 // Before 3.51.3 several connections could lose committed pages when one of them reset the WAL.
 function warnOfOldSqlite(database: DatabaseSync, warn: (message: string) => void): void {
