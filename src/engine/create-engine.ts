@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { InDoubtHandler } from "./effects/doubt.ts";
 import { randomId } from "./ids.ts";
+import { type RetryPolicy, retryPolicy } from "./inference/retry.ts";
 import type { Layer } from "./middleware.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./planner/plan.ts";
 import type { Provider } from "./ports/provider.ts";
@@ -26,7 +28,10 @@ export type EngineOptions = {
   /** Asked about effects that may have happened before a run was cut off. */
   readonly onInDoubt: InDoubtHandler | null;
   /** Whether a request is sent again whose answer was lost with the process that had asked. */
-  readonly onUnknown: "again" | "fail";
+  readonly onLostResponse: "retry" | "fail";
+  readonly retry: RetryPolicy;
+  /** Waits before a request is sent again; rejects when the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   /** A new id with this prefix. */
@@ -58,10 +63,16 @@ export type EngineConfig = {
   readonly sinks?: readonly Sink[];
   /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
   readonly onInDoubt?: InDoubtHandler;
-  /** A lost answer: `again` (the default) asks the model once more, `fail` lets the layers decide. */
-  readonly onUnknown?: "again" | "fail";
-  /** For tests: a clock and ids that repeat. */
+  /**
+   * An answer that was lost with the process that had asked: `retry` (the default) asks the model once more, `fail` lets the
+   * layers decide. In a living process an answer that nobody knows the fate of always fails.
+   */
+  readonly onLostResponse?: "retry" | "fail";
+  /** How often a request is sent again that the server refused without acting on it, and how long that may be waited for. */
+  readonly retry?: Partial<RetryPolicy>;
+  /** For tests: a clock and ids that repeat, and waiting that takes no time. */
   readonly clock?: () => number;
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly newId?: (prefix: "run" | "inf") => string;
 };
 
@@ -82,7 +93,7 @@ const takeoverAfterMsDefault = 15 * 60_000;
  * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
  *
  * @throws {TypeError} for a member that is none, a provider that is none, and a layer without name or version.
- * @throws {RangeError} when a tool, an answer or a layer may take longer than others wait for a run, or no time at all.
+ * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
  */
 export function createEngine(config: EngineConfig): Engine {
   checkOptions("createEngine", config, optionNames);
@@ -103,7 +114,9 @@ export function createEngine(config: EngineConfig): Engine {
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
     onInDoubt: config.onInDoubt ?? null,
-    onUnknown: config.onUnknown ?? "again",
+    onLostResponse: config.onLostResponse ?? "retry",
+    retry: retryPolicy(config.retry, takeoverAfterMs),
+    sleep: config.sleep ?? ((ms, signal) => sleep(ms, undefined, { signal })),
     clock: config.clock ?? Date.now,
     newId: config.newId ?? randomId,
     learned: new Map(),
@@ -115,7 +128,8 @@ export function createEngine(config: EngineConfig): Engine {
 
 const optionNames: OptionNames<EngineConfig> = {
   ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },
-  ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onUnknown: true, clock: true, newId: true },
+  ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onLostResponse: true, retry: true },
+  ...{ sleep: true, clock: true, newId: true },
 };
 
 /** What has no name could not be recorded, nor named by anybody who looks. */

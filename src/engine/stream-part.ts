@@ -19,8 +19,14 @@ export type RunPart =
   | { readonly type: "reasoning-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }
-  /** The deltas of this attempt do not count: it failed. */
-  | { readonly type: "attempt-discarded"; readonly frame: string; readonly attempt: number; readonly reason: string }
+  /** The deltas of this attempt do not count: it failed. The next begins so much later, where the request is sent again. */
+  | {
+      readonly type: "attempt-discarded";
+      readonly frame: string;
+      readonly attempt: number;
+      readonly reason: string;
+      readonly retryInMs?: number;
+    }
   | { readonly type: "tool-call-start"; readonly frame: string; readonly call: Block }
   | {
       readonly type: "tool-call-end";

@@ -177,8 +177,10 @@ function inferenceWords(event: InferenceEvent): string {
       return `answered${how} ${parts}${said}, ${grouped(inputTokens)} > ${grouped(outputTokens)} tokens`;
     }
     case "InferenceFailed": {
-      const { kind, status, outcome, message } = event.data;
-      return `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind}): ${excerpt(message, textLength)}`;
+      const { kind, status, outcome, message, retryInMs } = event.data;
+      const again = retryInMs === undefined ? "" : `, asked again after ${retryInMs / 1000} s`;
+      const what = `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind})${again}`;
+      return `${what}: ${excerpt(message, textLength)}`;
     }
     case "AnchorInvalidated":
       return `not continued from again: ${event.data.responseId ?? "anything at this endpoint"} (${event.data.reason})`;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../base/json.ts";
 import { ProviderError } from "../engine/ports/provider.ts";
 import { type Deadline, interruption } from "./deadline.ts";
+import { withPartial } from "./response-stream.ts";
 
 /** The id under which a server makes a response in the background, while it does; null for every other response. */
 export function idUnderWay({ id, status, background }: JsonObject): string | null {
@@ -26,7 +27,8 @@ export async function fetchEnded(fetch: () => Promise<JsonObject>, deadline: Dea
       if (!(error instanceof ProviderError)) throw error;
       if (error.status === 404) throw lost(error);
       failures += 1;
-      if (!isPassing(error) || failures > failuresMax) throw error;
+      // Only the fetch was refused: the response is being made.
+      if (!isPassing(error) || failures > failuresMax) throw withPartial(error, error.partial);
     }
     await sleep(Math.min(waitMsMax, waitMs * 2 ** waits), undefined, { signal: deadline.signal }).catch(
       () => undefined,

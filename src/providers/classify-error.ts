@@ -21,22 +21,25 @@ export type Failure = {
   readonly param: string | null;
   readonly message: string;
   readonly retryAfterMs: number | null;
+  readonly shouldRetry: boolean | null;
+  readonly requestId: string | null;
 };
 
 /**
- * Says why an inference failed, and whether the server may have acted on it: by the code where it is specific, else by
- * the wording of the message, else by the HTTP status. Pure.
+ * Says why an inference failed, and whether the server may have acted on it: a 429 is a rate limit; else by the code where
+ * it is specific, else by the wording of the message, else by the HTTP status. Pure.
  */
 export function classifyFailure({ status, body, headers, cause }: FailedAnswer): Failure {
   if (body === undefined && (status ?? null) === null) {
-    return { status: null, providerCode: null, param: null, retryAfterMs: null, ...classifyNetworkFailure(cause) };
+    return { ...untold, ...classifyNetworkFailure(cause) };
   }
   const report = readErrorBody(body);
   const known = status ?? report.status;
   const kind = kindOf(report, known);
+  const shouldRetry = isFailure(status ?? null) ? saidToRetry(headers ?? null) : null;
   return {
     kind,
-    outcome: outcomeOf(kind, known),
+    outcome: shouldRetry === true ? "rejected" : outcomeOf(kind, known),
     status: known,
     providerCode: report.code,
     param: report.param,
@@ -44,7 +47,28 @@ export function classifyFailure({ status, body, headers, cause }: FailedAnswer):
       report.message ??
       (known === null ? "the provider failed without a reason" : `the provider answered HTTP ${known}`),
     retryAfterMs: retryAfter(headers ?? null, report.message),
+    shouldRetry,
+    requestId: requestIdOf(headers ?? null),
   };
+}
+
+const untold = {
+  ...{ status: null, providerCode: null, param: null },
+  ...{ retryAfterMs: null, shouldRetry: null, requestId: null },
+};
+
+const isFailure = (status: number | null): boolean => status !== null && status >= 400;
+
+/** OpenAI's word on whether a refused request may be sent again as it stands. */
+function saidToRetry(headers: Pick<Headers, "get"> | null): boolean | null {
+  const said = headers?.get("x-should-retry");
+  return said === "true" || said === "false" ? said === "true" : null;
+}
+
+/** What a provider calls the request: OpenAI, most proxies, Azure. */
+export function requestIdOf(headers: Pick<Headers, "get"> | null): string | null {
+  const ids = ["x-request-id", "request-id", "apim-request-id", "x-ms-request-id"].map((name) => headers?.get(name));
+  return ids.find((id) => id !== undefined && id !== null && id !== "") ?? null;
 }
 
 /** The same as the error that a provider throws. */
@@ -105,6 +129,8 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
 
 function kindOf(report: ErrorReport, status: number | null): FailureKind {
   const { code, type, message } = report;
+  // Whatever its body says: proxies put all kinds of bodies under it.
+  if (status === 429) return "rate-limited";
   const byCode = code === null ? undefined : kindByCode.get(code);
   const byMessage = kindByMessage.find(([pattern]) => message !== null && pattern.test(message))?.[1];
   const byType = type === null ? undefined : kindByCode.get(type);
@@ -123,7 +149,6 @@ function ofAnchor({ code, type, param, message }: ErrorReport, status: number | 
 function byStatus(status: number | null): FailureKind | null {
   if (status === null || status < 400) return null;
   if (status === 401 || status === 403) return "authentication";
-  if (status === 429) return "rate-limited";
   return isRefusal(status) ? "invalid-request" : "server-error";
 }
 
@@ -138,10 +163,13 @@ function byFamily({ code, type }: ErrorReport): FailureKind | null {
 /** Whether the server says no before it infers; 408 is a time limit and tells nothing. */
 const isRefusal = (status: number): boolean => status === 501 || (status >= 400 && status < 500 && status !== 408);
 
+/** The server has no room for the request now. */
+const unavailable = 503;
+
 const mayHaveActed: ReadonlySet<FailureKind> = new Set(["server-error", "unknown"]);
 
 function outcomeOf(kind: FailureKind, status: number | null): "rejected" | "unknown" {
-  if (status !== null && isRefusal(status)) return "rejected";
+  if (status !== null && (isRefusal(status) || status === unavailable)) return "rejected";
   return mayHaveActed.has(kind) ? "unknown" : "rejected";
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../engine/ports/provider.ts";
 import { fetchEnded, idUnderWay } from "./background.ts";
 import { defaultCapabilities } from "./capabilities.ts";
+import { requestIdOf } from "./classify-error.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import { jsonOf } from "./json-text.ts";
 import { createHttpClient, type Endpoint } from "./openai-http.ts";
@@ -73,6 +74,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     using deadline = createDeadline(request.signal, endpoint.timeoutMs);
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
+    const requestId = requestIdOf(answer.headers);
     const begun = new Set<string>();
     const onUnderWay = async (response: JsonObject): Promise<void> => {
       const id = idUnderWay(response);
@@ -83,7 +85,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     try {
       const response = await readAnswer(answer, { client, deadline, onDelta, onUnderWay });
       await onUnderWay(response);
-      if (idUnderWay(response) === null) return { response: maskMembers(response, secrets) };
+      if (idUnderWay(response) === null) return { response: maskMembers(response, secrets), requestId };
     } catch (error) {
       // The server goes on without whoever listens.
       if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;
@@ -92,7 +94,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     const [id = ""] = begun;
     const response = await ended(id, isJsonObject(body) ? body : {}, deadline);
     if (transport === "json") tellItems(response, onDelta);
-    return { response: maskMembers(response, secrets) };
+    return { response: maskMembers(response, secrets), requestId };
   }
 
   async function waitFor(responseId: string, { signal, settings: asked }: WaitOptions): Promise<InferenceResponse> {

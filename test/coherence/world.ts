@@ -4,6 +4,7 @@ import type { Turn } from "../../src/domain/turn.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
 import { createEngine } from "../../src/engine/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/middleware.ts";
+import type { RunPart } from "../../src/engine/stream-part.ts";
 import { tool } from "../../src/engine/tool.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
@@ -38,6 +39,8 @@ export type Tally = {
   instructed: number;
   /** Requests that an injected fault answered, and requests that were refused because the server had forgotten. */
   faulty: number;
+  /** Requests that were sent again because the server had not acted on them. */
+  retried: number;
   lost: number;
   readonly incoherent: string[];
 };
@@ -54,6 +57,7 @@ export const emptyTally = (): Tally => ({
   forks: 0,
   instructed: 0,
   faulty: 0,
+  retried: 0,
   lost: 0,
   incoherent: [],
 });
@@ -139,6 +143,8 @@ export class World {
         tools: hasTools ? [lookUp] : [],
         middleware: [...layers, probe],
         iterationsMax: 6,
+        sleep: async () => undefined,
+        sinks: [{ next: (part) => this.#countRetry(part) }],
       });
       try {
         await conversation.run(engine);
@@ -155,6 +161,10 @@ export class World {
     // Folded anew from the first event, the log gives what the writer held.
     const past = await conversation.at(-1);
     if (past.turn.digest !== (await conversation.turn()).digest) this.#blame("the log folds to another Turn");
+  }
+
+  #countRetry(part: RunPart): void {
+    if (part.type === "attempt-discarded" && part.retryInMs !== undefined) this.#tally.retried += 1;
   }
 
   /** Goes on from any revision: most often from the newest, else also from the middle of a run. */
@@ -215,13 +225,16 @@ export class World {
     const fault = random.pick<Fault>([
       { kind: "answer", status: 500, body: error },
       { kind: "answer", status: 429, body: error },
+      { kind: "answer", status: 503, body: error, headers: { "retry-after": "3" } },
       { kind: "lost-acknowledgement" },
       { kind: "cut", afterBytes: random.below(3000) },
       { kind: "ignore-previous" },
       { kind: "unstored" },
     ]);
     this.#hasForgotten ||= fault.kind === "unstored";
-    this.#server.inject(fault);
+    // Once more than a request is sent again, now and then.
+    const times = fault.kind === "answer" ? 1 + random.below(4) : 1;
+    this.#server.inject(...Array.from({ length: times }, () => fault));
   }
 
   #judgeNew(asked: Asked, tools: readonly Expected[]): void {

@@ -59,12 +59,13 @@ test("gives a JSON answer whole, members in their order", async () => {
   ]);
 });
 
-test("repeats nothing: a 500 is asked once, whatever it says of retries", async () => {
+test("repeats nothing by itself: what a 500 says of retries is told, and it is asked once", async () => {
   await using server = await serve(answering("oh", 500, { "x-should-retry": "true" }));
   expect(await failureOf(ask(provider(server)))).toMatchObject({
     kind: "server-error",
-    outcome: "unknown",
+    outcome: "rejected",
     status: 500,
+    shouldRetry: true,
   });
   expect(server.received.length).toBe(1);
 });

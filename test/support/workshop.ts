@@ -17,6 +17,8 @@ export type Workshop = {
   readonly watched: WatchedStore;
   readonly conversation: Conversation;
   readonly clock: { now: number };
+  /** How long its engines have waited before they asked again, in milliseconds: the clock moves, nobody waits. */
+  readonly waits: readonly number[];
   /** An engine on the workshop's clock and ids. */
   readonly engine: (config: EngineConfig) => Engine;
   /** The same on a script. */
@@ -36,6 +38,7 @@ export function createWorkshop({ events = createMemoryStore(), around }: Worksho
   const store = new TurnlogStore(watched, { clock: () => clock.now, pause: async () => undefined });
   onTestFinished(() => store.close());
   let ids = 0;
+  const waits: number[] = [];
   const engine = (config: EngineConfig): Engine =>
     createEngine({
       clock: () => clock.now,
@@ -43,12 +46,17 @@ export function createWorkshop({ events = createMemoryStore(), around }: Worksho
         ids += 1;
         return `${prefix}_${String(ids).padStart(16, "0")}`;
       },
+      sleep: async (ms) => {
+        waits.push(ms);
+        clock.now += ms;
+      },
       ...config,
     });
   return {
     store,
     watched,
     clock,
+    waits,
     engine,
     conversation: store.conversation("cnv_workshop"),
     scripted(answers, config = {}) {

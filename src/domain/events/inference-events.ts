@@ -123,6 +123,8 @@ export const responseReceived = z.strictObject({
     fields: jsonObjectSchema,
     /** Members of the response that equal the request's, and so are not stored again. */
     echoed: z.array(z.string()),
+    /** What the provider calls the request. */
+    requestId: z.exactOptional(z.string()),
   }),
 });
 export type ResponseReceivedData = z.infer<typeof responseReceived>["data"];
@@ -142,7 +144,13 @@ export const inferenceFailed = z.strictObject({
     /** The error body as it came, or the response that says that it failed. */
     body: z.exactOptional(jsonValueSchema),
     partial: z.array(jsonObjectSchema),
+    /** How long the server asked to wait. */
     retryAfterMs: z.exactOptional(z.number()),
+    /** What the server said about sending the request again. */
+    shouldRetry: z.exactOptional(z.boolean()),
+    requestId: z.exactOptional(z.string()),
+    /** The step is asked again so many milliseconds after this: the next attempt. Absent, the failure is the answer. */
+    retryInMs: z.exactOptional(z.int().nonnegative()),
   }),
 });
 export type InferenceFailedData = z.infer<typeof inferenceFailed>["data"];

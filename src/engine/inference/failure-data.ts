@@ -18,6 +18,8 @@ export function failureData(error: ProviderError) {
     ...(body === null ? {} : { body }),
     partial: isJsonList(partial) ? partial.filter(isJsonObject) : [],
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
+    ...(typeof error.shouldRetry === "boolean" ? { shouldRetry: error.shouldRetry } : {}),
+    ...(typeof error.requestId === "string" ? { requestId: error.requestId } : {}),
   } as const;
 }
 

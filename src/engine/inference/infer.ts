@@ -1,13 +1,8 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
-import { type Block, idOf } from "../../domain/block.ts";
+import { idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
-import type {
-  InferenceFailedData,
-  InferenceRequestedData,
-  ResponseReceivedData,
-} from "../../domain/events/inference-events.ts";
-import type { BlockId } from "../../domain/ids.ts";
+import type { InferenceFailedData, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
@@ -18,16 +13,15 @@ import { stepOf } from "../run/result.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
 import { type Effect, held } from "../run/stop.ts";
 import { acknowledge } from "./acknowledgements.ts";
-import { noteEnded } from "./background.ts";
-import { failureData } from "./failure-data.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
-import { decodeResponse } from "./response.ts";
+import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
+import { retryDelayMs, waitToRetry } from "./retry.ts";
 
 /**
  * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered
- * by one more attempt of its kind; every attempt is an event before it is a call. What the log of a run that was cut off
- * knows is not asked again.
+ * by one more attempt of its kind, and what the server did not act on is sent again after a while; every attempt is an event
+ * before it is a call. What the log of a run that was cut off knows is not asked again.
  *
  * @throws {ProviderError} when the provider refused or failed for good.
  * @throws {ChainRequiredError} when the policy requires a chained request and none is possible.
@@ -35,7 +29,7 @@ import { decodeResponse } from "./response.ts";
 export async function inferStep(session: RunSession, frame: string, outgoing: Turn, scope: CallScope): Promise<Turn> {
   const reactions = new Map<string, number>();
   let retry: Retry = {};
-  let losses = 0;
+  let retries = 0;
   for (let attempt = 0; ; attempt += 1) {
     const past = session.journal.inference(frame, attempt, outgoing);
     const prepared =
@@ -44,32 +38,35 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
         : preparedBefore(session, frame, { outgoing, request: past.request });
     const answer =
       past === null
-        ? await ask(session, frame, prepared, scope)
+        ? await ask(session, frame, { prepared, scope, retries })
         : await answeredBefore(session, frame, { prepared, past, scope });
-    if (!(answer instanceof ProviderError)) return enter(session, frame, prepared, answer);
-    session.emit({ type: "attempt-discarded", frame, attempt, reason: answer.kind });
-    // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
-    if (answer.kind === "lost-response") losses += 1;
-    const isUnknown = answer.kind === "interrupted" || (answer.kind === "lost-response" && losses <= lossesMax);
-    if (isUnknown && session.engine.onUnknown === "again") continue;
-    const reaction = reactTo(session, { error: answer, request: prepared.request, shaped: prepared.shaped, reactions });
-    if (reaction === null) throw answer;
+    if (!("error" in answer)) return enter(session, frame, prepared, answer);
+    const { error, retryInMs } = answer;
+    const again = retryInMs === null ? {} : { retryInMs };
+    session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind, ...again });
+    if (retryInMs !== null) {
+      if (error.outcome === "rejected") retries += 1;
+      // An attempt that the log has was waited for then.
+      const isKnown = session.journal.hasInference(frame, attempt + 1);
+      if (!isKnown) await waitToRetry(session, scope, { ...answer, retryInMs });
+      continue;
+    }
+    const reaction = reactTo(session, { error, request: prepared.request, shaped: prepared.shaped, reactions });
+    if (reaction === null) throw error;
     // What an earlier refusal said still holds: a server that lost one response may have lost them all.
     retry = { ...retry, ...reaction };
   }
 }
 
-/** How often one step is asked again because the server lost the response that it made in the background. */
-const lossesMax = 2;
+type Asking = { readonly prepared: Prepared; readonly scope: CallScope; readonly retries: number };
 
 /** Sends a request that is durable, and records what came of it. */
 async function ask(
   session: RunSession,
   frame: string,
-  prepared: Prepared,
-  scope: CallScope,
-): Promise<Received | ProviderError> {
-  const { request, settings, bodyText } = prepared;
+  { prepared, scope, retries }: Asking,
+): Promise<Received | Failed> {
+  const { request, bodyText } = prepared;
   await session.recorder.flush();
   scope.throwIfEnded();
   const { decision, requestBytes, attempt } = request;
@@ -89,7 +86,12 @@ async function ask(
       }),
     ),
   );
-  return recordAnswer(session, frame, { request, settings }, answer);
+  return recordAnswer(session, frame, prepared, {
+    answer,
+    // What the server began in the background it has acted on, whatever became of the waiting for it.
+    retryInMs: (error) =>
+      session.underWay.has(request.inferenceId) ? null : retryDelayMs(session, { error, frame, retries }),
+  });
 }
 
 /** A call to the provider; its failures are values, for each has its own consequence. */
@@ -124,41 +126,6 @@ function asResponse(answer: JsonValue): InferenceResponse {
   return { response: answer };
 }
 
-function recordAnswer(
-  session: RunSession,
-  frame: string,
-  { request, settings }: Pick<Prepared, "request" | "settings">,
-  answer: InferenceResponse | ProviderError,
-): Received | ProviderError {
-  const { provider } = session.engine;
-  noteEnded(session, request.inferenceId, answer instanceof ProviderError ? answer : null);
-  if (answer instanceof ProviderError) {
-    recordFailure(session, frame, request, answer);
-    return answer;
-  }
-  const newId = (): BlockId => newBlockId(session, frame);
-  const decoded = tryToDecode(answer.response, { request, settings, provider, newBlockId: newId });
-  if (decoded instanceof ProviderError) {
-    recordFailure(session, frame, request, decoded);
-    return decoded;
-  }
-  const { data, blocks } = decoded;
-  const at = delivered(session, session.now());
-  const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
-  record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame, at);
-  return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
-}
-
-/** What a provider gave may be anything that is called a response. */
-function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
-  try {
-    return decodeResponse(...given);
-  } catch (cause) {
-    const message = `the response cannot be read: ${messageOf(cause)}`;
-    return new ProviderError(message, { kind: "provider-failed", outcome: "unknown", cause });
-  }
-}
-
 /** The response is made in the background: whoever takes the run up fetches it. */
 async function startedResponse(
   session: RunSession,
@@ -172,16 +139,6 @@ async function startedResponse(
   record(session, { type: "StartResponse", runId: session.runId, data: { inferenceId, responseId } }, actor, frame);
   await session.recorder.flush();
 }
-
-/** A response as the run goes on with it. */
-type Received = {
-  readonly data: ResponseReceivedData;
-  readonly blocks: readonly Block[];
-  readonly at: number;
-  /** Its place in the log; after everything there is, while it is not durable. */
-  readonly revision: number;
-  readonly index: number;
-};
 
 function enter(
   session: RunSession,
@@ -211,7 +168,7 @@ async function answeredBefore(
   session: RunSession,
   frame: string,
   { prepared, past, scope }: Asked,
-): Promise<Received | ProviderError> {
+): Promise<Received | Failed> {
   const { answer, responseId } = past;
   if (answer?.type === "response") {
     const { data, revision, at } = answer;
@@ -225,9 +182,14 @@ async function answeredBefore(
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
     return { data, blocks, at, revision, index };
   }
-  if (answer?.type === "failure") return failureOf(answer.data);
-  const { provider } = session.engine;
+  if (answer?.type === "failure") {
+    return { error: failureOf(answer.data), retryInMs: answer.data.retryInMs ?? null, failedAt: answer.at };
+  }
+  const { provider, onLostResponse } = session.engine;
   const { request, bodyText } = prepared;
+  // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
+  const retryInMs = ({ kind }: ProviderError): number | null =>
+    onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null;
   if (responseId !== null) session.underWay.set(request.inferenceId, responseId);
   if (responseId !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
@@ -238,15 +200,11 @@ async function answeredBefore(
         return provider.waitFor(responseId, { signal, settings: prepared.settings });
       }),
     );
-    return recordAnswer(session, frame, prepared, fetched);
+    return recordAnswer(session, frame, prepared, { answer: fetched, retryInMs });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
-  return recordAnswer(
-    session,
-    frame,
-    prepared,
-    new ProviderError(message, { kind: "interrupted", outcome: "unknown" }),
-  );
+  const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
+  return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs });
 }
 
 /** A failure as it was, for whoever reacts to it. */
@@ -259,6 +217,8 @@ export const failureOf = (data: InferenceFailedData): ProviderError =>
     param: data.param,
     partial: data.partial,
     retryAfterMs: data.retryAfterMs ?? null,
+    shouldRetry: data.shouldRetry ?? null,
+    requestId: data.requestId ?? null,
     body: data.body ?? null,
   });
 
@@ -268,17 +228,6 @@ function distrust(session: RunSession, frame: string): void {
   const data = { scope, capability: "chain", value: false, reason: "the echoed previous_response_id differs" } as const;
   session.engine.learned.set("chain", false);
   record(session, { type: "LearnCapability", data }, engineActor, frame);
-}
-
-function recordFailure(
-  session: RunSession,
-  frame: string,
-  request: InferenceRequestedData,
-  error: ProviderError,
-): void {
-  const data = { inferenceId: request.inferenceId, ...failureData(error) };
-  const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: request.inferenceId } as const;
-  record(session, { type: "FailInference", runId: session.runId, data }, actor, frame);
 }
 
 /** The response came, and says that it failed: it is recorded as a response already. */

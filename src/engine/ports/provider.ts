@@ -53,7 +53,11 @@ export type StreamDelta =
   | { readonly type: "item-done"; readonly outputIndex: number; readonly item: JsonObject };
 
 /** The final response resource, as the terminal event or the JSON body gave it. */
-export type InferenceResponse = { readonly response: JsonObject };
+export type InferenceResponse = {
+  readonly response: JsonObject;
+  /** What the provider calls the request, for its support (`x-request-id`); null or absent where it does not say. */
+  readonly requestId?: string | null;
+};
 
 /** Why an inference failed, in the words of responses-api.md sections 3 and 6. */
 export type FailureKind = (typeof failureKinds)[number];
@@ -98,7 +102,12 @@ export class ProviderError extends Error {
   readonly param: string | null;
   /** Items that were complete before a stream broke, and the text so far. */
   readonly partial: readonly JsonObject[];
+  /** How long the server asked to wait before the request is sent again. */
   readonly retryAfterMs: number | null;
+  /** Whether the server said that the request may be sent again (`x-should-retry`); null where it did not say. */
+  readonly shouldRetry: boolean | null;
+  /** What the provider calls the request, for its support (`x-request-id`). */
+  readonly requestId: string | null;
   /** What the provider answered, verbatim: an error body, or the response that failed. */
   readonly body: JsonValue;
 
@@ -112,6 +121,8 @@ export class ProviderError extends Error {
       readonly param?: string | null;
       readonly partial?: readonly JsonObject[];
       readonly retryAfterMs?: number | null;
+      readonly shouldRetry?: boolean | null;
+      readonly requestId?: string | null;
       readonly body?: JsonValue;
       readonly cause?: unknown;
     },
@@ -124,6 +135,8 @@ export class ProviderError extends Error {
     this.param = fields.param ?? null;
     this.partial = fields.partial ?? [];
     this.retryAfterMs = fields.retryAfterMs ?? null;
+    this.shouldRetry = fields.shouldRetry ?? null;
+    this.requestId = fields.requestId ?? null;
     this.body = fields.body ?? null;
   }
 }

@@ -16,7 +16,7 @@ export type PastInference = {
   responseId: string | null;
   answer:
     | { readonly type: "response"; readonly data: ResponseReceivedData; readonly revision: number; readonly at: number }
-    | { readonly type: "failure"; readonly data: InferenceFailedData }
+    | { readonly type: "failure"; readonly data: InferenceFailedData; readonly at: number }
     | null;
 };
 

@@ -100,6 +100,11 @@ export class Journal {
     return past;
   }
 
+  /** Whether the log has this attempt, and it was not met again yet. */
+  hasInference(frame: string, attempt: number): boolean {
+    return this.#inferences.has(`${frame} ${attempt}`);
+  }
+
   /** What is known of a tool call or an effect of this name; it answers once. */
   effect(id: string, name: string, frame: string): PastEffect {
     const known = this.#effects.get(id);
@@ -209,7 +214,7 @@ export class Journal {
         return;
       case "InferenceFailed":
         this.#answer(event.data.inferenceId, (past) => {
-          past.answer = { type: "failure", data: event.data };
+          past.answer = { type: "failure", data: event.data, at: time };
         });
         return;
       case "ToolStarted":

@@ -158,6 +158,8 @@ function engineOf({ engine, clock }: World, run: RecordedRun): EngineOptions {
     ...engine,
     provider: recordedEndpoint(engine.provider, scope, capabilities),
     chain: run.started.chain,
+    // The recording has one answer for a step: what came of its last attempt.
+    retry: { ...engine.retry, maxRetries: 0 },
     clock: () => clock.now,
     newId(prefix) {
       if (prefix === "run") return run.id;

@@ -227,7 +227,7 @@ test("items that a server does not find by their ids are sent without", async ()
   expect(talk.server.requests.map(({ bodyText }) => bodyText.includes('"id":"msg_'))).toEqual([false, true, false]);
 });
 
-test.each(["rate-limit", "context-too-long"] as const)(
+test.each(["unknown-parameter", "context-too-long"] as const)(
   "a refusal that nothing can mend fails the run at once (%s)",
   async (name) => {
     const talk = talkTo(await startServer({ answer: plain }));

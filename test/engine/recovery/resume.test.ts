@@ -106,15 +106,15 @@ describe("a run that was cut off", () => {
   });
 
   test("asks again where an answer was lost with the process, or fails where that is wanted", async () => {
-    for (const onUnknown of ["again", "fail"] as const) {
-      const scene = createScene(["lost", "an answer"], { onUnknown });
+    for (const onLostResponse of ["retry", "fail"] as const) {
+      const scene = createScene(["lost", "an answer"], { onLostResponse });
       const first = scene.process();
       await first.conversation.append("hello");
       await dieAt(first, (stop) => stop.kind === "inference" && stop.phase === "after");
       const { conversation, engine } = scene.process();
       const outcome = await conversation.run(engine).catch((error: unknown) => error);
-      expect(asked(scene.provider)).toBe(onUnknown === "again" ? 2 : 1);
-      expect(outcome).toMatchObject(onUnknown === "again" ? { text: "an answer" } : { kind: "interrupted" });
+      expect(asked(scene.provider)).toBe(onLostResponse === "retry" ? 2 : 1);
+      expect(outcome).toMatchObject(onLostResponse === "retry" ? { text: "an answer" } : { kind: "interrupted" });
       expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toMatchObject([
         { kind: "interrupted", outcome: "unknown" },
       ]);

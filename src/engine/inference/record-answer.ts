@@ -1,0 +1,85 @@
+import { messageOf } from "../../base/error-message.ts";
+import type { Block } from "../../domain/block.ts";
+import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import { type InferenceResponse, ProviderError } from "../ports/provider.ts";
+import { delivered, newBlockId, type RunSession, record } from "../run/session.ts";
+import { noteEnded } from "./background.ts";
+import { failureData } from "./failure-data.ts";
+import type { Prepared } from "./prepare-request.ts";
+import { decodeResponse } from "./response.ts";
+
+/** A response as the run goes on with it. */
+export type Received = {
+  readonly data: ResponseReceivedData;
+  readonly blocks: readonly Block[];
+  readonly at: number;
+  /** Its place in the log; after everything there is, while it is not durable. */
+  readonly revision: number;
+  readonly index: number;
+};
+
+/** A failure as the run goes on with it: `retryInMs` after it the step is asked again; null where it is the answer. */
+export type Failed = {
+  readonly error: ProviderError;
+  readonly retryInMs: number | null;
+  readonly failedAt: number;
+};
+
+type Answered = {
+  readonly answer: InferenceResponse | ProviderError;
+  /** Whether a failure is followed by another attempt; recorded with it, so that it is decided once. */
+  readonly retryInMs: (error: ProviderError) => number | null;
+};
+
+/** Records what came of a request. */
+export function recordAnswer(
+  session: RunSession,
+  frame: string,
+  { request, settings }: Pick<Prepared, "request" | "settings">,
+  { answer, retryInMs }: Answered,
+): Received | Failed {
+  const { provider } = session.engine;
+  const { inferenceId } = request;
+  if (answer instanceof ProviderError) {
+    const failed = recordFailure(session, frame, request, { error: answer, retryInMs: retryInMs(answer) });
+    noteEnded(session, inferenceId, answer);
+    return failed;
+  }
+  noteEnded(session, inferenceId, null);
+  const newId = (): BlockId => newBlockId(session, frame);
+  const decoded = tryToDecode(answer.response, { request, settings, provider, newBlockId: newId });
+  if (decoded instanceof ProviderError) {
+    return recordFailure(session, frame, request, { error: decoded, retryInMs: null });
+  }
+  const { blocks } = decoded;
+  const data = typeof answer.requestId === "string" ? { ...decoded.data, requestId: answer.requestId } : decoded.data;
+  const at = delivered(session, session.now());
+  const actor = { kind: "provider", name: provider.name, inferenceId } as const;
+  record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame, at);
+  return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
+}
+
+/** What a provider gave may be anything that is called a response. */
+function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
+  try {
+    return decodeResponse(...given);
+  } catch (cause) {
+    const message = `the response cannot be read: ${messageOf(cause)}`;
+    return new ProviderError(message, { kind: "provider-failed", outcome: "unknown", cause });
+  }
+}
+
+function recordFailure(
+  session: RunSession,
+  frame: string,
+  { inferenceId }: InferenceRequestedData,
+  { error, retryInMs }: Omit<Failed, "failedAt">,
+): Failed {
+  const { engine, runId } = session;
+  const again = retryInMs === null ? {} : { retryInMs };
+  const data = { inferenceId, ...failureData(error), ...again };
+  const actor = { kind: "provider", name: engine.provider.name, inferenceId } as const;
+  record(session, { type: "FailInference", runId, data }, actor, frame);
+  return { error, retryInMs, failedAt: engine.clock() };
+}

@@ -1,0 +1,85 @@
+import { checkOptions } from "../../base/options.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import type { ProviderError } from "../ports/provider.ts";
+import type { CallScope } from "../run/call-scope.ts";
+import type { RunSession } from "../run/session.ts";
+import { checkTimeLimit } from "../time-limit.ts";
+
+/** What becomes of a request that the server provably did not act on. */
+export type RetryPolicy = {
+  /** How often one step is sent again; 2 when absent, 0 for never. */
+  readonly maxRetries: number;
+  /** The longest wait before that, in milliseconds: a server that asks for a longer one fails the step at once. A minute. */
+  readonly maxDelayMs: number;
+};
+
+const retriesMax = 100;
+
+/**
+ * The policy with its defaults.
+ *
+ * @throws {RangeError} for numbers that are none, and for a wait after which others would have taken the run over.
+ */
+export function retryPolicy(given: Partial<RetryPolicy> = {}, takeoverAfterMs: number): RetryPolicy {
+  checkOptions("createEngine's retry", given, { maxRetries: true, maxDelayMs: true });
+  const { maxRetries = 2, maxDelayMs = Math.min(60_000, takeoverAfterMs) } = given;
+  if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > retriesMax) {
+    throw new RangeError(`retry.maxRetries is ${maxRetries}: give a whole number from 0 to ${retriesMax}`);
+  }
+  if (!(maxDelayMs >= 0)) throw new RangeError(`retry.maxDelayMs is ${maxDelayMs}: give milliseconds`);
+  if (maxDelayMs > 0) checkTimeLimit("a wait before a request is sent again", maxDelayMs, takeoverAfterMs);
+  return { maxRetries, maxDelayMs };
+}
+
+type Refused = {
+  readonly error: ProviderError;
+  readonly frame: string;
+  /** How often the step was sent again already. */
+  readonly retries: number;
+};
+
+/**
+ * How long is waited before a refused request is sent again, in milliseconds; null where it is not. Twice as long each time,
+ * never shorter than the server asks, and jittered by what follows from run and frame, so that the same run waits the same.
+ */
+export function retryDelayMs({ runId, engine }: RunSession, { error, frame, retries }: Refused): number | null {
+  const { maxRetries, maxDelayMs } = engine.retry;
+  const askedMs = error.retryAfterMs ?? 0;
+  if (!mayBeSentAgain(error) || retries >= maxRetries || askedMs > maxDelayMs) return null;
+  const backoffMs = Math.min(backoffMsMax, backoffMsMin * 2 ** retries);
+  const chance = Number.parseInt(sha256Hex(`${runId} ${frame} retry ${retries}`).slice(0, 8), 16) / 2 ** 32;
+  return Math.round(Math.min(maxDelayMs, askedMs + backoffMs * (0.5 + chance / 2)));
+}
+
+const backoffMsMin = 500;
+const backoffMsMax = 8_000;
+
+/** Only what was refused before the server acted, and may be taken at another time as it stands. */
+function mayBeSentAgain({ outcome, shouldRetry, kind, status }: ProviderError): boolean {
+  if (outcome !== "rejected" || shouldRetry === false) return false;
+  return shouldRetry === true || kind === "rate-limited" || kind === "connection" || status === 503;
+}
+
+/** A failure after which the step is asked again, and when it came. */
+type Awaited = { readonly retryInMs: number; readonly failedAt: number };
+
+/**
+ * Waits for what is left of the time until a step is asked again. The failure is durable before: who takes the run up goes
+ * on waiting. Of an attempt that the log has nobody waits for the next.
+ */
+export async function waitToRetry(
+  session: RunSession,
+  scope: CallScope,
+  { retryInMs, failedAt }: Awaited,
+): Promise<void> {
+  const leftMs = Math.min(retryInMs, failedAt + retryInMs - session.engine.clock());
+  if (leftMs <= 0) return;
+  await session.recorder.flush();
+  scope.throwIfEnded();
+  const { sleep } = session.engine;
+  try {
+    await session.parking.during(() => sleep(leftMs, scope.signal));
+  } finally {
+    scope.throwIfEnded();
+  }
+}
