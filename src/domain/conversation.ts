@@ -115,6 +115,10 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     case "ReasoningQuarantined":
       for (const id of event.data.blockIds) state.quarantined.add(id);
       break;
+    case "EventSkipped":
+      // The run that the event stood in is over.
+      if (runId !== null && state.run?.id === runId) state.run = null;
+      break;
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":

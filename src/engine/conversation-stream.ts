@@ -165,7 +165,14 @@ export class ConversationStream {
       try {
         const from = this.#head === null ? 0 : this.#head.revision + 1;
         if (from === 0) this.#taker = await openTaker(this.#log.store, this.name);
-        for await (const event of readHistory(this.#log, this.name, { from, skipped })) this.#fold(event);
+        for await (const event of readHistory(this.#log, this.name, { from, skipped })) {
+          if (from > 0 && event.recorded.event.type === "EventSkipped") {
+            // The folds at hand may hold what is to be left out.
+            this.#forget();
+            return await this.#catchUp();
+          }
+          this.#fold(event);
+        }
       } catch (error) {
         // What took half of an event in is of no use.
         this.#forget();

@@ -72,6 +72,10 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "ConversationStarted":
       if (view.run !== null) leaveRun(view, view.run, recorded);
       return;
+    case "EventSkipped":
+      // Of what the run did something is not known: nobody can go on with it, nor keep it.
+      if (view.run !== null && recorded.runId === view.run.id) leaveRun(view, view.run, recorded);
+      return;
     case "TurnReverted":
       revert(view, event.data, recorded);
       return;
@@ -200,7 +204,10 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   closeRun(view, run, { result, removals, recorded });
 }
 
-/** A fork begins in the middle of a run of its parent: for the fork it is as if it had been cancelled there (MODEL 11). */
+/**
+ * A run that has no end of its own is as if it had been cancelled there (MODEL 11): a fork begins in the middle of one, or an
+ * event of it was skipped.
+ */
 function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): void {
   const { id, turns } = run;
   const byRecovery: RecordedEvent = { ...recorded, actor: { kind: "recovery" } };

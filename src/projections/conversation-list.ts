@@ -78,7 +78,7 @@ export const conversationList: Projection<ConversationListView> = {
   },
 };
 
-function applyEvent(view: ConversationListView, { event }: RecordedEvent): void {
+function applyEvent(view: ConversationListView, { event, runId }: RecordedEvent): void {
   const { summary } = view;
   switch (event.type) {
     case "ConversationStarted": {
@@ -97,6 +97,9 @@ function applyEvent(view: ConversationListView, { event }: RecordedEvent): void 
     case "RunStarted":
       summary.runs += 1;
       summary.isRunOpen = true;
+      return;
+    case "EventSkipped":
+      if (runId !== null) summary.isRunOpen = false;
       return;
     case "RunCompleted":
     case "RunFailed":

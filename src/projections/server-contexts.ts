@@ -76,7 +76,7 @@ export const serverContexts: Projection<ServerContextsView> = {
   },
 };
 
-function applyEvent(view: ServerContextsView, { event, stream, revision, at }: RecordedEvent): void {
+function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId }: RecordedEvent): void {
   switch (event.type) {
     case "SettingsDeclared":
       view.settings.set(event.data.digest, event.data.settings);
@@ -96,6 +96,9 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at }: R
       addContext(view, serverContextOf({ request, response: event.data, settings, stream, revision, index, at }));
       return;
     }
+    case "EventSkipped":
+      if (runId !== null) view.open.clear();
+      return;
     case "ConversationStarted":
     case "RunCompleted":
     case "RunFailed":

@@ -45,6 +45,7 @@ export const timeline: Projection<TimelineView> = {
     if (event.type === "RunStarted") view.isRunOpen = true;
     // A fork leaves its parent's run.
     if (event.type === "ConversationStarted") view.isRunOpen = false;
+    if (event.type === "EventSkipped" && runId !== null) view.isRunOpen = false;
     if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
       view.isRunOpen = false;
     return view;

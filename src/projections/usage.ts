@@ -42,7 +42,7 @@ export const usage: Projection<UsageView> = {
   },
 };
 
-function applyEvent(view: UsageView, { event, at }: RecordedEvent): void {
+function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void {
   switch (event.type) {
     case "SettingsDeclared": {
       const { model } = event.data.settings;
@@ -68,6 +68,9 @@ function applyEvent(view: UsageView, { event, at }: RecordedEvent): void {
     }
     case "InferenceFailed":
       close(view, event.data.inferenceId);
+      return;
+    case "EventSkipped":
+      if (runId !== null) view.open = [];
       return;
     case "RunCompleted":
     case "RunFailed":

@@ -80,7 +80,10 @@ export const turnReverted = z.strictObject({
   }),
 });
 
-/** An operator has looked at a damaged event: folds go on as if it were not there. */
+/**
+ * An operator has looked at a damaged event: folds go on as if it were not there. In the envelope stands the run that the event
+ * was one of: where that is open, it is over.
+ */
 export const eventSkipped = z.strictObject({
   type: z.literal("EventSkipped"),
   version: z.literal(1),

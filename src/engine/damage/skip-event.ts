@@ -18,16 +18,17 @@ type Skip = { readonly revision: number; readonly reason: string; readonly actor
 const attemptsMax = 50;
 
 /**
- * Goes on without a damaged event (MODEL 13): an operator has looked at it. Written without deciding on a state, because
- * there is none; twice is once.
+ * Goes on without a damaged event (MODEL 13): an operator has looked at it. A run that it stood in, and that is open still,
+ * is over with that. Written without deciding on a state, because there is none; twice is once.
  *
  * @throws {EventNotDamagedError} when the first damage of the conversation is elsewhere, or no fold stops; a broken chain is named.
  */
 export async function skipEvent(log: EventLog, stream: string, { revision, reason, actor }: Skip): Promise<void> {
   if ((await skipReason(log, stream, revision)) !== null) return;
   await mustBeDamaged(log, stream, revision);
+  const runId = await runOf(log.store, stream, revision);
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
-    const event = { type: "EventSkipped", version: 1, data: { revision, reason }, actor };
+    const event = { type: "EventSkipped", version: 1, data: { revision, reason }, actor, runId };
     const result = await log.append(stream, await log.store.head(stream), [event]);
     if (result.status === "appended") return;
   }
@@ -49,6 +50,12 @@ async function mustBeDamaged(log: EventLog, stream: string, revision: number): P
   const where = `revision ${broken.revision} of ${stream}, where the chain is broken (${broken.reason})`;
   const instead = broken.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
   throw new EventNotDamagedError(`no fold stops at ${where}, so ${nothing}: ${instead}`);
+}
+
+/** The run that the damaged event stands in, as its envelope says. */
+async function runOf(store: EventStore, stream: string, revision: number): Promise<string | undefined> {
+  for await (const { runId } of store.readStream(stream, { from: revision, limit: 1 })) return runId;
+  return undefined;
 }
 
 /** The first event that is not what was written. It may read as well as before: folds do not verify (MODEL 3). */

@@ -52,10 +52,10 @@ export async function* historyOf(reader: EventReader, stream: string, to: number
 
 type Opened = { readonly run: OpenRun; readonly events: RecordedEvent[] };
 
-/** A fork leaves its parent's open run: that has no end of its own. */
+/** A fork leaves its parent's open run, and so does what comes after a skipped event of one: that has no end of its own. */
 function runOf({ run, events }: Opened, last: RecordedEvent | null): RecordedRun {
   const { id, startedRevision, startedAt, started, turns } = run;
-  const end = last?.runId === id ? last : null;
+  const end = last?.runId === id && last.event.type !== "EventSkipped" ? last : null;
   return { id, startedRevision, startedAt: Date.parse(startedAt), started, turns, events, end };
 }
 
