@@ -28,9 +28,23 @@ function checkObject(where: string, given: unknown): asserts given is object {
  * @param what - The option, with its function.
  * @throws {TypeError} with the nearest word, or all of them.
  */
-export function checkChoice(what: string, given: unknown, choices: readonly string[]): void {
+export function checkChoice<Choice extends string>(
+  what: string,
+  given: unknown,
+  choices: readonly Choice[],
+): asserts given is Choice {
   if (typeof given !== "string") throw new TypeError(`${what} is ${kindOf(given)}: ${meant("", choices)}`);
-  if (!choices.includes(given)) throw new TypeError(`${what} is '${given}': ${meant(given, choices)}`);
+  if (!choices.some((choice) => choice === given))
+    throw new TypeError(`${what} is '${given}': ${meant(given, choices)}`);
+}
+
+/**
+ * Refuses what is no text, or an empty one.
+ *
+ * @param wanted - What to give, in words.
+ */
+export function checkText(what: string, given: unknown, wanted: string): asserts given is string {
+  if (typeof given !== "string" || given === "") throw new TypeError(`${what} is ${kindOf(given)}: give ${wanted}`);
 }
 
 /** What to write in place of a word that is not known. */

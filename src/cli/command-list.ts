@@ -123,7 +123,7 @@ export const commandList: readonly CommandDeclaration[] = [
     summary: "finish a run that was cut off, or settle what it waits for",
     options: [
       ["--stack <file>", "a module that exports the run's `engine`"],
-      ["--settle <block=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT"],
+      ["--settle <call=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT"],
       ["--takeover", "take the run from a process that may still live"],
     ],
     load: () => import("./commands/resume.ts"),

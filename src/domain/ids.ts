@@ -1,13 +1,27 @@
 import * as z from "zod";
+import { kindOf } from "../base/options.ts";
 import { isSha256Hex, type Sha256 } from "../base/sha256.ts";
 
-/** Every id but an event's (a UUID) begins with a prefix, so that a log line explains itself. Made at the edge. */
-
+/**
+ * An id that turnlog makes, but an event's (a UUID), begins with a prefix, so that a log line explains itself. A
+ * conversation may be given the id that it has elsewhere: a UUID, a number, a name. Made at the edge.
+ */
 export const conversationIdSchema = z
   .string()
-  .regex(/^cnv_\w{4,32}$/, "a conversation id is cnv_ and 4 to 32 letters, digits or _")
+  .regex(/^[A-Za-z0-9_-]{1,128}$/, "a conversation id is 1 to 128 letters, digits, _ or -")
   .brand<"ConversationId">();
 export type ConversationId = z.infer<typeof conversationIdSchema>;
+
+/** @throws {TypeError} for what is no conversation id. */
+export function checkedConversationId(id: unknown): ConversationId {
+  const parsed = conversationIdSchema.safeParse(id);
+  if (parsed.success) return parsed.data;
+  const given = typeof id === "string" && id !== "" ? `'${id.slice(0, shownMax)}'` : kindOf(id);
+  throw new TypeError(`${given} is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID`);
+}
+
+/** How much of a text that is no id is quoted. */
+const shownMax = 40;
 
 /** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`. */
 export const blockIdSchema = z
@@ -36,4 +50,14 @@ export const conversationStream = (id: ConversationId): string => `conversation-
 export function conversationOfStream(stream: string): ConversationId | null {
   const parsed = conversationIdSchema.safeParse(stream.replace(/^conversation-/, ""));
   return stream.startsWith("conversation-") && parsed.success ? parsed.data : null;
+}
+
+/** How the streams of a conversation's blobs begin. Those of another one may begin so, too: `conversationOfBlob` tells. */
+export const blobStreamsOf = (id: ConversationId): string => `blob-${id}-`;
+
+/** The conversation whose blob a stream holds; null for any other stream. What follows the id is of one length. */
+export function conversationOfBlob(stream: string): ConversationId | null {
+  const [, id] = /^blob-(.+)-[0-9a-f]{64}$/.exec(stream) ?? [];
+  const parsed = conversationIdSchema.safeParse(id);
+  return parsed.success ? parsed.data : null;
 }

@@ -1,5 +1,7 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
+import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
 import { Block } from "./block.ts";
+import { contentParts } from "./message-content.ts";
 
 /** A message of the user, as a text or as parts. */
 export const user = (content: string | readonly JsonObject[]): Block => message("user", content);
@@ -12,29 +14,30 @@ export const system = (content: string | readonly JsonObject[], role: "system" |
 export const assistant = (content: string | readonly JsonObject[], phase?: string): Block =>
   message("assistant", content, phase);
 
+type CallFields = { readonly callId: string; readonly name: string; readonly arguments: string };
+const callFields: OptionNames<CallFields> = { callId: true, name: true, arguments: true };
+
 /** A call of a function tool. */
-export const toolCall = (fields: {
-  readonly callId: string;
-  readonly name: string;
-  readonly arguments: string;
-}): Block =>
-  new Block({
-    id: null,
-    kind: "tool_call",
-    payload: { type: "function_call", call_id: fields.callId, name: fields.name, arguments: fields.arguments },
-  });
+export function toolCall(fields: CallFields): Block {
+  checkOptions("toolCall", fields, callFields);
+  const { callId, name, arguments: given } = fields;
+  checkText("toolCall: callId", callId, "the id that its result names");
+  checkText("toolCall: name", name, "the name of the tool");
+  checkText("toolCall: arguments", given, "them as JSON text");
+  const payload = { type: "function_call", call_id: callId, name, arguments: given };
+  return new Block({ id: null, kind: "tool_call", payload });
+}
+
+type ResultFields = { readonly callId: string; readonly output: JsonValue; readonly type?: string };
+const resultFields: OptionNames<ResultFields> = { callId: true, output: true, type: true };
 
 /** What a tool answered to a call: pairing is by position, so it belongs after the call it answers. */
-export const toolResult = (fields: {
-  readonly callId: string;
-  readonly output: JsonValue;
-  readonly type?: string;
-}): Block =>
-  new Block({
-    id: null,
-    kind: "tool_result",
-    payload: { type: fields.type ?? "function_call_output", call_id: fields.callId, output: fields.output },
-  });
+export function toolResult(fields: ResultFields): Block {
+  checkOptions("toolResult", fields, resultFields);
+  const { callId, output, type = "function_call_output" } = fields;
+  checkText("toolResult: callId", callId, "the id of the call that it answers");
+  return new Block({ id: null, kind: "tool_result", payload: { type, call_id: callId, output } });
+}
 
 /** A text part of a message. */
 export const text = (value: string): JsonObject => ({ type: "text", text: value });
@@ -58,7 +61,7 @@ export const file = (
 export const audio = (data: string, format: string): JsonObject => ({ type: "audio", input_audio: { data, format } });
 
 function message(role: string, content: string | readonly JsonObject[], phase?: string): Block {
-  const parts = typeof content === "string" ? [text(content)] : content;
+  const parts = contentParts(content, role === "developer" ? "system" : role);
   const kind = role === "user" || role === "assistant" ? role : "system";
   return new Block({ id: null, kind, payload: { role, content: parts, ...(phase === undefined ? {} : { phase }) } });
 }

@@ -1,20 +1,30 @@
 import { Observable } from "rxjs";
+import { checkText } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson, blockToJson } from "../domain/block-json.ts";
+import { draftsOf, type Said } from "../domain/chat-message.ts";
 import type { Origin } from "../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
-import { user } from "../domain/make-block.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "./codec/event-log.ts";
+import {
+  type AppendOptions,
+  type ByWhom,
+  checkedActor,
+  checkedAppend,
+  checkedByWhom,
+  checkedLabels,
+  type NewLabels,
+} from "./conversation-options.ts";
 import type { ConversationStream, Entry } from "./conversation-stream.ts";
 import type { Engine } from "./create-engine.ts";
 import { skipEvent } from "./damage/skip-event.ts";
 import { skippedIn } from "./damage/skipped-in.ts";
-import { recordableSettlement } from "./effects/doubt.ts";
+import { idInDoubt, NotInDoubtError, recordableSettlement } from "./effects/doubt.ts";
 import { followStream } from "./follow.ts";
 import { ConversationExistsError, forkOrigin } from "./lineage/fork.ts";
 import { readHistory } from "./lineage/lineage.ts";
@@ -24,29 +34,10 @@ import { type PastConversation, readPast } from "./past.ts";
 import { readRecorded } from "./recorded.ts";
 import { type RunOptions, resumeConversation, runConversation } from "./run/begin.ts";
 import type { RunResult } from "./run/result.ts";
+import { checkedRun } from "./run/run-options.ts";
 import { type Stepping, stepThrough } from "./run/stepping.ts";
 import type { RunPart } from "./stream-part.ts";
 import type { ToolContext } from "./tool.ts";
-
-/** How a block gets into a conversation. */
-export type AppendOptions = {
-  /** The same key never appends twice: for messages that may be delivered twice. */
-  readonly key?: string;
-  readonly actor?: Extract<Actor, { readonly kind: "user" | "app" | "import" }>;
-};
-
-/** Nothing of this id waits to be settled: it never began, it is known how it ended, or it was settled before. */
-export class NotInDoubtError extends Error {
-  override readonly name = "NotInDoubtError";
-  readonly code = "not-in-doubt";
-
-  constructor(blockId: string) {
-    super(`${blockId} is not in doubt; resume the run to see what is`);
-  }
-}
-
-/** Who forks or reverts. */
-type ByWhom = { readonly actor?: Extract<Actor, { readonly kind: "user" | "app" | "operator" }> };
 
 /** What a conversation needs of the store that it is in. */
 type Conversations = {
@@ -70,12 +61,14 @@ export class Conversation {
   }
 
   /**
-   * Appends blocks; a text is a user's message. Durable when it resolves. While a run is open they wait for its end.
-   * Gives the blocks as recorded.
+   * Appends blocks, or messages as chat APIs have them (`{ role, content }`); a text is a user's message. Durable when it
+   * resolves. While a run is open they wait for its end. Gives the blocks as recorded.
+   *
+   * @throws {TypeError} for what is none of these, an empty key, and an actor that callers may not be.
    */
-  async append(content: string | Block | readonly Block[], options: AppendOptions = {}): Promise<readonly Block[]> {
-    const drafts = typeof content === "string" ? [user(content)] : [content].flat();
-    const actor: Actor = options.actor ?? { kind: "user" };
+  async append(content: Said | readonly Said[], options: AppendOptions = {}): Promise<readonly Block[]> {
+    const drafts = draftsOf(content);
+    const { actor } = checkedAppend(options);
     const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
     const written = await this.commit(
       blocks.map((block) => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor })),
@@ -86,37 +79,38 @@ export class Conversation {
   }
 
   /** Names the conversation for people; labels are for programs. */
-  async relabel(data: { readonly title?: string; readonly labels?: Record<string, string> }): Promise<void> {
-    await this.commit([{ command: { type: "Relabel", data }, actor: { kind: "app" } }]);
+  async relabel(data: NewLabels): Promise<void> {
+    await this.commit([{ command: { type: "Relabel", data: checkedLabels(data) }, actor: { kind: "app" } }]);
   }
 
   /** Runs an engine on the conversation, to the answer. */
-  run(engine: Engine, options: Omit<RunOptions, "onPart"> = {}): Promise<RunResult> {
-    return runConversation(this.#stream, engine.options, options);
+  async run(engine: Engine, options: Omit<RunOptions, "onPart"> = {}): Promise<RunResult> {
+    return runConversation(this.#stream, ...checkedRun("run", engine, options));
   }
 
   /**
    * Finishes a run that was cut off; null where there is none. It appends nothing of its own: who wants to say more says it
    * and runs.
    */
-  resume(engine: Engine, options: Omit<RunOptions, "onPart" | "unfinished"> = {}): Promise<RunResult | null> {
-    return resumeConversation(this.#stream, engine.options, options);
+  async resume(engine: Engine, options: Omit<RunOptions, "onPart" | "unfinished"> = {}): Promise<RunResult | null> {
+    return resumeConversation(this.#stream, ...checkedRun("resume", engine, options));
   }
 
   /**
    * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it.
    *
-   * @throws {NotInDoubtError} when nothing of that id waits to be settled.
-   * @throws {TypeError} when the output is no JSON.
+   * @param call - Its block id, or the name of its tool or effect where no other call of that is in doubt.
+   * @throws {NotInDoubtError} when nothing of that id or name waits to be settled.
+   * @throws {TypeError} when the name stands for several, and when the output is no JSON.
    */
-  async settle(blockId: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
+  async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
     const { run } = (await this.#stream.refresh()).client;
-    const id = blockIdSchema.safeParse(blockId);
-    if (run === null || !id.success) throw new NotInDoubtError(blockId);
-    const data = { blockId: id.data, settlement: recordableSettlement(settlement, blockId) };
-    const command = { type: "SettleTool", runId: run.id, data } as const;
-    const { status } = await this.#stream.commit([{ command, actor, runId: run.id }]);
-    if (status === "rejected") throw new NotInDoubtError(blockId);
+    const blockId = idInDoubt(call, run?.inDoubt ?? new Map());
+    const data = { blockId, settlement: recordableSettlement(settlement, call) };
+    const command = { type: "SettleTool", runId: run?.id ?? "", data } as const;
+    const entry = { command, actor: checkedActor("settle", actor), runId: command.runId };
+    const { status } = await this.#stream.commit([entry]);
+    if (status === "rejected") throw new NotInDoubtError(call);
   }
 
   /**
@@ -124,13 +118,15 @@ export class Conversation {
    * to inject an answer, to append a message, or to leave it as a crash would. Going on with the iteration lets it go on.
    */
   step(engine: Engine, options: Omit<RunOptions, "gate"> = {}): Stepping {
-    return stepThrough((gate) => runConversation(this.#stream, engine.options, { ...options, gate }));
+    const [engineOptions, runOptions] = checkedRun("step", engine, options);
+    return stepThrough((gate) => runConversation(this.#stream, engineOptions, { ...runOptions, gate }));
   }
 
   /** The same run, as it happens. Ending the iteration early aborts it. */
   stream(engine: Engine, options: Omit<RunOptions, "onPart"> = {}): AsyncIterable<RunPart> {
+    const [engineOptions] = checkedRun("stream", engine, options);
     return createPartQueue((onPart, signal) =>
-      runConversation(this.#stream, engine.options, {
+      runConversation(this.#stream, engineOptions, {
         ...options,
         onPart,
         signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),
@@ -156,7 +152,8 @@ export class Conversation {
    * @throws {ConversationDamagedError} when this conversation is damaged up to there.
    * @throws {ConversationExistsError} when `id` is that of another conversation; the same fork again is harmless.
    */
-  async fork(revision = -1, { id, actor = { kind: "user" } }: ByWhom & { readonly id?: string } = {}) {
+  async fork(revision = -1, { id, ...byWhom }: ByWhom & { readonly id?: string } = {}) {
+    const actor = checkedByWhom("fork", byWhom);
     const fork = this.#others.conversation(id);
     await fork.#startFrom(await forkOrigin(this.#log, this.id, revision), actor);
     return fork;
@@ -178,7 +175,8 @@ export class Conversation {
    * @throws {RevisionNotFoundError} when there is no such revision.
    * @throws {RunInProgressError} while a run is open now.
    */
-  async revertTo(revision: number, { actor = { kind: "user" } }: ByWhom = {}): Promise<Turn> {
+  async revertTo(revision: number, byWhom: ByWhom = {}): Promise<Turn> {
+    const actor = checkedByWhom("revertTo", byWhom);
     const past = await this.at(revision);
     const turn = await past.content();
     return revertTurn(this.#stream, { target: () => turn, toRevision: past.revision, actor });
@@ -191,7 +189,8 @@ export class Conversation {
    * @throws {ExchangeNotFoundError} when there is no such exchange.
    * @throws {RunInProgressError} while a run is open.
    */
-  revertToExchange(n: number, { actor = { kind: "user" } }: ByWhom = {}): Promise<Turn> {
+  async revertToExchange(n: number, byWhom: ByWhom = {}): Promise<Turn> {
+    const actor = checkedByWhom("revertToExchange", byWhom);
     const target = (turn: Turn): Turn => {
       const exchange = turn.exchange(n);
       if (exchange === undefined) throw new ExchangeNotFoundError(n, turn.exchanges.length);
@@ -205,8 +204,9 @@ export class Conversation {
    *
    * @throws {EventNotDamagedError} when the first damage is elsewhere, or there is none.
    */
-  skipEvent(revision: number, reason: string, actor: Actor = { kind: "operator" }): Promise<void> {
-    return skipEvent(this.#log, this.#stream.name, { revision, reason, actor });
+  async skipEvent(revision: number, reason: string, actor: Actor = { kind: "operator" }): Promise<void> {
+    checkText("skipEvent: reason", reason, "the reason, for whoever reads the log");
+    return skipEvent(this.#log, this.#stream.name, { revision, reason, actor: checkedActor("skipEvent", actor) });
   }
 
   /**
@@ -262,8 +262,8 @@ export class Conversation {
 
   #blockId(key: string | undefined, index: number): BlockId {
     if (key === undefined) return blockIdSchema.parse(this.#others.newId("blk"));
-    // The number stands first, where no key does: the second block of `a` is not the first one of `a 1`.
-    const name = index === 0 ? `${this.id} ${key}` : `${index} ${this.id} ${key}`;
+    // The number stands first, where no key does, after what no id has: the second block of `a` is not the first of `a 1`.
+    const name = index === 0 ? `${this.id} ${key}` : `#${index} ${this.id} ${key}`;
     return blockIdSchema.parse(`blk_${sha256Hex(name).slice(0, 21)}`);
   }
 }

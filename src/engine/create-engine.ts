@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkOptions, type OptionNames } from "../base/options.ts";
+import { isJsonObject } from "../base/json.ts";
+import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import type { InDoubtHandler } from "./effects/doubt.ts";
 import { randomId } from "./ids.ts";
 import { type RetryPolicy, retryPolicy } from "./inference/retry.ts";
@@ -83,6 +84,18 @@ const thisCopy = Symbol("turnlog");
  * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
  */
 export const isOwnEngine = ({ options }: Engine): boolean => options.madeBy === thisCopy;
+
+/**
+ * What an engine was made with.
+ *
+ * @throws {TypeError} for what is no engine.
+ */
+export function checkedEngine(where: string, engine: Engine): EngineOptions {
+  const given: unknown = engine;
+  const options: unknown = isJsonObject(given) ? given["options"] : undefined;
+  if (isJsonObject(options) && "madeBy" in options) return engine.options;
+  throw new TypeError(`${where} takes an engine, not ${kindOf(given)}: make one with createEngine({ provider })`);
+}
 
 /** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;

@@ -1,5 +1,5 @@
 import type { ConversationId } from "../domain/ids.ts";
-import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { createEventIds } from "./codec/event-id.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "./codec/event-log.ts";
 import { Conversation } from "./conversation.ts";
@@ -32,10 +32,11 @@ export class TurnlogStore implements AsyncDisposable {
   /**
    * A conversation by its id, or a new one. It comes into being with its first append.
    *
-   * @throws {ZodError} for a text that is no conversation id (`cnv_` and 4 to 32 letters, digits or `_`).
+   * @param id - Up to 128 letters, digits, `_` and `-`: your own, such as a UUID. It stands in the log and is never erased.
+   * @throws {TypeError} for what is no such text.
    */
   conversation(id: string = this.newId("cnv")): Conversation {
-    const conversationId = conversationIdSchema.parse(id);
+    const conversationId = checkedConversationId(id);
     const open = (): ConversationStream => new ConversationStream(this.log, conversationStream(conversationId));
     const stream = this.#streams.get(conversationId, open);
     return new Conversation(conversationId, stream, this);

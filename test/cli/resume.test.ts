@@ -167,6 +167,17 @@ test("settles and finishes at once, and runs the call once more where it is told
   expect((await world.types()).filter((type) => type === "ToolStarted")).toHaveLength(2);
 });
 
+test("a call is settled by the name of its tool, and not by both of its names", async () => {
+  const world = await cutOff("tool", "before");
+  const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
+  const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
+  const twice = await world.resume(["--settle", `${blockId}=rerun`, "charge=rerun"]);
+  const message = `turnlog: --settle names ${blockId} twice, once as charge: say it once\n`;
+  expect(twice).toEqual({ code: 2, stdout: "", stderr: message });
+  const settled = await world.resume(["--settle", "charge=rerun"]);
+  expect(settled).toMatchObject({ code: 0, stderr: `settled: ${blockId}\n` });
+});
+
 test("a call that is settled twice is refused before anything is written", async () => {
   const world = await cutOff("tool", "before");
   const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
@@ -273,9 +284,9 @@ test.each([
     "a settlement without sense",
     ["--settle", "blk=perhaps"],
     2,
-    /--settle takes BLOCK=rerun, BLOCK=abandon or BLOCK=result:TEXT/,
+    /--settle takes CALL=rerun, CALL=abandon or CALL=result:TEXT/,
   ],
-  ["a block that is not in doubt", ["--settle", "blk_1=rerun"], 3, /blk_1 is not in doubt/],
+  ["a block that is not in doubt", ["--settle", "blk_1=rerun"], 3, /'blk_1' is not in doubt/],
   ["a file that is not there", ["--stack", "nowhere.ts"], 3, /nowhere\.ts/],
   ["a file that exports no engine", ["--stack", script.replace("cut-off-process", "command")], 2, /exports no engine/],
 ] as const)("%s is told in one line, with what to do", async (_, args, code, told) => {

@@ -1,20 +1,24 @@
 import { expect, test } from "vitest";
 import { user } from "../../src/domain/make-block.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
+import type { Entry } from "../../src/engine/conversation-stream.ts";
 import { type Provider, ProviderError } from "../../src/engine/ports/provider.ts";
 import { RunFailedError } from "../../src/engine/run/errors.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createWorkshop, eventsOf, typesOf } from "../support/workshop.ts";
 import { layer } from "./run/scene.ts";
 
+const relabel = (data: object, actor: object = { kind: "app" }): Entry =>
+  ({ command: { type: "Relabel", data }, actor }) as Entry;
+
 /** What types refuse, and JavaScript and configuration files do not. */
 test.each<[string, (conversation: Conversation) => Promise<unknown>, RegExp]>([
-  ["a title that is no text", (its) => its.relabel({ title: 5 } as never), /Relabelled cannot be recorded: .*title/],
-  ["nobody who could say it", (its) => its.append("a", { actor: { kind: "god" } as never }), /its actor: kind/],
-  ["a block of nothing", (its) => its.append(user([undefined as never])), /is no JSON: undefined/],
+  ["a title that is no text", (its) => its.commit([relabel({ title: 5 })]), /Relabelled cannot be recorded: .*title/],
+  ["nobody who could say it", (its) => its.commit([relabel({ title: "A talk" }, { kind: "god" })]), /its actor: kind/],
+  ["a block of nothing", async (its) => its.append(user([undefined as never])), /content\[0\] is undefined/],
   [
     "a name that is no text",
-    (its) => its.append("a", { actor: { kind: "user", name: 1 } as never }),
+    (its) => its.commit([relabel({ title: "A talk" }, { kind: "user", name: 1 })]),
     /its actor: name/,
   ],
 ])("records nothing that could not be read again: %s", async (_what, give, message) => {

@@ -1,6 +1,8 @@
 import type { Block } from "../../domain/block.ts";
-import { conversationStream } from "../../domain/ids.ts";
-import { type Conversation, NotInDoubtError } from "../../engine/conversation.ts";
+import type { Settlement } from "../../domain/events/tool-events.ts";
+import { type BlockId, conversationStream } from "../../domain/ids.ts";
+import type { Conversation } from "../../engine/conversation.ts";
+import { idInDoubt } from "../../engine/effects/doubt.ts";
 import type { RunResult } from "../../engine/run/result.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
@@ -18,16 +20,16 @@ export const run: CommandHandler = async (context, { arguments: [name = ""], opt
   const path = textOption(options, "stack");
   const settlements = settlementsOf(options);
   if (path === null && settlements.length === 0)
-    throw new UsageError("name the run's engine with --stack FILE, or settle a call with --settle BLOCK=rerun");
+    throw new UsageError("name the run's engine with --stack FILE, or settle a call with --settle CALL=rerun");
   const engine = path === null ? null : await loadEngine(path);
   await using store = await context.openStore({ mustExist: true, isWritten: true });
   const conversation = await findConversation(store, name);
-  await settle(conversation, settlements);
+  const settled = await settle(conversation, settlements);
   const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
   const result = engine === null ? null : await conversation.resume(engine, { takeover: flag(options, "takeover") });
   const report: Report = {
     conversation: conversation.id,
-    settled: settlements.map(({ blockId }) => blockId),
+    settled,
     result,
     did: await didSince(conversation, before),
     ...(await stateOf(conversation)),
@@ -35,13 +37,26 @@ export const run: CommandHandler = async (context, { arguments: [name = ""], opt
   return tell(context, report, engine !== null);
 };
 
-/** All of them, or none: one that is not in doubt is refused before any is written. */
-async function settle(conversation: Conversation, settlements: readonly TypedSettlement[]): Promise<void> {
-  if (settlements.length === 0) return;
-  const { inDoubt } = await stateOf(conversation);
-  const known = new Set<string>(inDoubt.map(({ blockId }) => blockId));
-  for (const { blockId } of settlements) if (!known.has(blockId)) throw new NotInDoubtError(blockId);
-  for (const { blockId, settlement } of settlements) await conversation.settle(blockId, settlement);
+/** All of them, or none: one that is not in doubt is refused before any is written. Gives their block ids. */
+async function settle(conversation: Conversation, settlements: readonly TypedSettlement[]): Promise<readonly string[]> {
+  if (settlements.length === 0) return [];
+  const { run } = await (await conversation.at(-1)).load();
+  const named = new Map<BlockId, Settlement>();
+  for (const { call, settlement } of settlements) {
+    const blockId = idOf(call, run?.inDoubt ?? new Map());
+    if (named.has(blockId)) throw new UsageError(`--settle names ${blockId} twice, once as ${call}: say it once`);
+    named.set(blockId, settlement);
+  }
+  for (const [blockId, settlement] of named) await conversation.settle(blockId, settlement);
+  return [...named.keys()];
+}
+
+function idOf(call: string, inDoubt: ReadonlyMap<BlockId, string>): BlockId {
+  try {
+    return idInDoubt(call, inDoubt);
+  } catch (error) {
+    throw error instanceof TypeError ? new UsageError(error.message, { cause: error }) : error;
+  }
 }
 
 type InDoubt = { readonly blockId: string; readonly name: string; readonly arguments: string };

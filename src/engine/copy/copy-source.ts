@@ -1,8 +1,10 @@
 import { isJsonObject } from "../../base/json.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import {
+  blobStreamsOf,
   type ConversationId,
   conversationIdSchema,
+  conversationOfBlob,
   conversationOfStream,
   conversationStream,
 } from "../../domain/ids.ts";
@@ -131,16 +133,17 @@ async function withBlobs(
   streams: readonly StreamHead[],
   isAll: boolean,
 ): Promise<readonly StreamHead[]> {
-  const all = isAll ? Map.groupBy(await headsOf(store, "blob-"), ({ stream }) => stream.slice(0, -sha256Length)) : null;
+  const blobs = async (prefix: string) =>
+    Map.groupBy(await headsOf(store, prefix), ({ stream }) => conversationOfBlob(stream));
+  const all = isAll ? await blobs("blob-") : null;
   const ordered: StreamHead[] = [];
   for (const each of streams) {
-    const prefix = `${each.stream.replace(/^conversation-/, "blob-")}-`;
-    ordered.push(...(all === null ? await headsOf(store, prefix) : (all.get(prefix) ?? [])), each);
+    const id = conversationOfStream(each.stream);
+    const own = id === null ? [] : ((all ?? (await blobs(blobStreamsOf(id)))).get(id) ?? []);
+    ordered.push(...own, each);
   }
   return ordered;
 }
-
-const sha256Length = 64;
 
 async function headsOf(store: EventStore, prefix: string): Promise<readonly StreamHead[]> {
   const heads: StreamHead[] = [];

@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { jsonCopy } from "../../base/json.ts";
+import { checkChoice, checkOptions, meant } from "../../base/options.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -19,16 +20,51 @@ export type InDoubt = {
 /** Decides what becomes of an effect in doubt, from a ledger of its own say; null leaves it to people. */
 export type InDoubtHandler = (doubt: InDoubt) => Settlement | null | Promise<Settlement | null>;
 
+const settlementMembers = { how: true, output: true } as const;
+const ways = ["rerun", "abandon", "result"];
+
 /**
  * A settlement as the log will tell it, before it is recorded for ever.
  *
- * @throws {TypeError} when its output is no JSON.
+ * @throws {TypeError} when it is none, or its output is no JSON.
  */
 export function recordableSettlement(settlement: Settlement, what: string): Settlement {
-  if (settlement.how !== "result") return settlement;
+  const settling = `settling ${what}`;
+  const given: unknown = settlement;
+  if (typeof given === "string") throw new TypeError(`${settling}: this is a text: write { how: "rerun" }`);
+  checkOptions(settling, given, settlementMembers);
+  checkChoice(`${settling}: how`, settlement.how, ways);
+  if (settlement.how !== "result") return { how: settlement.how };
   try {
     return { how: "result", output: jsonCopy(settlement.output) };
   } catch (cause) {
     throw new TypeError(`the output that settles ${what} is no JSON: ${messageOf(cause)}`, { cause });
   }
+}
+
+/** Nothing of this name waits to be settled: it never began, it is known how it ended, or it was settled before. */
+export class NotInDoubtError extends Error {
+  override readonly name = "NotInDoubtError";
+  readonly code = "not-in-doubt";
+
+  /** @param inDoubt - What waits to be settled instead, by id. */
+  constructor(wanted: string, inDoubt: ReadonlyMap<BlockId, string> = new Map()) {
+    const known = [...new Set(inDoubt.values()), ...inDoubt.keys()];
+    const instead = known.length === 0 ? "resume the run to see what is" : meant(wanted, known);
+    super(`'${wanted}' is not in doubt: ${instead}`);
+  }
+}
+
+/**
+ * The call or effect in doubt that its block id names, or the name of its tool where no other call of that waits.
+ *
+ * @throws {NotInDoubtError} when nothing does.
+ * @throws {TypeError} when a name stands for several.
+ */
+export function idInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string>): BlockId {
+  const found = [...inDoubt].filter(([id, name]) => id === wanted || name === wanted).map(([id]) => id);
+  const [id] = found;
+  if (id === undefined) throw new NotInDoubtError(wanted, inDoubt);
+  if (found.length === 1) return id;
+  throw new TypeError(`${found.length} calls of '${wanted}' are in doubt: settle each by its id, ${found.join(", ")}`);
 }

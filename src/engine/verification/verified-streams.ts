@@ -1,4 +1,4 @@
-import { type ConversationId, conversationStream } from "../../domain/ids.ts";
+import { type ConversationId, conversationOfBlob, conversationStream } from "../../domain/ids.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { type ForkPoint, statedFork } from "../lineage/lineage.ts";
@@ -25,9 +25,12 @@ export async function verifiedStreams(
       lastByStream.set(fork.stream, fork.revision);
     }
   }
-  const blobs = conversations.map((id) => `blob-${id}-`);
-  return (stream) =>
-    lastByStream.get(stream) ?? (blobs.some((each) => stream.startsWith(each)) ? Number.POSITIVE_INFINITY : null);
+  const named = new Set(conversations);
+  return (stream) => {
+    const ofBlob = conversationOfBlob(stream);
+    const isBlob = ofBlob !== null && named.has(ofBlob);
+    return lastByStream.get(stream) ?? (isBlob ? Number.POSITIVE_INFINITY : null);
+  };
 }
 
 async function forkOf(reader: EventReader, stream: string): Promise<ForkPoint | null> {

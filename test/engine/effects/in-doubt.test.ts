@@ -44,6 +44,13 @@ describe("a call in doubt", () => {
     expect(await rejectionOf(conversation.settle(id, settlement))).toMatchObject({ code: "not-in-doubt" });
   });
 
+  test("is settled by the name of its tool", async () => {
+    const { conversation, engine } = await parked();
+    await conversation.settle("charge", { how: "result", output: "it was done" });
+    expect((await conversation.run(engine)).text).toBe("an answer");
+    expect((await textsOf(conversation))[2]).toBe("it was done");
+  });
+
   test("that may run again is in doubt again when it is cut off once more", async () => {
     const { conversation, result, charge, scene } = await parked();
     await conversation.settle(result.inDoubt[0]?.blockId ?? "", { how: "rerun" });

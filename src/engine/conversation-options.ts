@@ -1,0 +1,69 @@
+import { isJsonObject } from "../base/json.ts";
+import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { type Actor, actorSchema } from "../domain/actor.ts";
+
+/** How a block gets into a conversation. */
+export type AppendOptions = {
+  /** The same key never appends twice: for messages that may be delivered twice. */
+  readonly key?: string;
+  readonly actor?: Extract<Actor, { readonly kind: (typeof authors)[number] }>;
+};
+
+/** Who forks or reverts. */
+export type ByWhom = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
+
+const authors = ["user", "app", "import"] as const;
+const users = ["user", "app", "operator"] as const;
+
+const appendNames: OptionNames<AppendOptions> = { key: true, actor: true };
+const byWhomNames: OptionNames<ByWhom> = { actor: true };
+
+/** How a conversation is called from now on. */
+export type NewLabels = { readonly title?: string; readonly labels?: Record<string, string> };
+
+const labelNames: OptionNames<NewLabels> = { title: true, labels: true };
+
+/** Names as they were given. */
+export function checkedLabels(data: NewLabels): NewLabels {
+  checkOptions("relabel", data, labelNames);
+  const { title, labels = {} } = data;
+  if (title !== undefined && typeof title !== "string")
+    throw new TypeError(`relabel: title is ${kindOf(title)}: give a text`);
+  if (!isJsonObject(labels)) throw new TypeError(`relabel: labels is ${kindOf(labels)}: give { name: "value" }`);
+  for (const [name, value] of Object.entries(labels)) {
+    if (typeof value !== "string")
+      throw new TypeError(`relabel: labels.${name} is ${kindOf(value)}: a label's value is a text`);
+  }
+  return data;
+}
+
+/** The author of what is appended. */
+export function checkedAppend(options: AppendOptions): { readonly actor: Actor } {
+  checkOptions("append", options, appendNames);
+  const { key, actor = { kind: "user" } } = options;
+  if (key === "" || (key !== undefined && typeof key !== "string"))
+    throw new TypeError(`append: key is ${kindOf(key)}: give the message's own id, or none`);
+  return { actor: checkedActor("append", actor, authors) };
+}
+
+/** Who changes a conversation as a whole. */
+export function checkedByWhom(where: string, options: ByWhom): Actor {
+  checkOptions(where, options, byWhomNames);
+  return checkedActor(where, options.actor ?? { kind: "user" }, users);
+}
+
+/**
+ * The actor that a caller says he is.
+ *
+ * @throws {TypeError} for one that is none, and for one that callers cannot be: a provider, a layer, the engine.
+ */
+export function checkedActor(where: string, actor: unknown, kinds: readonly string[] = users): Actor {
+  if (!isJsonObject(actor)) throw new TypeError(`${where}: actor is ${kindOf(actor)}: give { kind: "user" }`);
+  checkChoice(`${where}: actor.kind`, actor["kind"], kinds);
+  const known = { kind: true, name: true } as const;
+  checkOptions(`${where}: actor`, actor, known);
+  const { name, ...who } = actor;
+  const parsed = actorSchema.safeParse(name === undefined ? who : actor);
+  if (parsed.success) return parsed.data;
+  throw new TypeError(`${where}: actor.name is ${kindOf(name)}: give a text, or none`);
+}
