@@ -81,6 +81,7 @@ export const commandList: readonly CommandDeclaration[] = [
     usage: "log <conversation[@r..r]>",
     summary: "what happened, one line an event",
     options: [
+      ["-p, --patch", "with what each event changed of the Turn, and by whom"],
       ["--transcript", "what was said instead, whole"],
       ["-f, --follow", "go on with what comes; --json is then one document a line"],
     ],

@@ -1,6 +1,8 @@
-import { conversationOfStream } from "../domain/ids.ts";
+import { conversationOfStream, conversationStream } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
 import type { Conversation } from "../engine/conversation.ts";
-import type { LoadedPast } from "../engine/past.ts";
+import type { Follower } from "../engine/keyframes/fold.ts";
+import { type LoadedPast, loadPast } from "../engine/past.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
 import { UsageError } from "./exit-codes.ts";
 import { findConversation, findRevision } from "./find.ts";
@@ -12,19 +14,31 @@ export type FoundPlace = {
   readonly past: LoadedPast;
 };
 
+/** A revision of a conversation, found but not read. */
+export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
+
 /**
  * The conversation and the revision that a text names; without a revision, the newest.
  *
  * @throws {UsageError} for a range, and for a text that names nothing.
  * @throws {NotFoundError} when either is not there.
  */
-export async function openPlace(store: TurnlogStore, text: string): Promise<FoundPlace> {
+export async function findPlace(store: TurnlogStore, text: string): Promise<FoundRevision> {
   const { conversation: name, at } = parsePlace(text);
   if (at.type === "range") throw new UsageError(`'${text}' is a range: name one revision`);
   const conversation = await findConversation(store, name);
   const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
-  return { conversation, past: await (await conversation.at(revision)).load() };
+  return { conversation, revision };
 }
+
+/** The same, read: its events once, in which `follow` makes of them what else is wanted. */
+export async function openPlace(store: TurnlogStore, text: string, follow?: () => Follower): Promise<FoundPlace> {
+  const { conversation, revision } = await findPlace(store, text);
+  return { conversation, past: await loadPast(store.log, conversationStream(conversation.id), revision, follow) };
+}
+
+/** The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. */
+export const turnSpokenOf = ({ run, turn }: LoadedPast): Turn => run?.handedOn ?? turn;
 
 /** `@120`; of a fork's ancestor `cnv_8f3k…@120`. */
 export const eventPlace = (

@@ -11,7 +11,7 @@ import type { EventLog } from "./codec/event-log.ts";
 import { contextsOf, learnedCapabilities } from "./inference/contexts.ts";
 import { settingsDigest, withInstructions } from "./inference/settings.ts";
 import { withContents } from "./keyframes/contents.ts";
-import { type Folded, foldTo, foldWhole, readSettings } from "./keyframes/fold.ts";
+import { type Folded, type Follower, foldTo, foldWhole, readSettings } from "./keyframes/fold.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 import { splitTurn } from "./planner/instruction-blocks.ts";
 import { type ChainPolicy, defaultChainPolicy, plan } from "./planner/plan.ts";
@@ -167,6 +167,22 @@ export class LoadedPast {
  */
 export async function readPast(log: EventLog, stream: string, revision: number): Promise<PastConversation> {
   return new PastConversation(log, await foldTo(log, stream, await existingRevision(log.store, stream, revision)));
+}
+
+/**
+ * The same with everything at hand, in one reading: for whoever wants other folds of the same events beside it. `follow` is
+ * called when the reading begins, and again should it have to begin anew.
+ *
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export async function loadPast(
+  log: EventLog,
+  stream: string,
+  revision: number,
+  follow: () => Follower = () => () => undefined,
+): Promise<LoadedPast> {
+  const folded = await foldWhole(log, stream, await existingRevision(log.store, stream, revision), { follow });
+  return new LoadedPast(folded.last, folded.view);
 }
 
 /**

@@ -83,4 +83,5 @@ export function noteResult(view: BlameView, end: Ending, recorded: RecordedEvent
 const isAfter = (change: Change, started: Ending["started"]): boolean =>
   change.stream === started.stream && change.revision > started.revision;
 
-const changeOf = ({ actor, stream, revision, at }: RecordedEvent): Change => ({ actor, stream, revision, at });
+/** An event as the one that changed something. */
+export const changeOf = ({ actor, stream, revision, at }: RecordedEvent): Change => ({ actor, stream, revision, at });

@@ -7,7 +7,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
-import { type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
+import { type BlameView, type Change, changeOf, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -29,6 +29,8 @@ export type OpenRun = {
   readonly turns: RunTurns;
   /** Those that its events speak of; the Turns above know the ones that something was handed on to. */
   readonly frames: KnownFrames;
+  /** What its passes left out, also what was put back: when, and by whom. */
+  readonly removed: Map<string, Change>;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
   /** Frames of the inferences, by inference id. */
@@ -99,6 +101,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
         inDoubt: new Map(),
         turns: new RunTurns(view.committed),
         frames: new KnownFrames(),
+        removed: new Map(),
         pending: [],
         inferences: new Map(),
       };
@@ -192,7 +195,8 @@ function applyPass(
     `the Turn that ${isRequest ? "was passed on to" : "came back from"} frame ${frame}`,
   );
   const base = nameOf(pass.base ?? pass.from);
-  turns.handOn(isRequest ? `given/${frame}` : `result/${frame}`, after, { base, actor });
+  const target = isRequest ? (`given/${frame}` as const) : (`result/${frame}` as const);
+  for (const id of turns.handOn(target, after, { base, actor })) run.removed.set(id, changeOf(recorded));
 }
 
 function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinished", recorded: RecordedEvent): void {

@@ -55,15 +55,17 @@ export class RunTurns {
     return this.#newest;
   }
 
-  /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. */
-  handOn(name: TurnName, turn: Turn, { base, actor }: Origin): void {
-    for (const id of removedFrom(this.get(base), turn)) this.#removers.set(id, actor);
+  /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. Gives what it left out. */
+  handOn(name: TurnName, turn: Turn, { base, actor }: Origin): readonly BlockId[] {
+    const removed = removedFrom(this.get(base), turn);
+    for (const id of removed) this.#removers.set(id, actor);
     for (const id of movedIn(this.get(base), turn)) this.#movers.set(id, actor);
     this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#see(frame);
     this.#newest = name;
     (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
+    return removed;
   }
 
   /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */

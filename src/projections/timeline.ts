@@ -23,12 +23,14 @@ export type TimelineRow = {
   readonly words: string;
 };
 
-export type TimelineView = {
-  readonly rows: TimelineRow[];
+/** What it takes to put an event into words. */
+export type BlockLabels = {
   /** What each block is, for the events that only name it. */
   readonly labels: Map<string, string>;
   isRunOpen: boolean;
 };
+
+export type TimelineView = BlockLabels & { readonly rows: TimelineRow[] };
 
 /** What happened, one row an event. */
 export const timeline: Projection<TimelineView> = {
@@ -39,18 +41,25 @@ export const timeline: Projection<TimelineView> = {
   initial: () => ({ rows: [], labels: new Map(), isRunOpen: false }),
   apply(view, recorded) {
     const { stream, revision, at, actor, runId, frame, event } = recorded;
-    for (const block of blocksIn(event).map(blockFromJson))
-      if (block.id !== null) view.labels.set(block.id, labelOf(block, event, view));
-    view.rows.push({ stream, revision, at, type: event.type, actor, runId, frame, words: wordsOf(view, recorded) });
-    if (event.type === "RunStarted") view.isRunOpen = true;
-    // A fork leaves its parent's run.
-    if (event.type === "ConversationStarted") view.isRunOpen = false;
-    if (event.type === "EventSkipped" && runId !== null) view.isRunOpen = false;
-    if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
-      view.isRunOpen = false;
+    noteLabels(view, recorded);
+    const words = describeEvent(view, recorded);
+    view.rows.push({ stream, revision, at, type: event.type, actor, runId, frame, words });
     return view;
   },
 };
+
+export const noLabels = (): BlockLabels => ({ labels: new Map(), isRunOpen: false });
+
+/** Follows the events without putting each into words, which takes longer than all the rest. */
+export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): void {
+  for (const json of blocksIn(event)) view.labels.set(json.id, labelOf(blockFromJson(json), event, view));
+  if (event.type === "RunStarted") view.isRunOpen = true;
+  // A fork leaves its parent's run.
+  if (event.type === "ConversationStarted") view.isRunOpen = false;
+  if (event.type === "EventSkipped" && runId !== null) view.isRunOpen = false;
+  if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
+    view.isRunOpen = false;
+}
 
 /** How a request was sent, in a few words: `rebased 1 back`. */
 export const describeStrategy = ({ strategy, back }: Decision): string =>
@@ -73,7 +82,8 @@ const changeWords = {
 const textLength = 160;
 const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
 
-function wordsOf(view: TimelineView, { event }: RecordedEvent): string {
+/** An event in words, for whoever has followed those up to it. */
+export function describeEvent(view: BlockLabels, { event }: RecordedEvent): string {
   switch (event.type) {
     case "ConversationStarted": {
       const { origin, title } = event.data;
@@ -228,7 +238,7 @@ function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
 }
 
 /** A tool's result is named by its tool, for whoever looks for it. */
-function labelOf(block: Block, event: ConversationEvent, { labels }: TimelineView): string {
+function labelOf(block: Block, event: ConversationEvent, { labels }: BlockLabels): string {
   if (event.type !== "ToolFinished")
     return block.kind === "tool_result" ? (labels.get(block.id ?? "") ?? block.kind) : blockLabel(block);
   return `tool_result ${labels.get(event.data.blockId)?.replace(/^tool_call /, "") ?? ""}`.trimEnd();

@@ -15,6 +15,15 @@ export const stream = z.string().regex(/^conversation-cnv_/);
 export const change = z.strictObject({ actor: actorSchema, stream, revision: z.int(), at });
 export const block = z.strictObject({ ...blockJsonSchema.shape, index: z.int(), digest: sha256Schema });
 
+const changedBlock = z.strictObject({ ...block.shape, by: actorSchema.nullable() });
+/** What differs between two Turns, and who made it so. */
+export const changes = {
+  added: z.array(changedBlock),
+  removed: z.array(changedBlock),
+  modified: z.array(z.strictObject({ before: block, after: block, by: actorSchema.nullable() })),
+  moved: z.array(changedBlock),
+};
+
 export const timelineRow = z.strictObject({
   stream,
   revision: z.int(),

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { actorSchema } from "../../src/domain/actor.ts";
 import { decisionSchema, divergenceSchema } from "../../src/domain/events/inference-events.ts";
 import { sha256Schema } from "../../src/domain/ids.ts";
-import { at, block, change, conversation, stream, timelineRow, versions } from "./contract-parts.ts";
+import { at, block, change, changes, conversation, stream, timelineRow, versions } from "./contract-parts.ts";
 
 /** What is typed after a demo, and the data that `--json` prints for it. */
 export const contracts: readonly (readonly [typed: string, data: z.ZodType])[] = [
@@ -70,6 +70,13 @@ export const contracts: readonly (readonly [typed: string, data: z.ZodType])[] =
   ["log @last", z.strictObject({ conversation, events: z.array(timelineRow).length(66) })],
   ["log @last@10..12", z.strictObject({ conversation, events: z.array(timelineRow).length(3) })],
   [
+    "log @last@22..24 --patch",
+    z.strictObject({
+      conversation,
+      events: z.array(z.strictObject({ ...timelineRow.shape, changes: z.strictObject(changes).nullable() })).length(3),
+    }),
+  ],
+  [
     "log @last --transcript",
     z.strictObject({
       conversation,
@@ -113,10 +120,9 @@ export const contracts: readonly (readonly [typed: string, data: z.ZodType])[] =
     z.strictObject({
       from: z.strictObject({ conversation, revision: z.literal(20), digest: sha256Schema }),
       to: z.strictObject({ conversation, revision: z.literal(36), digest: sha256Schema }),
-      added: z.array(block).length(4),
-      removed: z.array(block).length(0),
-      modified: z.array(z.strictObject({ before: block, after: block })).length(1),
-      moved: z.array(block).length(0),
+      ...changes,
+      added: changes.added.length(4),
+      modified: changes.modified.length(1),
     }),
   ],
   [

@@ -10,8 +10,14 @@ import { useDemoStore } from "./demo-store.ts";
 
 const demoStore = useDemoStore();
 
+const changesSchema = z.object({
+  added: z.array(z.object({ id: z.string() })),
+  removed: z.array(z.object({ id: z.string() })),
+});
+const patchSchema = z.object({ data: z.object({ events: z.array(z.object({ changes: changesSchema.nullable() })) }) });
 const showSchema = z.object({
   data: z.object({
+    turn: z.array(z.object({ id: z.string() })),
     event: z.object({ type: z.string() }),
     serverContexts: z.array(z.object({ responseId: z.string(), relation: z.string() })),
   }),
@@ -108,10 +114,71 @@ test("blame lists who took out what is no longer there", async () => {
 
 test("diff shows what was modified with its old and new text, and is 0 where nothing was", async () => {
   const { path: cwd } = demoStore();
-  const outcome = await run(cwd, "diff @last@60..-1");
+  const outcome = await run(cwd, "diff @last@58..-1");
   expect(outcome).toMatchObject({ code: 1, stderr: "1 block added, 0 removed, 1 modified, 0 moved\n" });
-  expect(outcome.stdout).toContain("modified system\n- You plan journeys. Be brief.\n+ Réponds en français.\n");
-  expect(await run(cwd, "diff @last@60 @last@61")).toMatchObject({ code: 0 });
+  expect(outcome.stdout).toContain(
+    "modified system  by speak-french@2.0.1\n- You plan journeys. Be brief.\n+ Réponds en français.\n",
+  );
+  expect(await run(cwd, "diff @last@58 @last@59")).toMatchObject({ code: 0 });
+});
+
+test("diff across a layer's pass shows its edit and who made it, in the middle of a run", async () => {
+  const { path: cwd } = demoStore();
+  const shortened = await run(cwd, "diff @last@22..23");
+  expect(shortened).toMatchObject({ code: 1, stderr: "0 blocks added, 0 removed, 1 modified, 0 moved\n" });
+  expect(shortened.stdout).toMatch(
+    /^modified tool_result {2}by shorten-results@1\.2\.0\n- Friday\n(- .*\n)+\+ Friday\n/m,
+  );
+  expect((await run(cwd, "diff @last@40 @last@41")).stdout).toMatch(
+    /^removed system {2}by ask-first@1\.0\.0\n- Name the price/m,
+  );
+  const restored = await run(cwd, "diff @last@41..42");
+  expect(restored.stdout).toMatch(/^modified user {2}by redact-emails@1\.0\.0\n- I am \[email\].*\n\+ I am ada@/m);
+  const wholeRun = await run(cwd, "diff @last@36..43");
+  expect(wholeRun.stdout).toMatch(/^added assistant {2}by provider\n\+ That is 119 euros/m);
+});
+
+test("blame in the middle of a run is of the Turn that was handed on, and of what layers left out of it so far", async () => {
+  const { path: cwd } = demoStore();
+  const asked = await run(cwd, "blame @last@39");
+  expect(asked.stdout).toMatch(/ 1 +user +user @3 +redact-emails@1\.0\.0 @6 +I am \[email\]/);
+  expect(asked.stdout).toMatch(/ 13 +system +ask-first@1\.0\.0 @38 +Name the price/);
+  expect(asked.stdout).not.toContain("No longer in the Turn");
+  const restored = await run(cwd, "blame @last@41");
+  expect(restored.stdout).toMatch(
+    /No longer in the Turn\n +system +ask-first@1\.0\.0 @38 +removed by ask-first@1\.0\.0 @41/,
+  );
+  expect((await run(cwd, "blame @last@39 13")).stdout).toMatch(/^system .*\nmade +@38 .*\(now\)\n\nName the price/);
+});
+
+test("log -p shows what every event changed, and by whom", async () => {
+  const { path: cwd } = demoStore();
+  const { stdout } = await run(cwd, "log @last@20..29 -p");
+  expect(stdout).toMatch(/ 20 .*\n {6}added user {2}by user\n {6}\+ Is there a hotel near the station\?\n {2}21 /);
+  expect(stdout).toMatch(
+    / 22 .*\n {6}modified user {2}by redact-emails@1\.0\.0\n {6}- I am ada.*\n {6}\+ I am \[email\].*\n {2}23 /,
+  );
+  expect(stdout).toMatch(/ 25 .*\n {6}added tool_call hotels {2}by provider\n/);
+  // Nothing changed: a line of its own and no more.
+  expect(stdout).toMatch(/\n {2}27 .*\n {2}28 .*\n {2}29 .*\n {6}added tool_result\n/);
+  expect(await run(cwd, "log @last -p --transcript")).toMatchObject({ code: 2 });
+});
+
+test("what log -p shows as added, less what it shows as removed, is the Turn", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  await createSoundStore(file("turnlog.db"));
+  const { stdout } = await run(cwd, "log cnv_journey -p --json");
+  const { events } = patchSchema.parse(JSON.parse(stdout)).data;
+  const blocks = new Set<string>();
+  for (const { changes } of events) {
+    for (const { id } of changes?.added ?? []) {
+      expect(blocks.has(id)).toBe(false);
+      blocks.add(id);
+    }
+    for (const { id } of changes?.removed ?? []) blocks.delete(id);
+  }
+  const shown = showSchema.parse(JSON.parse((await run(cwd, "show cnv_journey --json")).stdout)).data;
+  expect([...blocks].toSorted()).toEqual(shown.turn.map(({ id }) => id).toSorted());
 });
 
 test("every line fits in a hundred columns", async () => {

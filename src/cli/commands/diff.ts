@@ -1,91 +1,102 @@
-import type { TurnDifference } from "../../domain/diff-turns.ts";
+import { idOf } from "../../domain/block.ts";
 import { turnDifference } from "../../domain/diff-turns.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { provenanceOf } from "../../engine/inference/contexts.ts";
+import type { Follower } from "../../engine/keyframes/fold.ts";
 import { compareConversations } from "../../engine/lineage/compare.ts";
+import { LoadedPast, loadPast } from "../../engine/past.ts";
 import type { TurnlogStore } from "../../engine/turnlog-store.ts";
-import { blockLabel, counted, printable } from "../../projections/wording.ts";
-import { blockData } from "../block-rows.ts";
 import { differenceByContent } from "../compared-turns.ts";
-import type { CliContext, CommandHandler } from "../context.ts";
+import type { CommandHandler } from "../context.ts";
+import {
+  type Changers,
+  changedBy,
+  differenceCounts,
+  differenceData,
+  differenceLines,
+  isEmptyDifference,
+} from "../difference.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
-import { type FoundPlace, openPlace, placeName } from "../open-place.ts";
+import { type FoundRevision, findPlace, placeName, turnSpokenOf } from "../open-place.ts";
 import { parsePlace } from "../revision.ts";
 
-/** What changed between two Turns; 1 when something did. */
+/** What changed between two Turns, and by whom; 1 when something did. */
 export const run: CommandHandler = async (context, { arguments: names }) => {
   await using store = await context.openStore({ mustExist: true });
-  const [from, to] = await openBoth(store, names);
+  const [from, to] = await findBoth(store, names);
+  const [before, after] = await readBoth(store, from, to);
   // What two conversations have from one ancestor has one id in both.
-  const isOneLineage = (await compareConversations(store.log, from.past, to.past)).event !== null;
-  const difference = (isOneLineage ? turnDifference : differenceByContent)(from.past.turn, to.past.turn);
-  const { added, removed, modified, moved } = difference;
-  const isSame = added.length + removed.length + modified.length + moved.length === 0;
-  if (context.isJson) printJson(context, from, to, difference);
-  else print(context, from, to, difference);
-  return isSame ? exitCodes.ok : exitCodes.failure;
+  const isOneLineage =
+    from.conversation.id === to.conversation.id ||
+    (await compareConversations(store.log, before.past, after.past)).event !== null;
+  const difference = (isOneLineage ? turnDifference : differenceByContent)(before.turn, after.turn);
+  const isOneEvent = from.conversation.id === to.conversation.id && to.revision === from.revision + 1;
+  const { actor } = after.past.event;
+  // Across one pass it was that layer's doing, also where it put back what somebody else had written.
+  const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersUpTo(after.past);
+  if (context.isJson) {
+    const side = ({ conversation, revision }: FoundRevision, { digest }: Turn) => {
+      return { conversation: conversation.id, revision, digest };
+    };
+    context.printJson({
+      from: side(from, before.turn),
+      to: side(to, after.turn),
+      ...differenceData(difference, { from: before.turn, to: after.turn }, changers),
+    });
+  } else {
+    const { style } = context;
+    const place = ({ conversation, revision }: FoundRevision): string => placeName(conversation, revision);
+    context.print(style.bold(`${place(from)} > ${place(to)}`));
+    for (const line of differenceLines(difference, changers, style)) context.print(line);
+    context.note(differenceCounts(difference));
+  }
+  return isEmptyDifference(difference) ? exitCodes.ok : exitCodes.failure;
 };
 
 /** `A@r B@r`, or a range of one conversation. */
-async function openBoth(store: TurnlogStore, names: readonly string[]): Promise<readonly [FoundPlace, FoundPlace]> {
-  const [first = "", second] = names;
-  if (second !== undefined) return [await openPlace(store, first), await openPlace(store, second)];
+async function findBoth(
+  store: TurnlogStore,
+  [first = "", second]: readonly string[],
+): Promise<readonly [FoundRevision, FoundRevision]> {
+  if (second !== undefined) return [await findPlace(store, first), await findPlace(store, second)];
   const { conversation: name, at } = parsePlace(first);
   if (at.type !== "range") throw new UsageError("name two revisions: cnv_8f3k@100 cnv_8f3k@120, or cnv_8f3k@100..120");
   const conversation = await findConversation(store, name);
-  const open = async (revision: typeof at.from): Promise<FoundPlace> => {
-    const past = await (await conversation.at(await findRevision(store, conversation, revision))).load();
-    return { conversation, past };
+  const find = async (revision: typeof at.from): Promise<FoundRevision> => {
+    return { conversation, revision: await findRevision(store, conversation, revision) };
   };
-  return [await open(at.from), await open(at.to)];
+  return [await find(at.from), await find(at.to)];
 }
 
-function printJson(context: CliContext, from: FoundPlace, to: FoundPlace, difference: TurnDifference): void {
-  const { added, removed, modified, moved } = difference;
-  const [before, after] = [from.past.turn, to.past.turn];
-  const indexIn = (turn: typeof before, block: (typeof added)[number]): number =>
-    turn.blocks.findIndex(({ digest, id }) => id === block.id || digest === block.digest);
-  context.printJson({
-    from: { conversation: from.conversation.id, revision: from.past.revision, digest: before.digest },
-    to: { conversation: to.conversation.id, revision: to.past.revision, digest: after.digest },
-    added: added.map((block) => blockData(block, indexIn(after, block))),
-    removed: removed.map((block) => blockData(block, indexIn(before, block))),
-    modified: modified.map((change) => ({
-      before: blockData(change.before, indexIn(before, change.before)),
-      after: blockData(change.after, indexIn(after, change.after)),
-    })),
-    moved: moved.map((block) => blockData(block, indexIn(after, block))),
+/** A past, and the Turn that its revision speaks of. */
+type Side = { readonly past: LoadedPast; readonly turn: Turn };
+
+/** Two revisions of one conversation are seen in one reading: the earlier one's Turn as the fold passes it. */
+async function readBoth(store: TurnlogStore, from: FoundRevision, to: FoundRevision): Promise<readonly [Side, Side]> {
+  const read = async ({ conversation, revision }: FoundRevision, follow?: () => Follower): Promise<Side> => {
+    const past = await loadPast(store.log, conversationStream(conversation.id), revision, follow);
+    return { past, turn: turnSpokenOf(past) };
+  };
+  if (from.conversation.id !== to.conversation.id) return [await read(from), await read(to)];
+  const [first, last] = from.revision <= to.revision ? [from, to] : [to, from];
+  const stream = conversationStream(first.conversation.id);
+  let passed: Turn | undefined;
+  const later = await read(last, () => (recorded, view) => {
+    if (recorded.stream === stream && recorded.revision === first.revision)
+      passed = turnSpokenOf(new LoadedPast(recorded, view));
   });
+  const earlier = { past: later.past, turn: passed ?? later.turn };
+  return first === from ? [earlier, later] : [later, earlier];
 }
 
-function print(context: CliContext, from: FoundPlace, to: FoundPlace, difference: TurnDifference): void {
-  const { style } = context;
-  const { added, removed, modified, moved } = difference;
-  context.print(
-    style.bold(`${placeName(from.conversation, from.past.revision)} > ${placeName(to.conversation, to.past.revision)}`),
-  );
-  const lines = (mark: string, text: string): string[] =>
-    printable(text)
-      .split("\n")
-      .map((line) => `${mark} ${line}`);
-  for (const block of removed) {
-    context.print(style.bold(`removed ${blockLabel(block)}`));
-    for (const line of lines("-", block.text)) context.print(style.bad(line));
-  }
-  for (const block of added) {
-    context.print(style.bold(`added ${blockLabel(block)}`));
-    for (const line of lines("+", block.text)) context.print(style.good(line));
-  }
-  for (const { before, after } of modified) {
-    context.print(style.bold(`modified ${blockLabel(after)}`));
-    for (const line of lines("-", before.text)) context.print(style.bad(line));
-    for (const line of lines("+", after.text)) context.print(style.good(line));
-  }
-  for (const block of moved) context.print(style.bold(`moved ${blockLabel(block)}`));
-  const counts = [
-    `${counted(added.length, "block")} added`,
-    `${removed.length} removed`,
-    `${modified.length} modified`,
-    `${moved.length} moved`,
-  ];
-  context.note(counts.join(", "));
+/** Who made each version, and who took out or moved what the folds up to there know of. */
+function changersUpTo({ view }: LoadedPast): Changers {
+  const { authorOf, removerOf, moverOf } = provenanceOf(view.client.run?.turns, view);
+  return {
+    authorOf,
+    removerOf: (block) => removerOf(idOf(block)),
+    moverOf: (block) => moverOf?.(idOf(block)) ?? null,
+  };
 }

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { conversationView } from "../../projections/conversation-view.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { foldAround } from "../damage/skipped-events.ts";
 import { forkPoint, readHistory } from "../lineage/lineage.ts";
@@ -16,7 +16,9 @@ export type Folded = Restored & {
 
 /** The fold of a stream up to a revision that is there: the nearest keyframe, and the events after it. */
 export async function foldTo(log: EventLog, stream: string, revision: number): Promise<Folded> {
-  return (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, "taking-keyframes"));
+  return (
+    (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, { takesKeyframes: true }))
+  );
 }
 
 /**
@@ -49,23 +51,33 @@ async function foldNearest(log: EventLog, stream: string, revision: number): Pro
   }
 }
 
+/** Told of each event of a fold, and of the view that has taken it in: the next event changes that. */
+export type Follower = (recorded: RecordedEvent, view: ConversationView) => void;
+
+type WholeFold = {
+  readonly takesKeyframes?: boolean;
+  /** Called when the fold begins, and when it begins anew because of an event that was skipped. */
+  readonly follow?: () => Follower;
+};
+
 /** The fold of all events up to a revision that is there, its ancestors' too. */
 export async function foldWhole(
   log: EventLog,
   stream: string,
   revision: number,
-  how?: "taking-keyframes",
+  { takesKeyframes = false, follow }: WholeFold = {},
 ): Promise<Folded> {
   const { keyframes } = log.store;
   return foldAround(log, async (skipped) => {
     const view = conversationView.initial(stream);
-    const isTaking = how !== undefined && keyframes !== undefined;
-    const taker = isTaking ? new KeyframeTaker(keyframes, stream, null) : undefined;
+    const taker = takesKeyframes && keyframes !== undefined ? new KeyframeTaker(keyframes, stream, null) : undefined;
+    const told = follow?.();
     let last: RecordedEvent | null = null;
     for await (const event of readHistory(log, stream, { to: revision, skipped })) {
       last = event.recorded;
       conversationView.apply(view, last);
       taker?.note(view, event);
+      told?.(last, view);
     }
     await taker?.save();
     return { view, settingsPlaces: new Map(), last: lastOf(last, stream, revision), isWhole: true };
