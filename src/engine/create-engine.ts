@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import type { InDoubtHandler } from "./effects/doubt.ts";
+import { EngineLife } from "./engine-life.ts";
 import { randomId } from "./ids.ts";
 import { type RetryPolicy, retryPolicy } from "./inference/retry.ts";
 import type { Layer } from "./middleware.ts";
@@ -16,6 +17,7 @@ import { toolLoop } from "./tool-loop.ts";
 export type EngineOptions = {
   /** The copy of turnlog that made the engine: its classes are those that the run will meet. */
   readonly madeBy: symbol;
+  readonly life: EngineLife;
   readonly provider: Provider;
   /** The whole stack, outermost first; the tool loop stands in it. */
   readonly layers: readonly Layer[];
@@ -46,8 +48,11 @@ export type EngineOptions = {
 /** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
 export type Sink = { readonly next: (part: RunPart) => unknown };
 
-/** What runs conversations: a provider, tools and middleware. It holds no conversation. */
-export type Engine = { readonly options: EngineOptions };
+/**
+ * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in
+ * progress and disposes of the provider, where that has something to release; runs begun after that are refused.
+ */
+export type Engine = AsyncDisposable & { readonly options: EngineOptions };
 
 export type EngineConfig = {
   readonly provider: Provider;
@@ -83,7 +88,7 @@ const thisCopy = Symbol("turnlog");
  * Whether this copy of turnlog made an engine. One of another copy looks the same, but its errors, Turns and blocks are of
  * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
  */
-export const isOwnEngine = ({ options }: Engine): boolean => options.madeBy === thisCopy;
+export const isOwnEngine = ({ options }: Pick<Engine, "options">): boolean => options.madeBy === thisCopy;
 
 /**
  * What an engine was made with.
@@ -120,6 +125,7 @@ export function createEngine(config: EngineConfig): Engine {
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
     madeBy: thisCopy,
+    life: new EngineLife(async () => provider[Symbol.asyncDispose]?.()),
     provider,
     layers,
     tools: layers.flatMap((layer) => layer.tools ?? []),
@@ -136,8 +142,14 @@ export function createEngine(config: EngineConfig): Engine {
     sinks,
   };
   checkTimeLimits(options);
-  return { options };
+  return engineOf(options);
 }
+
+/** The engine of these options, which shares the life of the one that they come from. */
+export const engineOf = (options: EngineOptions): Engine => ({
+  options,
+  [Symbol.asyncDispose]: () => options.life.end(),
+});
 
 const optionNames: OptionNames<EngineConfig> = {
   ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },

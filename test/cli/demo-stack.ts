@@ -1,5 +1,5 @@
 import { createDemoEngine } from "../../src/cli/demo/agent.ts";
-import type { Engine } from "../../src/engine/create-engine.ts";
+import { type Engine, engineOf } from "../../src/engine/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/middleware.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 
@@ -19,5 +19,5 @@ export const engine = (): Engine => {
   const layers = options.layers
     .filter(({ name }) => spoilt !== "gone" || name !== "ask-first")
     .map((layer) => (spoilt === "chance" && layer.name === hasty.name ? hasty : layer));
-  return { options: { ...options, layers } };
+  return engineOf({ ...options, layers });
 };

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/engine/create-engine.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../src/engine/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/middleware.ts";
 import type { Gate } from "../../src/engine/run/stop.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
 import {
   message,
   type ReferenceServer,
@@ -15,7 +16,10 @@ import { dataOf, eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 type World = AsyncDisposable & {
   readonly server: ReferenceServer;
   /** A process of its own: a store object, an engine and a conversation on the log that there is. */
-  readonly process: () => {
+  readonly process: (
+    config?: Partial<EngineConfig>,
+    endpoint?: Partial<OpenaiResponsesOptions>,
+  ) => {
     readonly engine: Engine;
     readonly conversation: ReturnType<TurnlogStore["conversation"]>;
   };
@@ -24,13 +28,14 @@ type World = AsyncDisposable & {
 async function openWorld(transport: "json" | "sse", options: ReferenceServerOptions = {}): Promise<World> {
   const server = await startReferenceServer({ answer: () => ({ output: [message("All is well.")] }), ...options });
   const events = createMemoryStore();
-  const process = () => ({
+  const process: World["process"] = (config, endpoint) => ({
     conversation: new TurnlogStore(events).conversation("cnv_background"),
     engine: createEngine({
       provider: openaiResponses({
         ...{ model: "m", apiKey: "sk-test", baseURL: server.baseUrl, transport },
-        ...{ background: true, store: true },
+        ...{ background: true, store: true, ...endpoint },
       }),
+      ...config,
     }),
   });
   return { server, process, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
@@ -128,4 +133,32 @@ test("a run that dies does not cancel what the next process fetches", async () =
   await using world = await openWorld("json");
   await diedAfterItBegan(world);
   expect(world.server.requests.some(({ path }) => path.endsWith("/cancel"))).toBe(false);
+});
+
+describe.each([
+  ["is given up", { unfinished: "abandon" }, []],
+  ["has another stack", {}, [defineMiddleware({ name: "new", version: "1.0.0" }, (next) => (turn) => next(turn))]],
+] as const)("a run that was cut off and %s", (_, options, middleware) => {
+  test("has what the server makes for it cancelled", async () => {
+    const never = Promise.withResolvers<never>();
+    const answers = [never.promise, { output: [message("All is well.")] }];
+    await using world = await openWorld("json", { answer: ({ request }) => answers[request] ?? { output: [] } });
+    await diedAfterItBegan(world);
+    const [abandoned = ""] = world.server.responseIds();
+    const { conversation, engine } = world.process({ middleware });
+    expect((await conversation.run(engine, options)).text).toBe("All is well.");
+    expect(world.server.response(abandoned)).toMatchObject({ status: "cancelled" });
+    const cancelled = world.server.requests.filter(({ path }) => path.endsWith("/cancel"));
+    expect(cancelled.map(({ path }) => path)).toEqual([`/v1/responses/${abandoned}/cancel`]);
+  });
+
+  test("has nothing cancelled that had ended, or that another endpoint makes", async () => {
+    await using world = await openWorld("json");
+    await diedAfterItBegan(world);
+    const { conversation, engine } = world.process({ middleware }, { project: "another" });
+    await conversation.run(engine, options);
+    await conversation.append("and now?");
+    await conversation.run(engine);
+    expect(world.server.requests.some(({ path }) => path.endsWith("/cancel"))).toBe(false);
+  });
 });

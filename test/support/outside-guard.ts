@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Socket } from "node:net";
 import { vi } from "vitest";
-import type { Engine } from "../../src/engine/create-engine.ts";
+import { type Engine, engineOf } from "../../src/engine/create-engine.ts";
 import type { Layer, LayerContext } from "../../src/engine/middleware.ts";
 
 /** The layer whose own code runs; null while it is the engine's, or anybody else's. */
@@ -78,9 +78,8 @@ const guardedDate = (check: (what: string) => void): DateConstructor =>
   });
 
 /** The engine with layers that a guard knows. */
-export const guarded = ({ options }: Engine): Engine => ({
-  options: { ...options, layers: options.layers.map(guardedLayer) },
-});
+export const guarded = ({ options }: Engine): Engine =>
+  engineOf({ ...options, layers: options.layers.map(guardedLayer) });
 
 const guardedLayer = (layer: Layer): Layer => ({
   ...layer,

@@ -157,8 +157,8 @@ export type Capabilities = {
   readonly itemIds: boolean;
 };
 
-/** A model endpoint. */
-export interface Provider {
+/** A model endpoint. An engine that is disposed of disposes of its provider, where that has connections or the like. */
+export interface Provider extends Partial<AsyncDisposable> {
   /** `openai-responses`, `scripted`: the actor's name. */
   readonly name: string;
   /** Provider, address, organisation, project, codec and a fingerprint of the credentials' owner, as one text. */

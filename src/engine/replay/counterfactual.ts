@@ -3,7 +3,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import type { Conversation } from "../conversation.ts";
-import type { Engine, EngineOptions } from "../create-engine.ts";
+import { type Engine, type EngineOptions, engineOf } from "../create-engine.ts";
 import { existingRevision } from "../past.ts";
 import type { Capabilities, Provider } from "../ports/provider.ts";
 import type { Codecs } from "../requests.ts";
@@ -133,8 +133,8 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
     end.abort(reason);
     throw reason;
   };
-  const options = engineOf(world, run);
-  await conversation.run({ options }, { gate, signal: end.signal }).catch((error: unknown) => {
+  const options = otherEngine(world, run);
+  await conversation.run(engineOf(options), { gate, signal: end.signal }).catch((error: unknown) => {
     const isEnd =
       error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
     if (!isEnd) throw error;
@@ -149,7 +149,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
 }
 
 /** The other stack at the recorded endpoint, on the recorded time. */
-function engineOf({ engine, clock }: World, run: RecordedRun): EngineOptions {
+function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions {
   const { scope } = run.started.provider;
   const asked = run.events.map(({ event }) => event).findLast((event) => event.type === "InferenceRequested");
   const capabilities = asked?.data.decision.capabilities ?? engine.provider.capabilities;

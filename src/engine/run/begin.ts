@@ -1,6 +1,7 @@
 import type { OpenRun } from "../../projections/client-turn.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
+import { cancelUnderWay, underWayOf } from "../inference/background.ts";
 import { offeredTools } from "../inference/settings.ts";
 import { closingEntries } from "../recovery/close.ts";
 import { Journal } from "../recovery/journal.ts";
@@ -41,12 +42,17 @@ const beginningsMax = 50;
  * cut off stays as it is when the abort comes before the log of it was gone through.
  * @throws {RunTakenOverError} when someone else ended or took over the run.
  * @throws {ReplayDivergedError} when the layers do not do again what the log of the run says they did.
+ * @throws {EngineDisposedError} when the engine was disposed of.
  */
-export async function runConversation(
+export function runConversation(
   stream: ConversationStream,
   engine: EngineOptions,
   options: RunOptions = {},
 ): Promise<RunResult> {
+  return engine.life.during(() => begin(stream, engine, options));
+}
+
+async function begin(stream: ConversationStream, engine: EngineOptions, options: RunOptions): Promise<RunResult> {
   const { onStackChanged = "abandon", unfinished = "resume" } = options;
   let closedRun: string | null = null;
   const newRunId = engine.newId("run");
@@ -62,7 +68,7 @@ export async function runConversation(
           const resumed = await takeUp(stream, run, engine, options);
           // Who appended a message meanwhile wants it answered.
           if (resumed.status === "parked" || resumed.turn.digest === resumed.answeredTurn.digest) return resumed;
-        } else await abandon(stream, run, isChanged ? "stack-changed" : "interrupted");
+        } else await abandon(stream, run, { kind: isChanged ? "stack-changed" : "interrupted", engine });
         closedRun = run.id;
         continue;
       }
@@ -83,11 +89,20 @@ export async function runConversation(
  * @throws {RunCancelledError} when the signal aborted; before the log of the run was gone through, it stays as it is.
  * @throws {StackChangedError} when the stack is not the one it began with.
  * @throws {ReplayDivergedError} when the layers do not do again what the log says they did.
+ * @throws {EngineDisposedError} when the engine was disposed of.
  */
-export async function resumeConversation(
+export function resumeConversation(
   stream: ConversationStream,
   engine: EngineOptions,
   options: Omit<RunOptions, "unfinished"> = {},
+): Promise<RunResult | null> {
+  return engine.life.during(() => finish(stream, engine, options));
+}
+
+async function finish(
+  stream: ConversationStream,
+  engine: EngineOptions,
+  options: Omit<RunOptions, "unfinished">,
 ): Promise<RunResult | null> {
   for (let attempt = 1; ; attempt += 1) {
     const { run } = (await stream.refresh()).client;
@@ -97,7 +112,7 @@ export async function resumeConversation(
     const isChanged = isOtherStack(run, engine, options.onStackChanged ?? "throw");
     try {
       if (!isChanged) return await takeUp(stream, run, engine, options);
-      await abandon(stream, run, "stack-changed");
+      await abandon(stream, run, { kind: "stack-changed", engine });
       return null;
     } catch (error) {
       if (!(error instanceof ConversationMovedError) || attempt === beginningsMax) throw error;
@@ -112,16 +127,23 @@ function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "
   throw new StackChangedError(`run ${run.id} cannot go on: ${difference}`);
 }
 
-/** Gives up a run that was cut off: what it did stays, and every call is answered (MODEL 9). */
-async function abandon(stream: ConversationStream, run: OpenRun, kind: "interrupted" | "stack-changed"): Promise<void> {
+type Abandoning = { readonly kind: "interrupted" | "stack-changed"; readonly engine: EngineOptions };
+
+/**
+ * Gives up a run that was cut off: what it did stays, and every call is answered (MODEL 9). What the server still makes for
+ * it is cancelled.
+ */
+async function abandon(stream: ConversationStream, run: OpenRun, { kind, engine }: Abandoning): Promise<void> {
   const message = kind === "interrupted" ? "its owner ended before it did" : "the stack is not the one it began with";
   const how = { type: "RunFailed", kind, message } as const;
   const seen = stream.head?.revision;
+  const underWay = await underWayOf(stream, run, engine.provider);
   const entries = closingEntries({ runId: run.id, turns: run.turns, how, actor: { kind: "recovery" } });
   await stream.commit(entries, () => {
     // Its owner may have spoken, or someone else closed it: what ends it would no longer follow from what it did.
     if (stream.head?.revision !== seen) throw new ConversationMovedError();
   });
+  await cancelUnderWay({ underWay, engine });
 }
 
 /** A run may be taken up when nobody owns it, or its owner is dead or silent. */

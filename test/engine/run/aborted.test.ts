@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { engineOf } from "../../../src/engine/create-engine.ts";
 import { type ToolContext, tool } from "../../../src/engine/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
@@ -140,7 +141,7 @@ test.each<[string, (life: Life, signal: AbortSignal) => Promise<unknown>]>([
   [
     "resumed by another stack",
     ({ conversation, engine: { options } }, signal) => {
-      const engine = { options: { ...options, layers: [layer("other", (turn, next) => next(turn))] } };
+      const engine = engineOf({ ...options, layers: [layer("other", (turn, next) => next(turn))] });
       return conversation.resume(engine, { signal, onStackChanged: "abandon" });
     },
   ],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
+import { createEngine, type EngineConfig, engineOf } from "../../../src/engine/create-engine.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createWorkshop, eventsOf, rejectionOf } from "../../support/workshop.ts";
@@ -50,9 +50,9 @@ test("what keeps a run from beginning is told as it is, and nothing is written",
     },
   };
   const { options } = workshop.engine({ provider: scripted(["an answer"]) });
-  expect(await rejectionOf(conversation.run({ options: { ...options, provider } }))).toBe(bug);
+  expect(await rejectionOf(conversation.run(engineOf({ ...options, provider })))).toBe(bug);
   expect(await eventsOf(conversation)).toEqual(before);
-  expect(await conversation.run({ options })).toMatchObject({ status: "completed", text: "an answer" });
+  expect(await conversation.run(engineOf(options))).toMatchObject({ status: "completed", text: "an answer" });
 });
 
 test.each<[string, object, string]>([
