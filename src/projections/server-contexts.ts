@@ -6,7 +6,7 @@ import { entersTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
 
 /** Why a response cannot be continued from; null when it can, as far as the log tells. */
-export type Unusable = "incomplete" | "no-id" | "not-stored" | "suspect" | null;
+export type Unusable = "incomplete" | "no-id" | "not-stored" | "suspect" | "masked" | null;
 
 /** What a provider's server holds under one response id: its input followed by its output, as digests (MODEL 2). */
 export type ServerContext = {
@@ -171,6 +171,7 @@ function unusable(request: InferenceRequestedData, response: ResponseReceivedDat
   if (isSuspect(request, response)) return "suspect";
   if (!response.isComplete || response.status === null || (response.fields["error"] ?? null) !== null)
     return "incomplete";
+  if (response.isMasked === true) return "masked";
   const store = echoOf(response, settings, "store") ?? settings["store"] ?? request.decision.capabilities.storeDefault;
   return store === true ? null : "not-stored";
 }

@@ -1,10 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
-import { sha256Hex } from "../base/sha256.ts";
 import {
-  type Capabilities,
   type InferenceRequest,
   type InferenceResponse,
-  type Provider,
   ProviderError,
   type WaitOptions,
 } from "../engine/ports/provider.ts";
@@ -12,48 +9,17 @@ import { fetchEnded, idUnderWay } from "./background.ts";
 import { defaultCapabilities } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
+import { credentialsOf, endpointOf, scopeOf } from "./endpoint.ts";
 import { jsonOf } from "./json-text.ts";
-import { createHttpClient, type Endpoint } from "./openai-http.ts";
-import { ProviderSettingsError, settingsOf } from "./provider-settings.ts";
+import { maskedProvider } from "./masked-provider.ts";
+import { createHttpClient } from "./openai-http.ts";
+import type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
+import { settingsOf } from "./provider-settings.ts";
 import { readAnswer, tellItems } from "./read-answer.ts";
 import { responsesItems } from "./responses-items.ts";
-import { checkSecrets, fillSecrets, maskMembers, type Secrets } from "./secrets.ts";
+import { checkSecrets, fillSecrets } from "./secrets.ts";
 
-/** Where the model is and how it is asked; every other member is a setting of its requests, sent as it stands. */
-export type OpenaiResponsesOptions = {
-  readonly model: string;
-  readonly instructions?: string | undefined;
-  readonly tools?: readonly JsonObject[] | undefined;
-  /** `OPENAI_API_KEY` when absent. */
-  readonly apiKey?: string | undefined;
-  /** `OPENAI_BASE_URL`, else OpenAI's own, when absent. Azure: `https://RESOURCE.openai.azure.com/openai/v1/`. */
-  readonly baseURL?: string | undefined;
-  readonly organization?: string | undefined;
-  readonly project?: string | undefined;
-  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps the chains. */
-  readonly credentialsOwner?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly transport?: "json" | "sse" | undefined;
-  /** What this endpoint can do other than OpenAI's own. */
-  readonly capabilities?: Partial<Capabilities> | undefined;
-  /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
-  readonly systemAs?: "input" | "instructions" | undefined;
-  /** Values for the settings that are `secret("NAME")`: sent, and never recorded. */
-  readonly secrets?: Secrets | undefined;
-  /** For a whole answer, stream or background included; ten minutes when absent. */
-  readonly timeoutMs?: number | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly [setting: string]: unknown;
-};
-
-/** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
-export type OpenaiResponses = Provider &
-  Required<Pick<Provider, "waitFor" | "cancel">> & {
-    /** The response as the server holds it. */
-    retrieve(responseId: string, signal?: AbortSignal): Promise<JsonObject>;
-    /** Has the server forget a response. */
-    delete(responseId: string, signal?: AbortSignal): Promise<void>;
-  };
+export type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
 
 /**
  * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by
@@ -62,15 +28,15 @@ export type OpenaiResponses = Provider &
  * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
  */
 export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponses {
-  const settings = settingsOf(options, notSettings);
+  const settings = settingsOf(options);
+  const { secrets = {} } = options;
+  checkSecrets(settings, secrets);
   const endpoint = endpointOf(options);
   const client = createHttpClient(endpoint);
-  const secrets = options.secrets ?? {};
-  checkSecrets(settings, secrets);
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta } = request;
-    const bodyText = fillSecrets(request.bodyText, secrets);
+    const bodyText = fillSecrets(request.bodyText, request.settings, secrets);
     using deadline = createDeadline(request.signal, endpoint.timeoutMs);
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
@@ -85,7 +51,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     try {
       const response = await readAnswer(answer, { client, deadline, onDelta, onUnderWay });
       await onUnderWay(response);
-      if (idUnderWay(response) === null) return { response: maskMembers(response, secrets), requestId };
+      if (idUnderWay(response) === null) return { response, requestId };
     } catch (error) {
       // The server goes on without whoever listens.
       if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;
@@ -94,12 +60,12 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     const [id = ""] = begun;
     const response = await ended(id, isJsonObject(body) ? body : {}, deadline);
     if (transport === "json") tellItems(response, onDelta);
-    return { response: maskMembers(response, secrets), requestId };
+    return { response, requestId };
   }
 
   async function waitFor(responseId: string, { signal, settings: asked }: WaitOptions): Promise<InferenceResponse> {
     using deadline = createDeadline(signal, endpoint.timeoutMs);
-    return { response: maskMembers(await ended(responseId, asked, deadline), secrets) };
+    return { response: await ended(responseId, asked, deadline) };
   }
 
   function ended(responseId: string, asked: JsonObject, deadline: Deadline): Promise<JsonObject> {
@@ -129,7 +95,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     await answer.body?.cancel();
   }
 
-  return {
+  const provider: OpenaiResponses = {
     name: "openai-responses",
     scope: scopeOf(endpoint, options.credentialsOwner),
     codec: responsesItems,
@@ -146,54 +112,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     retrieve,
     delete: remove,
   };
-}
-
-const notSettings: ReadonlySet<string> = new Set([
-  "apiKey",
-  "baseURL",
-  "organization",
-  "project",
-  "credentialsOwner",
-  "headers",
-  "transport",
-  "capabilities",
-  "systemAs",
-  "secrets",
-  "timeoutMs",
-  "fetch",
-]);
-
-/** The official client reads these variables too; they are read here because the scope has to name what they say. */
-function endpointOf(options: OpenaiResponsesOptions): Endpoint {
-  const apiKey = options.apiKey ?? process.env["OPENAI_API_KEY"];
-  if (apiKey === undefined || apiKey === "") {
-    throw new ProviderSettingsError("there is no API key: set OPENAI_API_KEY, or give apiKey");
-  }
-  const baseURL = options.baseURL ?? (process.env["OPENAI_BASE_URL"] || "https://api.openai.com/v1");
-  if (!URL.canParse(baseURL)) throw new ProviderSettingsError(`the base URL is no URL: ${baseURL}`);
-  return {
-    apiKey,
-    baseURL,
-    organization: options.organization ?? (process.env["OPENAI_ORG_ID"] || null),
-    project: options.project ?? (process.env["OPENAI_PROJECT_ID"] || null),
-    headers: options.headers ?? {},
-    timeoutMs: options.timeoutMs ?? 600_000,
-    // Looked up at each request, so that whoever replaces the global one is heard.
-    fetch: options.fetch ?? ((address, init) => globalThis.fetch(address, init)),
-  };
-}
-
-/** What a response id and a ciphertext are good for (MODEL 2). A password in the address stays out of it. */
-function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, owner: string | undefined): string {
-  const { origin, pathname, search } = new URL(baseURL);
-  const parts = [
-    `openai-responses ${origin}${pathname.replace(/\/+$/, "")}${search}`,
-    `organization=${organization ?? ""}`,
-    `project=${project ?? ""}`,
-    `codec=${responsesItems.name}`,
-    `owner=${owner ?? sha256Hex(apiKey).slice(0, 12)}`,
-  ];
-  return parts.join(" ");
+  return maskedProvider(provider, credentialsOf(options, endpoint));
 }
 
 const pathOf = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;

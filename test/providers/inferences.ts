@@ -14,6 +14,7 @@ export async function ask(provider: Provider, request: Partial<InferenceRequest>
   const { signal } = new AbortController();
   const plain = {
     bodyText: "{}",
+    settings: {},
     transport: provider.transport,
     signal,
     onDelta: (delta: StreamDelta) => deltas.push(delta),

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
-import { ProviderSettingsError } from "../../src/providers/provider-settings.ts";
+import { ProviderSettingsError } from "../../src/providers/settings-error.ts";
+import { answering, serve } from "./loopback.ts";
 
 beforeEach(() => {
   for (const name of ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
@@ -17,16 +18,47 @@ describe("settings", () => {
   test("are every option that is not about the connection, in the caller's order", () => {
     const tools = [{ type: "function", name: "n", parameters: {}, strict: undefined }];
     const { settings } = create({
-      zeta: 1,
+      top_p: 1,
       transport: "json",
       tools,
       baseURL: "http://localhost",
       instructions: undefined,
-      alpha: null,
+      extraBody: { zeta: 1, "7": { a: [] }, none: undefined },
+      background: null,
     });
     expect(JSON.stringify(settings)).toBe(
-      '{"model":"m","zeta":1,"tools":[{"type":"function","name":"n","parameters":{}}],"alpha":null}',
+      '{"7":{"a":[]},"model":"m","top_p":1,"tools":[{"type":"function","name":"n","parameters":{}}],"background":null,"zeta":1}',
     );
+  });
+
+  test.each([
+    ["apikey", /^openaiResponses has no option 'apikey': did you mean 'apiKey'\? What else .* goes under extraBody$/],
+    ["api_key", /did you mean 'apiKey'\?/],
+    ["baseUrl", /did you mean 'baseURL'\?/],
+    ["baseurl", /did you mean 'baseURL'\?/],
+    ["timeout", /did you mean 'timeoutMs'\?/],
+    ["temprature", /did you mean 'temperature'\?/],
+    ["maxOutputTokens", /did you mean 'max_output_tokens'\?/],
+    ["max_tokens", /did you mean 'max_output_tokens'\?/],
+    ["response_format", /did you mean 'text'\?/],
+    ["extra_body", /did you mean 'extraBody'\?/],
+    ["top_k", /^openaiResponses has no option 'top_k': /],
+    ["guided_decoding_backend", /^openaiResponses has no option 'guided_decoding_backend': What else/],
+  ])("that are none are refused: %s", (name, message) => {
+    for (const value of ["x", undefined, null]) {
+      expect(() => create({ [name]: value })).toThrow(ProviderSettingsError);
+      expect(() => create({ [name]: value })).toThrow(message);
+    }
+  });
+
+  test.each([
+    [{ temperature: 1 }, "extraBody.temperature is an option of its own: give temperature beside extraBody"],
+    [{ stream: true }, "stream is no setting"],
+    [{ conversation: "conv_1" }, "conversation is not supported"],
+    [{ at: new Date(0) }, "extraBody.at is no JSON"],
+    ["top_k=1", "extraBody is a text: give an object"],
+  ])("of a server's own are refused where they are none: %j", (extraBody, message) => {
+    expect(() => create({ extraBody: extraBody as never })).toThrow(message);
   });
 
   test.each([
@@ -44,7 +76,8 @@ describe("settings", () => {
   });
 
   test("do not mind what is refused when it is off", () => {
-    expect(create({ conversation: null, background: false }).settings).toEqual({
+    const off = { conversation: null, background: false };
+    expect(create(off).settings).toEqual({
       model: "m",
       conversation: null,
       background: false,
@@ -58,9 +91,18 @@ describe("the scope", () => {
     const { scope } = create({ baseURL, organization: "org-1", project: "proj-1", apiKey: "sk-secret" });
     const owner = "b7e8ff5bd9bb";
     expect(scope.replace(/owner=\w{12}$/, `owner=${owner}`)).toBe(
-      `openai-responses https://example.com/openai/v1?api-version=1 organization=org-1 project=proj-1 codec=openai-responses/1 owner=${owner}`,
+      `openai-responses https://example.com/openai/v1 organization=org-1 project=proj-1 codec=openai-responses/1 owner=${owner}`,
     );
     expect(scope).not.toMatch(/secret|password/);
+  });
+
+  test("is the same for another query, and for another user", () => {
+    const scopes = [
+      "https://example.com/v1",
+      "https://me:password@example.com/v1/?key=1",
+      "https://example.com/v1?key=2",
+    ];
+    expect(new Set(scopes.map((baseURL) => create({ baseURL }).scope)).size).toBe(1);
   });
 
   test("is another for another key, address or project, and the same for another model", () => {
@@ -92,7 +134,19 @@ test("a missing key is told with what to do", () => {
 });
 
 test("a base URL that is none is told", () => {
-  expect(() => create({ baseURL: "localhost" })).toThrow(/base URL is no URL: localhost/);
+  expect(() => create({ baseURL: "localhost" })).toThrow(/base URL is no URL: localhost; it begins with https:\/\//);
+  expect(() => create({ baseURL: "me:password@localhost/v1?key=4711" })).toThrow(
+    /^the base URL is no URL: localhost\/v1; /,
+  );
+});
+
+test("query and user of the base URL go with every request", async () => {
+  await using server = await serve(answering({ id: "resp_1", status: "completed", output: [] }));
+  const baseURL = `${server.baseURL.replace("//", "//me:pass%20word@")}/?api-version=1`;
+  await create({ baseURL }).retrieve("resp_1");
+  const [received] = server.received;
+  expect(received?.url).toBe("/v1/responses/resp_1?api-version=1");
+  expect(received?.headers.authorization).toBe(`Basic ${Buffer.from("me:pass word").toString("base64")}`);
 });
 
 test("capabilities are OpenAI's own, but for what is said", () => {

@@ -78,7 +78,7 @@ describeRecorded("recorded answers", () => {
     const provider = openaiResponses({ model: "recorded", apiKey: "none", baseURL, headers });
     const { signal } = new AbortController();
     const transport = exchange.isStream ? "sse" : "json";
-    const request = { bodyText: "{}", transport, signal, onDelta: () => undefined } as const;
+    const request = { bodyText: "{}", settings: {}, transport, signal, onDelta: () => undefined } as const;
     return provider.infer(request).then(({ response }) => response);
   };
 

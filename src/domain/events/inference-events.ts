@@ -117,6 +117,8 @@ export const responseReceived = z.strictObject({
     status: z.string().nullable(),
     /** Whether this status means, in the endpoint's dialect, that the answer is whole. */
     isComplete: z.boolean(),
+    /** Something that the server said was a secret and is masked here, so that the server holds other bytes than the log. */
+    isMasked: z.exactOptional(z.literal(true)),
     output: z.array(blockJsonSchema),
     usage: z.exactOptional(jsonValueSchema),
     /** Every other member of the response. */

@@ -77,6 +77,7 @@ async function ask(
     responseOf(signal, () =>
       provider.infer({
         bodyText,
+        settings: prepared.settings,
         transport: provider.transport,
         signal,
         onDelta: (delta) => {

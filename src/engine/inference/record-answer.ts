@@ -48,7 +48,10 @@ export function recordAnswer(
   }
   noteEnded(session, inferenceId, null);
   const newId = (): BlockId => newBlockId(session, frame);
-  const decoded = tryToDecode(answer.response, { request, settings, provider, newBlockId: newId });
+  const decoded = tryToDecode(answer.response, {
+    ...{ request, settings, provider, newBlockId: newId },
+    isMasked: answer.isMasked === true,
+  });
   if (decoded instanceof ProviderError) {
     return recordFailure(session, frame, request, { error: decoded, retryInMs: null });
   }

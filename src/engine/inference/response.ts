@@ -11,22 +11,26 @@ type Decoding = {
   readonly settings: JsonObject;
   readonly provider: Pick<Provider, "scope" | "codec" | "completedStatuses">;
   readonly newBlockId: () => BlockId;
+  /** Something in the response was a secret. */
+  readonly isMasked?: boolean;
 };
 
 /** A response as its event holds it, and its items as blocks. */
 export function decodeResponse(
   response: JsonObject,
-  { request, settings, provider, newBlockId }: Decoding,
+  { request, settings, provider, newBlockId, isMasked = false }: Decoding,
 ): { readonly data: ResponseReceivedData; readonly blocks: readonly Block[] } {
   const items = itemsOf(response);
   const status = typeof response["status"] === "string" ? response["status"] : null;
-  const stored = response["store"] ?? settings["store"] ?? request.decision.capabilities.storeDefault;
+  const store = response["store"] ?? settings["store"] ?? request.decision.capabilities.storeDefault;
+  // Under the ids of masked items the server holds what the log does not: they are not sent by them.
+  const stored = store === true && !isMasked;
   const isComplete = status === null || provider.completedStatuses.includes(status);
   const blocks = (items ?? []).map((item, index, { length: size }) =>
     provider.codec
       .decodeItem(item, {
         scope: provider.scope,
-        group: { id: request.inferenceId, index, size, stored: stored === true },
+        group: { id: request.inferenceId, index, size, stored },
         ...(isComplete ? {} : { partial: true }),
       })
       .withId(newBlockId()),
@@ -37,6 +41,7 @@ export function decodeResponse(
     responseId: typeof response["id"] === "string" ? response["id"] : null,
     status,
     isComplete,
+    ...(isMasked ? { isMasked } : {}),
     output: blocks.map(blockToJson),
     ...(response["usage"] === undefined ? {} : { usage: response["usage"] }),
     fields,

@@ -35,8 +35,10 @@ export type RequestParts = {
 export type Settings = JsonObject;
 
 export type InferenceRequest = {
-  /** The exact text to send. */
+  /** The exact text to send, but for the values of secrets in its settings. */
   readonly bodyText: string;
+  /** The settings that the body begins with. In them, and nowhere else in it, `secret("NAME")` stands for a value. */
+  readonly settings: Settings;
   readonly transport: "json" | "sse";
   readonly signal: AbortSignal;
   /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
@@ -57,6 +59,8 @@ export type InferenceResponse = {
   readonly response: JsonObject;
   /** What the provider calls the request, for its support (`x-request-id`); null or absent where it does not say. */
   readonly requestId?: string | null;
+  /** Something in it was a secret and is masked: the server holds other bytes, so nothing may be continued from there. */
+  readonly isMasked?: boolean;
 };
 
 /** Why an inference failed, in the words of responses-api.md sections 3 and 6. */

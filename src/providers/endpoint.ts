@@ -1,0 +1,110 @@
+import { sha256Hex } from "../base/sha256.ts";
+import { SecretReference } from "../engine/codec/references.ts";
+import { isCredentialName } from "./credential-names.ts";
+import type { Endpoint } from "./openai-http.ts";
+import type { OpenaiResponsesOptions } from "./openai-options.ts";
+import { responsesItems } from "./responses-items.ts";
+import type { Masked } from "./secret-spans.ts";
+import { type Secrets, secretLengthMin, secretValue } from "./secrets.ts";
+import { ProviderSettingsError } from "./settings-error.ts";
+
+/**
+ * Where requests go, and as whom. The official client reads these variables too; they are read here because the scope has to
+ * name what they say.
+ *
+ * @throws {ProviderSettingsError} when there is no API key, or no base URL that is one.
+ */
+export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
+  const { secrets = {} } = options;
+  const apiKey = secretValue(options.apiKey ?? process.env["OPENAI_API_KEY"] ?? "", secrets);
+  if (apiKey === "") throw new ProviderSettingsError("there is no API key: set OPENAI_API_KEY, or give apiKey");
+  const { address, basic } = addressOf(options);
+  const headers = Object.entries(options.headers ?? {}).map(
+    ([name, value]) => [name, secretValue(value, secrets)] as const,
+  );
+  return {
+    apiKey,
+    baseURL: address,
+    organization: options.organization ?? (process.env["OPENAI_ORG_ID"] || null),
+    project: options.project ?? (process.env["OPENAI_PROJECT_ID"] || null),
+    headers: { ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }), ...Object.fromEntries(headers) },
+    timeoutMs: options.timeoutMs ?? 600_000,
+    // Looked up at each request, so that whoever replaces the global one is heard.
+    fetch: options.fetch ?? ((address, init) => globalThis.fetch(address, init)),
+  };
+}
+
+/** What a response id and a ciphertext are good for (MODEL 2). An address's query may hold a key: it stays out of it. */
+export function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, owner: string | undefined): string {
+  const { origin, pathname } = new URL(baseURL);
+  const parts = [
+    `openai-responses ${origin}${pathname.replace(/\/+$/, "")}`,
+    `organization=${organization ?? ""}`,
+    `project=${project ?? ""}`,
+    `codec=${responsesItems.name}`,
+    `owner=${owner ?? sha256Hex(apiKey).slice(0, 12)}`,
+  ];
+  return parts.join(" ");
+}
+
+/** All that requests carry and nobody may read in what the provider says, by what it is called there. */
+export function credentialsOf(options: OpenaiResponsesOptions, { apiKey }: Endpoint): Masked {
+  const { secrets = {} } = options;
+  const { search, searchParams, basic } = addressOf(options);
+  const values = [
+    ...Object.entries(secrets),
+    ["apiKey", apiKey] as const,
+    ...Object.entries(options.headers ?? {}).flatMap(([name, value]) => headerValues(name, value, secrets)),
+    ...(basic === null ? [] : [basic.password, basic.token].map((value) => ["baseURL", value] as const)),
+    ["baseURL", search] as const,
+    ...[...searchParams].filter(([name]) => isCredentialName(name)).map(([, value]) => ["baseURL", value] as const),
+  ];
+  return values.map(([name, value]) => ({ name, value })).filter(({ value }) => value.length >= secretLengthMin);
+}
+
+/** `Bearer TOKEN`: a server repeats the one or the other. */
+function headerValues(
+  name: string,
+  given: string | SecretReference,
+  secrets: Secrets,
+): readonly (readonly [string, string])[] {
+  const isSecret = given instanceof SecretReference;
+  if (!isSecret && !isCredentialName(name)) return [];
+  const value = secretValue(given, secrets);
+  const called = isSecret ? given.$secret : `headers.${name}`;
+  return [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => [called, text] as const);
+}
+
+type Address = {
+  /** Without user and password, which `fetch` refuses to send in an address. */
+  readonly address: string;
+  readonly search: string;
+  readonly searchParams: URLSearchParams;
+  readonly basic: { readonly password: string; readonly token: string } | null;
+};
+
+function addressOf(options: OpenaiResponsesOptions): Address {
+  const given = options.baseURL ?? (process.env["OPENAI_BASE_URL"] || "https://api.openai.com/v1");
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    // Neither user nor query are shown: both may hold a credential.
+    const shown = given.replace(/^.*@/s, "").replace(/\?.*$/s, "");
+    throw new ProviderSettingsError(`the base URL is no URL: ${shown}; it begins with https:// or http://`);
+  }
+  const [user, password] = [url.username, url.password].map(decoded);
+  const { search, searchParams } = url;
+  if (!user && !password) return { address: given, search, searchParams, basic: null };
+  const token = Buffer.from(`${user}:${password}`).toString("base64");
+  url.username = "";
+  url.password = "";
+  return { address: url.href, search, searchParams, basic: { password: password ?? "", token } };
+}
+
+/** As the server will read it; what is no escape stands for itself. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,100 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { secretReference } from "../engine/codec/references.ts";
+import { heldBack, type Masked, needlesOf, replaced, spansOf } from "./secret-spans.ts";
+
+/** Takes secrets out of what a provider says. Pure, but for `hasMasked`. */
+export type Mask = {
+  /** Whether a text was changed so far: what the log holds is then not what the server said. */
+  readonly hasMasked: boolean;
+  /** The text with `[secret NAME]` in the place of each value. */
+  text(text: string): string;
+  /** The same of a text that may have been cut off within a value: its beginning is masked too. */
+  cutText(text: string): string;
+  /** The same of all texts and names of members. What has no secret stays the same object. */
+  json<Json extends JsonValue>(value: Json, options?: MaskOptions): Json;
+  /** How many characters at the end may turn out to be a secret, once more of the text has come. */
+  heldBack(text: string): number;
+};
+
+type MaskOptions = {
+  /** The texts may have been cut off. */
+  readonly isCut?: boolean;
+  /** The settings come back: a text that is a secret and nothing else is the reference that stood there. */
+  readonly isEcho?: boolean;
+};
+
+export function createMask(masked: Masked): Mask {
+  const needles = needlesOf(masked);
+  let hasMasked = false;
+
+  function maskTexts(texts: readonly string[], isCut = false): readonly string[] {
+    if (needles.length === 0) return texts;
+    const spans = spansOf(texts.join(""), needles, isCut);
+    if (spans.length === 0) return texts;
+    hasMasked = true;
+    return replaced(texts, spans);
+  }
+
+  const text = (given: string, isCut = false): string => maskTexts([given], isCut)[0] ?? given;
+
+  function maskValue(value: JsonValue, options: MaskOptions): JsonValue {
+    if (typeof value === "string") {
+      const whole = options.isEcho === true ? masked.find((secret) => secret.value === value) : undefined;
+      return whole === undefined ? text(value, options.isCut) : secretReference(whole.name);
+    }
+    if (typeof value === "number") return maskNumber(value);
+    if (isJsonList(value)) return maskList(value, options);
+    return isJsonObject(value) ? maskObject(value, options) : value;
+  }
+
+  /** As JSON text a number may be a secret too. */
+  function maskNumber(value: number): JsonValue {
+    const written = String(value);
+    const masked = text(written);
+    return masked === written ? value : masked;
+  }
+
+  function maskList(list: readonly JsonValue[], options: MaskOptions): readonly JsonValue[] {
+    // Readers put the texts of parts together, so they are searched together.
+    const said = options.isEcho === true ? [] : list.map(partText);
+    const texts = maskTexts(said.map((part) => part?.text ?? ""));
+    const items = list.map((item, index) => {
+      const part = said[index];
+      const isSame = part === null || part === undefined || part.text === texts[index];
+      return maskValue(isSame ? item : { ...part.item, [part.member]: texts[index] ?? "" }, options);
+    });
+    return items.every((item, index) => item === list[index]) ? list : items;
+  }
+
+  function maskObject(object: JsonObject, options: MaskOptions): JsonObject {
+    const copy: Record<string, JsonValue> = {};
+    let isSame = true;
+    for (const [name, member] of Object.entries(object)) {
+      if (member === undefined) continue;
+      const [maskedName, maskedMember] = [text(name), maskValue(member, options)];
+      isSame &&= maskedName === name && maskedMember === member;
+      setMember(copy, maskedName, maskedMember);
+    }
+    return isSame ? object : copy;
+  }
+
+  return {
+    get hasMasked() {
+      return hasMasked;
+    },
+    text: (given) => text(given),
+    cutText: (given) => text(given, true),
+    // Only texts, and names of members, are others: the shape is the same.
+    json: <Json extends JsonValue>(value: Json, options: MaskOptions = {}) => maskValue(value, options) as Json,
+    heldBack: (given) => heldBack(given, needles),
+  };
+}
+
+type PartText = { readonly item: JsonObject; readonly member: string; readonly text: string };
+
+function partText(item: JsonValue): PartText | null {
+  if (!isJsonObject(item)) return null;
+  const member = ["text", "refusal"].find((name) => typeof item[name] === "string");
+  const text = member === undefined ? undefined : item[member];
+  return member !== undefined && typeof text === "string" ? { item, member, text } : null;
+}

@@ -1,0 +1,102 @@
+import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/ports/provider.ts";
+import { createMask, type Mask } from "./mask.ts";
+import { maskedError } from "./masked-error.ts";
+import type { OpenaiResponses } from "./openai-options.ts";
+import type { Masked } from "./secret-spans.ts";
+
+/** The same provider, of whose words nobody reads a secret: answers, parts of them, ids and errors. */
+export function maskedProvider(provider: OpenaiResponses, masked: Masked): OpenaiResponses {
+  if (masked.length === 0) return provider;
+
+  async function saying<T>(work: (mask: Mask) => Promise<T>): Promise<T> {
+    const mask = createMask(masked);
+    try {
+      return await work(mask);
+    } catch (error) {
+      throw maskedError(error, mask);
+    }
+  }
+
+  return {
+    ...provider,
+    infer: (request) => saying((mask) => infer(provider, request, mask)),
+    waitFor: (responseId, options) =>
+      saying(async (mask) => {
+        return maskedResponse(await provider.waitFor(responseId, options), options.settings, mask);
+      }),
+    cancel: (...given) => saying(() => provider.cancel(...given)),
+    retrieve: (...given) => saying(async (mask) => mask.json(await provider.retrieve(...given))),
+    delete: (...given) => saying(() => provider.delete(...given)),
+  };
+}
+
+async function infer(provider: Provider, request: InferenceRequest, mask: Mask): Promise<InferenceResponse> {
+  const parts = new HeldParts(request.onDelta, mask);
+  const answer = await provider.infer({
+    ...request,
+    onDelta: (delta) => {
+      parts.take(delta);
+    },
+    onStarted: async (responseId) => request.onStarted?.(mask.text(responseId)),
+  });
+  parts.tellRest();
+  return maskedResponse(answer, request.settings, mask);
+}
+
+/** What comes back of the settings is named as it was in them; the server read its value there, as it does with each request. */
+function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
+  const masked: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(answer.response)) {
+    if (value === undefined) continue;
+    setMember(masked, mask.text(name), mask.json(value, { isEcho: Object.hasOwn(settings, name) }));
+  }
+  const requestId = typeof answer.requestId === "string" ? mask.text(answer.requestId) : answer.requestId;
+  const told = { response: masked, ...(requestId === undefined ? {} : { requestId }) };
+  return mask.hasMasked ? { ...told, isMasked: true } : told;
+}
+
+type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" }>;
+
+/** The parts of an answer, each told once no secret can begin in it that ends in a later one. */
+class HeldParts {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #mask: Mask;
+  /** The end of each text that was not told yet, by item and kind of text. */
+  readonly #held = new Map<string, TextDelta>();
+
+  constructor(onDelta: (delta: StreamDelta) => void, mask: Mask) {
+    this.#onDelta = onDelta;
+    this.#mask = mask;
+  }
+
+  take(delta: StreamDelta): void {
+    if (delta.type === "item-done") {
+      this.#tellHeld(delta.outputIndex);
+      this.#onDelta({ ...delta, item: this.#mask.json(delta.item) });
+      return;
+    }
+    const key = `${delta.outputIndex} ${delta.type}`;
+    const text = (this.#held.get(key)?.text ?? "") + delta.text;
+    const length = text.length - this.#mask.heldBack(text);
+    this.#held.set(key, { ...delta, text: text.slice(length) });
+    this.#tell({ ...delta, text: text.slice(0, length) });
+  }
+
+  /** The answer is whole: what was held back was the beginning of no secret. */
+  tellRest(): void {
+    this.#tellHeld(null);
+  }
+
+  #tellHeld(outputIndex: number | null): void {
+    for (const [key, delta] of this.#held) {
+      if (outputIndex !== null && delta.outputIndex !== outputIndex) continue;
+      this.#held.delete(key);
+      this.#tell(delta);
+    }
+  }
+
+  #tell(delta: TextDelta): void {
+    if (delta.text !== "") this.#onDelta({ ...delta, text: this.#mask.text(delta.text) });
+  }
+}

@@ -1,0 +1,103 @@
+import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { OptionNames } from "../base/options.ts";
+import type { SecretReference } from "../engine/codec/references.ts";
+import type { Capabilities, Provider } from "../engine/ports/provider.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
+type Text = string | SecretReference;
+
+/** Where the model is and how it is asked. None of this is recorded. */
+type ConnectionOptions = {
+  /**
+   * `OPENAI_API_KEY` when absent. Masked wherever the provider repeats it, unless it has less than 8 characters, as the
+   * placeholders have that servers of one's own ask for.
+   */
+  readonly apiKey?: Text | undefined;
+  /**
+   * `OPENAI_BASE_URL`, else OpenAI's own, when absent. Azure: `https://RESOURCE.openai.azure.com/openai/v1/`. Its query goes
+   * with every request, and a user and password as basic authorization; neither is part of the recorded scope.
+   */
+  readonly baseURL?: string | undefined;
+  readonly organization?: string | undefined;
+  readonly project?: string | undefined;
+  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps the chains. */
+  readonly credentialsOwner?: string | undefined;
+  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
+  readonly headers?: Readonly<Record<string, Text>> | undefined;
+  readonly transport?: "json" | "sse" | undefined;
+  /** What this endpoint can do other than OpenAI's own. */
+  readonly capabilities?: Partial<Capabilities> | undefined;
+  /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
+  readonly systemAs?: "input" | "instructions" | undefined;
+  /**
+   * Values for what is `secret("NAME")` in settings, headers and apiKey, of 8 characters or more: sent, never recorded, and
+   * masked as `[secret NAME]` wherever the provider repeats them. An answer that repeats one is not continued from.
+   */
+  readonly secrets?: Secrets | undefined;
+  /** For a whole answer, stream or background included; ten minutes when absent. */
+  readonly timeoutMs?: number | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Further members of the request's body, for servers that know more than OpenAI's; recorded as settings are. */
+  readonly extraBody?: JsonObject | undefined;
+};
+
+/** Members of the request's body as the Responses API defines them (openai 7.57.0), sent and recorded as they stand. */
+type RequestSettings = Nullable<{
+  readonly access_programs: JsonValue;
+  readonly background: boolean;
+  readonly context_management: readonly JsonObject[];
+  readonly image: JsonObject;
+  readonly include: readonly string[];
+  readonly instructions: Text;
+  readonly max_output_tokens: number;
+  readonly max_tool_calls: number;
+  readonly metadata: JsonObject;
+  readonly moderation: JsonObject;
+  readonly parallel_tool_calls: boolean;
+  readonly prompt_cache_key: Text;
+  readonly prompt_cache_options: JsonObject;
+  readonly prompt_cache_retention: string;
+  readonly reasoning: JsonObject;
+  readonly safety_identifier: Text;
+  readonly service_tier: string;
+  readonly store: boolean;
+  readonly stream_options: JsonObject;
+  readonly temperature: number;
+  readonly text: JsonObject;
+  readonly tool_choice: string | JsonObject;
+  readonly tools: readonly JsonObject[];
+  readonly top_logprobs: number;
+  readonly top_p: number;
+  readonly truncation: string;
+  readonly user: Text;
+}>;
+
+type Nullable<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | null | undefined };
+
+/** The options of `openaiResponses`: where the model is, and the settings of its requests. */
+export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOptions & RequestSettings;
+
+/** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
+export type OpenaiResponses = Provider &
+  Required<Pick<Provider, "waitFor" | "cancel">> & {
+    /** The response as the server holds it, secrets masked. */
+    retrieve(responseId: string, signal?: AbortSignal): Promise<JsonObject>;
+    /** Has the server forget a response. */
+    delete(responseId: string, signal?: AbortSignal): Promise<void>;
+  };
+
+export const connectionNames: OptionNames<ConnectionOptions> = {
+  ...{ apiKey: true, baseURL: true, organization: true, project: true, credentialsOwner: true, headers: true },
+  ...{ transport: true, capabilities: true, systemAs: true, secrets: true, timeoutMs: true, fetch: true },
+  extraBody: true,
+};
+
+export const settingNames: OptionNames<Pick<OpenaiResponsesOptions, "model"> & RequestSettings> = {
+  ...{ model: true, access_programs: true, background: true, context_management: true, image: true, include: true },
+  ...{ instructions: true, max_output_tokens: true, max_tool_calls: true, metadata: true, moderation: true },
+  ...{ parallel_tool_calls: true, prompt_cache_key: true, prompt_cache_options: true, prompt_cache_retention: true },
+  ...{ reasoning: true, safety_identifier: true, service_tier: true, store: true, stream_options: true },
+  ...{ temperature: true, text: true, tool_choice: true, tools: true, top_logprobs: true, top_p: true },
+  ...{ truncation: true, user: true },
+};
