@@ -1,5 +1,6 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import { err, ok, type Result } from "../base/result.ts";
+import { anchorName } from "./anchor-name.ts";
 import type { Command, Rejection } from "./commands.ts";
 import type { ConversationState } from "./conversation-state.ts";
 import { decideInRun } from "./decide-run.ts";
@@ -144,9 +145,6 @@ function relabel(state: ConversationState, { title, labels = {} }: Naming): void
   state.title = title ?? state.title;
   for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
 }
-
-const anchorName = ({ scope, responseId }: { readonly scope: string; readonly responseId: string | null }): string =>
-  JSON.stringify([scope, responseId]);
 
 const capabilityName = ({ scope, capability }: { readonly scope: string; readonly capability: string }): string =>
   JSON.stringify([scope, capability]);

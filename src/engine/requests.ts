@@ -1,9 +1,11 @@
 import { sha256Hex } from "../base/sha256.ts";
 import { utf8Length } from "../base/utf8.ts";
+import { anchorName } from "../domain/anchor-name.ts";
 import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ServerContext } from "../projections/server-contexts.ts";
 import { contextsOf, provenanceOf } from "./inference/contexts.ts";
 import { withoutFirst } from "./planner/instruction-blocks.ts";
 import { defaultChainPolicy, type PlanRequest, plan } from "./planner/plan.ts";
@@ -42,7 +44,7 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
   if (settings === undefined) throw new Error(`its settings ${request.settingsDigest.slice(0, 12)}… were not declared`);
   const parts = { turn: inputTurn(view, recorded), settings, request, codec: codecOf(request, codecs) };
   const { bodyText, shaped } = encodeBody(parts, decision);
-  const anchor = decision.anchor === null ? null : view.server.byResponse.get(decision.anchor.responseId);
+  const anchor = anchorOf(view, request);
   return { bodyText, digest: sha256Hex(bodyText), held: heldContext(anchor?.held ?? null, shaped) };
 }
 
@@ -58,14 +60,20 @@ export function requestProblem(view: ConversationView, recorded: RecordedEvent, 
   if (input.digest !== request.input.turn) return "its input is not of the Turn that was recorded";
   if (sendFrom !== (anchor?.length ?? 0)) return "it does not send what follows its anchor";
   if (anchor !== null) {
-    const context = view.server.byResponse.get(anchor.responseId);
-    if (context === undefined) return `its anchor ${anchor.responseId} is no response of this conversation`;
+    const context = anchorOf(view, request);
+    if (context === null) return `its anchor ${anchor.responseId} is no response of this conversation`;
     if (context.length !== anchor.length || context.inferenceId !== anchor.inferenceId)
       return `its anchor ${anchor.responseId} is another than was recorded`;
     if (context.turn !== input.contextAt(anchor.length))
       return `what ${anchor.responseId} holds is no beginning of its Turn`;
   }
   return rebuilt.held === request.input.held ? null : "what the server held of it is not what was recorded";
+}
+
+/** What the log knows of the response that a request continues from. */
+function anchorOf({ server }: ConversationView, { scope, decision }: InferenceRequestedData): ServerContext | null {
+  const { anchor } = decision;
+  return anchor === null ? null : (server.byResponse.get(anchorName({ scope, responseId: anchor.responseId })) ?? null);
 }
 
 /** How the same request would have been planned otherwise, and the body that would have been sent. */

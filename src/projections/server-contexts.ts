@@ -1,4 +1,5 @@
 import type { JsonObject } from "../base/json.ts";
+import { anchorName } from "../domain/anchor-name.ts";
 import { extendContext } from "../domain/context.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -40,11 +41,13 @@ export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 
 export type ServerContextsView = {
   readonly byTurn: Map<string, ServerContext[]>;
+  /** By `anchorName`. */
   readonly byResponse: Map<string, ServerContext>;
   /** In the order of the log. */
   readonly all: ServerContext[];
   readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
   readonly settings: Map<string, JsonObject>;
+  /** By `anchorName`. */
   readonly invalidResponses: Map<string, Invalidation>;
   readonly invalidScopes: Map<string, ScopeInvalidation>;
   /** What each endpoint was seen to do, by scope. */
@@ -109,7 +112,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     case "AnchorInvalidated": {
       const { responseId, scope, reason } = event.data;
       if (responseId === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.all.length });
-      else view.invalidResponses.set(responseId, { reason, revision });
+      else view.invalidResponses.set(anchorName(event.data), { reason, revision });
       return;
     }
     case "CapabilityLearned": {
@@ -129,7 +132,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
 export function addContext(view: ServerContextsView, context: ServerContext): void {
   view.all.push(context);
   if (context.unusable === "no-id") return;
-  view.byResponse.set(context.responseId, context);
+  view.byResponse.set(anchorName(context), context);
   const sharing = view.byTurn.get(context.turn);
   if (sharing === undefined) view.byTurn.set(context.turn, [context]);
   else sharing.push(context);

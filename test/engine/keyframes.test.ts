@@ -91,7 +91,7 @@ test("deleting all keyframes changes nothing but time, and they come back by rea
 test("takes one after 512 events and keeps it out of open runs", async () => {
   const { saved, store } = await longConversation();
   const revisions = saved
-    .filter(({ key }) => key.projection === "conversation/3")
+    .filter(({ key }) => key.projection === "conversation/4")
     .map(({ keyframe }) => keyframe.revision);
   // An exchange has five events and the first one seven: the second keyframe waits for a run to end.
   expect(revisions).toEqual([511, 1_026]);
@@ -101,9 +101,9 @@ test("takes one after 512 events and keeps it out of open runs", async () => {
 test("holds no content, and writes a stretch of the Turn once", async () => {
   const { saved } = await longConversation();
   expect(JSON.stringify(saved)).not.toMatch(/said \d|answer \d/);
-  const names = saved.filter(({ key }) => key.projection !== "conversation/3").map(({ key }) => key.projection);
+  const names = saved.filter(({ key }) => key.projection !== "conversation/4").map(({ key }) => key.projection);
   expect(new Set(names).size).toBe(names.length);
-  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/3").map(turnOf);
+  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/4").map(turnOf);
   expect(second?.slice(0, first?.length)).toEqual(first);
 });
 
@@ -118,7 +118,7 @@ test.each([
 ])("a keyframe that %s costs time only", async (_, data) => {
   const { store } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_100)).view);
-  await store.events.keyframes?.put({ stream, projection: "conversation/3", version: 1 }, { revision: 1_026, data });
+  await store.events.keyframes?.put({ stream, projection: "conversation/4", version: 1 }, { revision: 1_026, data });
   expect(viewDigest((await foldTo(store.log, stream, 1_100)).view)).toBe(before);
 });
 
@@ -126,7 +126,7 @@ test("a keyframe that was moved to another event is never used", async () => {
   const { conversation, store } = createWorkshop();
   for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
   const keyframes = keyframesOf(store.events);
-  const key = { stream, projection: "conversation/3", version: 1 };
+  const key = { stream, projection: "conversation/4", version: 1 };
   const keyframe = await keyframes.get(key, 600);
   expect(keyframe?.revision).toBe(511);
   await keyframes.put(key, { revision: 400, data: keyframe?.data ?? "" });
@@ -147,7 +147,7 @@ test("a keyframe of events that were written anew is never used", async () => {
 test("beside a keyframe that is not used, the one before it is", async () => {
   const { store, read } = await longConversation();
   await store.events.keyframes?.put(
-    { stream, projection: "conversation/3", version: 1 },
+    { stream, projection: "conversation/4", version: 1 },
     { revision: 1_026, data: "{" },
   );
   read.events = 0;

@@ -1,3 +1,4 @@
+import { anchorName } from "../../domain/anchor-name.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
@@ -9,12 +10,17 @@ import type { ContextLookup } from "../planner/plan.ts";
 import type { Capabilities, Provider } from "../ports/provider.ts";
 import type { RunSession } from "../run/session.ts";
 
+type KnownContexts = ContextLookup & {
+  /** The response of an endpoint: another endpoint may give the same id. */
+  byResponse(name: { readonly scope: string; readonly responseId: string }): ServerContext | null;
+};
+
 /** The contexts of a conversation as its log tells them. */
-export function contextsOf(view: ConversationView): ContextLookup & { byResponse(id: string): ServerContext | null } {
+export function contextsOf(view: ConversationView): KnownContexts {
   const { server, newest } = view;
   return {
     byTurn: (digest) => server.byTurn.get(digest) ?? [],
-    byResponse: (id) => server.byResponse.get(id) ?? null,
+    byResponse: (name) => server.byResponse.get(anchorName(name)) ?? null,
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(view, context),
     settings: (digest) => server.settings.get(digest) ?? {},
@@ -32,7 +38,7 @@ function asHeld(view: ConversationView, received: Received | undefined): Receive
 }
 
 /** The same, with what this run has received and the folds may not hold yet. */
-export function contextLookup(session: RunSession): ReturnType<typeof contextsOf> {
+export function contextLookup(session: RunSession): KnownContexts {
   const logged = contextsBefore(session);
   const { scope } = session.engine.provider;
   const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
@@ -43,15 +49,16 @@ export function contextLookup(session: RunSession): ReturnType<typeof contextsOf
       const known = new Set(here.map(({ inferenceId }) => inferenceId));
       return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
     },
-    byResponse: (id) => own.find(({ context }) => context.responseId === id)?.context ?? logged.byResponse(id),
+    byResponse: (name) =>
+      own.find(({ context }) => anchorName(context) === anchorName(name))?.context ?? logged.byResponse(name),
     newest: (wanted) => asHeld(session.view(), wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
-    invalidation: (context) => session.invalid.get(context.responseId) ?? logged.invalidation(context),
+    invalidation: (context) => session.invalid.get(anchorName(context)) ?? logged.invalidation(context),
     quarantined: new Set([...session.quarantined, ...logged.quarantined]),
   };
 }
 
 /** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
-function contextsBefore({ view, stream, firstRevision }: RunSession): ReturnType<typeof contextsOf> {
+function contextsBefore({ view, stream, firstRevision }: RunSession): KnownContexts {
   const logged = contextsOf(view());
   if (firstRevision === null) return logged;
   const isBefore = (context: ServerContext): boolean => context.stream !== stream || context.revision < firstRevision;
@@ -90,7 +97,7 @@ export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }:
 });
 
 function invalidationOf({ server }: ConversationView, context: ServerContext): Invalidation | null {
-  const one = server.invalidResponses.get(context.responseId);
+  const one = server.invalidResponses.get(anchorName(context));
   if (one !== undefined) return one;
   const all = server.invalidScopes.get(context.scope);
   return all !== undefined && context.index < all.contexts ? all : null;

@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { InferenceFailedData, InferenceRequestedData } from "../../domain/events/inference-events.ts";
@@ -177,7 +178,8 @@ async function answeredBefore(
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
     acknowledge(session, { index: session.steps.length, frame });
-    const index = session.view().server.byResponse.get(data.responseId ?? "")?.index ?? Number.MAX_SAFE_INTEGER;
+    const name = anchorName({ scope: prepared.request.scope, responseId: data.responseId });
+    const index = session.view().server.byResponse.get(name)?.index ?? Number.MAX_SAFE_INTEGER;
     // The fold of the log has them already.
     const { turns } = session.journal;
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));

@@ -63,7 +63,8 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
   if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
   const { bodyText, shaped } = encodeBody({ turn: input, settings, codec, request: provider }, decision);
   if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
-  const anchor = decision.anchor === null ? null : contexts.byResponse(decision.anchor.responseId);
+  const { anchor: named } = decision;
+  const anchor = named === null ? null : contexts.byResponse({ scope: provider.scope, responseId: named.responseId });
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
     attempt,

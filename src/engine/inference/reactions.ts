@@ -1,3 +1,4 @@
+import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
 import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { ShapedBlock } from "../planner/shaped-input.ts";
@@ -55,7 +56,10 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const responseId = error.kind === "chaining-unsupported" ? null : anchor.responseId;
   const reason = responseId === null ? "refused" : "not-found";
   command(session, { type: "InvalidateAnchor", data: { scope, responseId, reason } });
-  session.invalid.set(anchor.responseId, { reason, revision: Number.MAX_SAFE_INTEGER });
+  session.invalid.set(anchorName({ scope, responseId: anchor.responseId }), {
+    reason,
+    revision: Number.MAX_SAFE_INTEGER,
+  });
   if (responseId === null) learn(session, "chain", error.message);
   return onRefused === "throw" || mode === "require" ? null : { full: "refused" };
 }

@@ -1,3 +1,4 @@
+import { anchorName } from "../../domain/anchor-name.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
   addContext,
@@ -44,7 +45,7 @@ type ContextRow = readonly [
 type OtherFact =
   /** Settings are read where they were declared. */
   | readonly ["settings", digest: string, place: SettingsPlace]
-  | readonly ["invalidated", responseId: string, Invalidation]
+  | readonly ["invalidated", anchor: string, Invalidation]
   | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
   | readonly ["learned", scope: string, capability: string, value: boolean | string]
   | readonly ["quarantined", blockIds: readonly string[]];
@@ -74,7 +75,7 @@ export function noteFacts(facts: Facts, { event, stream, revision }: RecordedEve
     case "AnchorInvalidated": {
       const { scope, responseId, reason } = event.data;
       const { length: contexts } = view.all;
-      if (responseId !== null) facts.others.push(["invalidated", responseId, { reason, revision }]);
+      if (responseId !== null) facts.others.push(["invalidated", anchorName(event.data), { reason, revision }]);
       else facts.others.push(["scope-invalidated", scope, { reason, revision, contexts }]);
       return;
     }
@@ -94,7 +95,7 @@ export function noteFacts(facts: Facts, { event, stream, revision }: RecordedEve
 export function noteInherited(facts: Facts, view: ServerContextsView, settings: SettingsPlaces): void {
   noteContexts(facts, view);
   for (const [digest, place] of settings) facts.others.push(["settings", digest, place]);
-  for (const [id, invalidation] of view.invalidResponses) facts.others.push(["invalidated", id, invalidation]);
+  for (const [anchor, invalidation] of view.invalidResponses) facts.others.push(["invalidated", anchor, invalidation]);
   for (const [scope, invalidation] of view.invalidScopes) facts.others.push(["scope-invalidated", scope, invalidation]);
   for (const [scope, learned] of view.learned)
     for (const [name, value] of learned) facts.others.push(["learned", scope, name, value]);

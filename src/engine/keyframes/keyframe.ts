@@ -52,14 +52,14 @@ export type Restored = {
 /** Where the keyframes of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
 export const keyframeKey = (stream: string): KeyframeKey => ({
   stream,
-  projection: `${conversationView.name}/3`,
+  projection: `${conversationView.name}/4`,
   version: conversationView.version,
 });
 
 /** Where a list is kept that keyframes of a stream name. */
 export const listKey = (stream: string, name: string): KeyframeKey => ({
   ...keyframeKey(stream),
-  projection: `${conversationView.name}/3/${name}`,
+  projection: `${conversationView.name}/4/${name}`,
 });
 
 /**

@@ -1,3 +1,4 @@
+import { anchorName } from "../../domain/anchor-name.ts";
 import type { Command } from "../../domain/commands.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
@@ -31,7 +32,7 @@ export async function newsOf(
         responseId === null
           ? server.all.some((each) => each.scope === scope) &&
             !server.all.some((each) => each.scope === scope && each.stream === own)
-          : server.byResponse.has(responseId);
+          : server.byResponse.has(anchorName(event.data));
       if (isKnown) commands.push({ type: "InvalidateAnchor", data: event.data });
     }
   }

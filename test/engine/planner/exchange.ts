@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
+import { anchorName } from "../../../src/domain/anchor-name.ts";
 import type { Decision, InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
 import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
@@ -52,7 +53,7 @@ export function createExchange(server: ReferenceServer) {
   const contexts: ContextLookup = {
     byTurn: (digest) => view.byTurn.get(digest) ?? [],
     newest: (wanted) => (wanted === scope ? newest.value : null),
-    invalidation: (context) => view.invalidResponses.get(context.responseId) ?? null,
+    invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
     settings: (digest) => view.settings.get(digest) ?? {},
     quarantined: view.quarantined,
   };
@@ -88,7 +89,7 @@ export function createExchange(server: ReferenceServer) {
     if (status !== 200) return { ...made, status, answer, turn, context: null };
     const request = requestedData(
       made,
-      view.byResponse.get(made.decision.anchor?.responseId ?? "")?.held ?? null,
+      view.byResponse.get(anchorName({ scope, responseId: made.decision.anchor?.responseId ?? "" }))?.held ?? null,
       count,
     );
     count += 1;
