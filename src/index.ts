@@ -36,6 +36,7 @@ export {
   StoreClosedError,
   StoreCorruptedError,
   StoreNotFoundError,
+  StoreReplacedError,
   StoreTooNewError,
   StoreUnavailableError,
 } from "./engine/ports/event-store.ts";

@@ -78,6 +78,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["unknown-block-version", { exitCode: exitCodes.integrity, advice: "`turnlog verify` says where it begins" }],
   ["replay-diverged", { exitCode: exitCodes.replay }],
   ["store-unavailable", { exitCode: exitCodes.environment }],
+  ["store-replaced", { exitCode: exitCodes.environment }],
   ["store-too-new", { exitCode: exitCodes.environment }],
   ["projection-outdated", { exitCode: exitCodes.environment }],
   ["access-denied", { exitCode: exitCodes.environment }],

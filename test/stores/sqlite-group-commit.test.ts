@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
 import { createAppend } from "../../src/stores/sqlite/append.ts";
 import { storeError } from "../../src/stores/sqlite/errors.ts";
-import { createGroupCommit, groupAppendsMax } from "../../src/stores/sqlite/group-commit.ts";
+import { createGroupCommit, groupAppendsMax, groupUnitsMax } from "../../src/stores/sqlite/group-commit.ts";
 import { openDatabase } from "../../src/stores/sqlite/open.ts";
 import { prepared, text } from "./prepared.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -20,6 +20,26 @@ test("bounds a transaction, and still answers everybody", async () => {
   const results = await Promise.all(Array.from({ length: groupAppendsMax + 1 }, () => group.append(prepared({}))));
   expect(results.every((result) => result.status === "appended")).toBe(true);
   expect(commits()).toBe(2);
+});
+
+test("lets the event loop turn between two transactions", async () => {
+  const { group, commits } = await openGroup();
+  const seen = new Set<number>();
+  const look = (): void => {
+    seen.add(commits());
+    if (commits() < 3) setImmediate(look);
+  };
+  setImmediate(look);
+  await Promise.all(Array.from({ length: 3 * groupAppendsMax }, () => group.append(prepared({}))));
+  expect([...seen]).toEqual(expect.arrayContaining([1, 2]));
+});
+
+test("bounds what a transaction holds, so that big appends do not stop the event loop either", async () => {
+  const { group, commits } = await openGroup();
+  const big = () => prepared({ data: Array.from({ length: 3 }, () => text(200_000)) });
+  expect(groupUnitsMax).toBeLessThan(2 * 600_000);
+  await Promise.all(Array.from({ length: 4 }, () => group.append(big())));
+  expect(commits()).toBe(4);
 });
 
 test("answers a full disk as unavailable, keeps what was there, and goes on when there is room again", async () => {
@@ -47,6 +67,8 @@ async function openGroup() {
   const group = createGroupCommit({
     database,
     append: createAppend(database),
+    busyTimeoutMs: 0,
+    confirmPlace: () => undefined,
     translate: (error) => storeError(error, path),
     onCommit: () => {
       commits += 1;

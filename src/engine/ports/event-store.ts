@@ -110,6 +110,7 @@ export interface EventStore extends AsyncDisposable {
    *
    * @throws {EventTooLargeError} before anything is sent, for an event over 256 KiB or an append over 896 KiB.
    * @throws {StoreUnavailableError} when the outcome is unknown: the events may have been written.
+   * @throws {StoreReplacedError} when the store's place holds another store by now, or none.
    */
   append(prepared: PreparedAppend): Promise<AppendResult>;
 
@@ -164,6 +165,12 @@ export class StoreNotFoundError extends Error {
 export class StoreClosedError extends Error {
   override readonly name = "StoreClosedError";
   readonly code = "store-closed";
+}
+
+/** Another store, or none, stands where this one was opened: nothing was written, and nothing can be from here. */
+export class StoreReplacedError extends Error {
+  override readonly name = "StoreReplacedError";
+  readonly code = "store-replaced";
 }
 
 /** What the store holds contradicts itself: damage, or two writers with one id. */

@@ -5,9 +5,10 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
 import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
 import type { ViewStore } from "../../engine/ports/view-store.ts";
-import { storeError } from "../sqlite/errors.ts";
+import { createGuarded } from "../sqlite/guarded.ts";
 import { createSqliteKeyframes } from "../sqlite/keyframes.ts";
-import { openDatabase } from "../sqlite/open.ts";
+import { defaultBusyTimeoutMs, openDatabase } from "../sqlite/open.ts";
+import { patiently } from "../sqlite/patience.ts";
 import { isOfKind } from "../sqlite/schema.ts";
 import { createSqliteViews } from "../sqlite/views.ts";
 
@@ -20,14 +21,7 @@ type Derived = { readonly keyframes: KeyframeStore; readonly views: ViewStore };
 export function createViews(path: string, refuseIfClosed: () => void): Views {
   let opened: (Derived & { readonly database: DatabaseSync }) | null = null;
 
-  function guarded<T>(work: () => T): T {
-    refuseIfClosed();
-    try {
-      return work();
-    } catch (error) {
-      throw storeError(error, path);
-    }
-  }
+  const guarded = createGuarded({ path, busyTimeoutMs: defaultBusyTimeoutMs, refuseIfClosed });
   function open(): Derived {
     refuseIfClosed();
     if (opened === null) {
@@ -37,21 +31,24 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
     }
     return opened;
   }
+  /** Opens the file, if nobody has yet, and waits where another process is making it. */
+  const use = async <T>(work: (derived: Derived) => Promise<T>): Promise<T> =>
+    work(await patiently(defaultBusyTimeoutMs, open));
 
   return {
     keyframes: {
-      get: async (key, atMost) => open().keyframes.get(key, atMost),
-      put: async (key, keyframe) => open().keyframes.put(key, keyframe),
-      deleteAll: async () => open().keyframes.deleteAll(),
+      get: (key, atMost) => use(({ keyframes }) => keyframes.get(key, atMost)),
+      put: (key, keyframe) => use(({ keyframes }) => keyframes.put(key, keyframe)),
+      deleteAll: () => use(({ keyframes }) => keyframes.deleteAll()),
     },
     views: {
-      builds: async (projection) => open().views.builds(projection),
-      begin: async (projection, version) => open().views.begin(projection, version),
-      save: async (build, batch) => open().views.save(build, batch),
-      publish: async (build) => open().views.publish(build),
-      row: async (build, key) => open().views.row(build, key),
-      rows: async (build, page) => open().views.rows(build, page),
-      degraded: async (build) => open().views.degraded(build),
+      builds: (projection) => use(({ views }) => views.builds(projection)),
+      begin: (projection, version) => use(({ views }) => views.begin(projection, version)),
+      save: (build, batch) => use(({ views }) => views.save(build, batch)),
+      publish: (build) => use(({ views }) => views.publish(build)),
+      row: (build, key) => use(({ views }) => views.row(build, key)),
+      rows: (build, page) => use(({ views }) => views.rows(build, page)),
+      degraded: (build) => use(({ views }) => views.degraded(build)),
     },
     close() {
       opened?.database.close();

@@ -25,8 +25,9 @@ export function storeError(error: unknown, path: string): unknown {
   });
 }
 
-/** Whether somebody else's lock is in the way. */
-export const isLocked = (error: unknown): boolean => isOneOf(error, [resultCodes.busy, resultCodes.locked]);
+/** Whether somebody else's lock is in the way, in SQLite's words or in ours. */
+export const isLocked = (error: unknown): boolean =>
+  isOneOf(error instanceof StoreUnavailableError ? error.cause : error, [resultCodes.busy, resultCodes.locked]);
 
 /** Whether it may be that this user can only read. */
 export const isNotWritable = (error: unknown): boolean =>

@@ -1,21 +1,30 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AppendResult, PreparedAppend } from "../../engine/ports/event-store.ts";
 import type { AppendInTransaction } from "./append.ts";
+import { patiently } from "./patience.ts";
 import { createTransactions, type Transactions } from "./transaction.ts";
 
 /** Appends of one transaction at most: a bound for how long the event loop stands still. */
 export const groupAppendsMax = 256;
 
+/** The same in UTF-16 units of data; an append that has more goes alone. */
+export const groupUnitsMax = 1024 * 1024;
+
 export type GroupCommit = {
   /** Queues an append; resolves when it is durable. */
   append(prepared: PreparedAppend): Promise<AppendResult>;
-  /** Writes what is queued. */
-  flush(): void;
+  /** Resolves when all that was queued is answered. */
+  idle(): Promise<void>;
 };
 
 export type GroupCommitOptions = {
   readonly database: DatabaseSync;
   readonly append: AppendInTransaction;
+  /** How long a group waits for another process's lock. */
+  readonly busyTimeoutMs: number;
+  /** Called before a transaction is committed; what it throws undoes all of it. */
+  readonly confirmPlace: () => void;
   readonly translate: (error: unknown) => unknown;
   /** Called after each transaction that wrote something. */
   readonly onCommit: () => void;
@@ -29,60 +38,76 @@ type Job = {
 
 /**
  * Puts appends that are called in the same turn of the event loop into one transaction, so that they share the wait for
- * the disk. A lone append waits for nobody: the turn ends when it has nothing else to do.
+ * the disk. A lone append waits for nobody: the turn ends when it has nothing else to do. The loop turns between two groups,
+ * and while another process has the file.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   const transactions = createTransactions(options.database);
-  let queue: Job[] = [];
+  const queue: Job[] = [];
+  let working: Promise<void> | null = null;
 
-  function flush(): void {
+  async function work(): Promise<void> {
     while (queue.length > 0) {
-      const group = queue.slice(0, groupAppendsMax);
-      queue = queue.slice(groupAppendsMax);
-      commit(group, transactions, options);
+      await nextTurn();
+      await commit(queue.splice(0, groupLength(queue)), transactions, options);
     }
+    working = null;
   }
 
   return {
     append: (prepared) =>
       new Promise((resolve, reject) => {
-        if (queue.length === 0) setImmediate(flush);
         queue.push({ prepared, resolve, reject });
+        working ??= work();
       }),
-    flush,
+    idle: async () => {
+      await working;
+    },
   };
 }
 
-function commit(group: readonly Job[], transactions: Transactions, options: GroupCommitOptions): void {
-  const { append, translate, onCommit } = options;
-  const answers: (() => void)[] = [];
-  const run = (job: Job): void => {
-    const result = append(job.prepared);
-    answers.push(() => {
-      job.resolve(result);
-    });
-  };
-  try {
+/** How many of the queue go into one transaction. */
+function groupLength(queue: readonly Job[]): number {
+  let units = 0;
+  for (const [index, { prepared }] of queue.entries()) {
+    for (const { data } of prepared.envelopes) units += data.length;
+    if (index === groupAppendsMax || (index > 0 && units > groupUnitsMax)) return index;
+  }
+  return queue.length;
+}
+
+async function commit(group: readonly Job[], transactions: Transactions, options: GroupCommitOptions): Promise<void> {
+  const { append, busyTimeoutMs, confirmPlace, translate, onCommit } = options;
+  const attempt = (): readonly (() => void)[] => {
+    const answers: (() => void)[] = [];
+    const run = (job: Job): void => {
+      const result = append(job.prepared);
+      answers.push(() => {
+        job.resolve(result);
+      });
+    };
     transactions.whole(() => {
       const [only] = group;
-      if (only !== undefined && group.length === 1) {
-        run(only);
-        return;
+      if (only !== undefined && group.length === 1) run(only);
+      else {
+        for (const job of group) {
+          const failure = transactions.part(() => {
+            run(job);
+          });
+          if (failure === null) continue;
+          answers.push(() => {
+            job.reject(translate(failure.error));
+          });
+        }
       }
-      for (const job of group) {
-        const failure = transactions.part(() => {
-          run(job);
-        });
-        if (failure === null) continue;
-        answers.push(() => {
-          job.reject(translate(failure.error));
-        });
-      }
+      confirmPlace();
     });
+    return answers;
+  };
+  try {
+    for (const answer of await patiently(busyTimeoutMs, attempt)) answer();
+    onCommit();
   } catch (error) {
     for (const job of group) job.reject(translate(error));
-    return;
   }
-  for (const answer of answers) answer();
-  onCommit();
 }

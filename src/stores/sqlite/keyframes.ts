@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Keyframe, KeyframeStore } from "../../engine/ports/keyframe-store.ts";
+import type { Guarded } from "./guarded.ts";
 
-/** Keyframes in the store's own file. `guarded` refuses after `close` and translates errors. */
-export function createSqliteKeyframes(database: DatabaseSync, guarded: <T>(work: () => T) => T): KeyframeStore {
+/** Keyframes in the store's own file. `guarded` refuses after `close`, waits for locks and translates errors. */
+export function createSqliteKeyframes(database: DatabaseSync, guarded: Guarded): KeyframeStore {
   const select = database.prepare(
     `SELECT revision, data FROM keyframes
      WHERE stream = ? AND projection = ? AND version = ? AND revision <= ? ORDER BY revision DESC LIMIT 1`,
@@ -13,14 +14,14 @@ export function createSqliteKeyframes(database: DatabaseSync, guarded: <T>(work:
   return {
     async get({ stream, projection, version }, atMost): Promise<Keyframe | null> {
       // The statement selects these columns, and the table is STRICT.
-      const row = guarded(() => select.get(stream, projection, version, atMost)) as Keyframe | undefined;
+      const row = (await guarded(() => select.get(stream, projection, version, atMost))) as Keyframe | undefined;
       return row === undefined ? null : { revision: row.revision, data: row.data };
     },
     async put({ stream, projection, version }, { revision, data }) {
-      guarded(() => replace.run(stream, projection, version, revision, data));
+      await guarded(() => replace.run(stream, projection, version, revision, data));
     },
     async deleteAll() {
-      guarded(() => {
+      await guarded(() => {
         database.exec("DELETE FROM keyframes");
       });
     },

@@ -5,6 +5,7 @@ import { StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/ev
 import { namedFile } from "../named-file.ts";
 import { privateMode } from "../new-file.ts";
 import { isNotWritable, notWritableReason, storeError } from "./errors.ts";
+import { standStillMs } from "./patience.ts";
 import { checkSchema, type FileKind, setUp } from "./schema.ts";
 import { openSettled } from "./settled.ts";
 
@@ -15,7 +16,7 @@ export type OpenOptions = {
   readonly mustExist?: boolean;
   /** Opens also what this user may only read; appends are refused then. */
   readonly mayBeReadOnly?: boolean;
-  /** How long a write waits for another process to finish its own. */
+  /** How long a write waits for another process to finish its own; the event loop turns meanwhile. */
   readonly busyTimeoutMs?: number;
   /** Is told what an operator should know; by default a process warning. */
   readonly warn?: (message: string) => void;
@@ -30,13 +31,15 @@ export type OpenDatabase = {
   readonly confirm: () => void;
 };
 
-/** Opens a file, creating a store in it unless told not to. */
+/** How long work waits for another process's lock, unless the caller says. */
+export const defaultBusyTimeoutMs = 5_000;
+
+/** Opens a file, creating a store in it unless told not to. Another process's lock is waited for a moment only. */
 export function openDatabase(path: string, options: OpenOptions): OpenDatabase {
   const { kind = "store", mustExist = false, mayBeReadOnly = false, warn = emitWarning } = options;
-  const { busyTimeoutMs = 5_000 } = options;
   if (mustExist && !existsSync(path)) throw new StoreNotFoundError(`there is no turnlog store at ${path}`);
   if (!mustExist && path !== ":memory:") makePrivate(path);
-  const setup = { path, kind, mustExist, busyTimeoutMs };
+  const setup = { path, kind, mustExist };
   const open = (): OpenDatabase => tryOpen(path, (database) => setUp(database, setup));
   try {
     if (!mayBeReadOnly && isForReading(path)) throw notWritable(path);
@@ -75,6 +78,7 @@ function tryOpen(
   // As it is: SQLite would take a name that begins with `file:` for an address.
   const database = new DatabaseSync(path === ":memory:" ? path : resolve(path), options);
   try {
+    database.exec(`PRAGMA busy_timeout = ${standStillMs}`);
     const storeId = storeIdOf(database);
     const select = database.prepare("PRAGMA data_version");
     return { database, storeId, version: () => select.get()?.["data_version"], confirm: () => undefined };

@@ -21,14 +21,12 @@ export type SetupOptions = {
   readonly path: string;
   readonly kind: FileKind;
   readonly mustExist: boolean;
-  readonly busyTimeoutMs: number;
 };
 
 /** Sets the pragmas, creates the tables in a new file, checks an old one; answers the store's id. */
 export function setUp(database: DatabaseSync, options: SetupOptions): string {
-  database.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
-  // Before the pragmas, which would write to a file that is not ours.
   const { path, kind } = options;
+  // Before the pragmas, which would write to a file that is not ours.
   if (hasTables(database)) checkSchema(database, path, kind);
   else if (options.mustExist) throw new StoreNotFoundError(`there is no turnlog store in ${path}`);
   setPragmas(database, path);

@@ -15,8 +15,11 @@ import type { ViewStore } from "../../engine/ports/view-store.ts";
 import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
+import { createGuarded } from "./guarded.ts";
 import { createSqliteKeyframes } from "./keyframes.ts";
-import { type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
+import { defaultBusyTimeoutMs, type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
+import { patiently } from "./patience.ts";
+import { createPlaceCheck } from "./place.ts";
 import { createPages, pageRowsMax } from "./read.ts";
 import { createEnvelopes } from "./rows.ts";
 import { strayEvents } from "./strays.ts";
@@ -40,33 +43,28 @@ export type SqliteStoreOptions = OpenOptions & {
  * @throws {StoreTooNewError} when a newer turnlog has written it.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
-  return createStore(openDatabase(path, options), path, options.pollMs ?? 50);
+  const { busyTimeoutMs = defaultBusyTimeoutMs, pollMs = 50 } = options;
+  const opened = await patiently(busyTimeoutMs, () => openDatabase(path, options));
+  return createStore(opened, { path, busyTimeoutMs, pollMs });
 }
 
-function createStore(opened: OpenDatabase, path: string, pollMs: number): SqliteStore {
+type StoreOptions = { readonly path: string; readonly busyTimeoutMs: number; readonly pollMs: number };
+
+function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs }: StoreOptions): SqliteStore {
   const { database, storeId, version, confirm } = opened;
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
-  const translate = (error: unknown): unknown => storeError(error, path);
-  const group = createGroupCommit({ database, append: createAppend(database), translate, onCommit: watch.ring });
-  let isClosed = false;
+  const group = createGroupCommit({
+    ...{ database, append: createAppend(database), busyTimeoutMs, confirmPlace: createPlaceCheck(path) },
+    ...{ translate: (error: unknown) => storeError(error, path), onCommit: watch.ring },
+  });
+  const guarded = createGuarded({ path, busyTimeoutMs, refuseIfClosed, confirm });
+  let closing: Promise<void> | null = null;
 
   function refuseIfClosed(): void {
-    if (isClosed) throw new StoreClosedError(`${path} was closed`);
+    if (closing !== null) throw new StoreClosedError(`${path} was closed`);
   }
-  function guarded<T>(work: () => T): T {
-    refuseIfClosed();
-    try {
-      const result = work();
-      confirm();
-      return result;
-    } catch (error) {
-      confirm();
-      throw translate(error);
-    }
-  }
-
   async function append(prepared: PreparedAppend): Promise<AppendResult> {
     refuseIfClosed();
     checkBounds(prepared);
@@ -79,7 +77,7 @@ function createStore(opened: OpenDatabase, path: string, pollMs: number): Sqlite
     let next = options.from ?? (step > 0 ? 0 : Number.MAX_SAFE_INTEGER);
     for (let left = limit; ; ) {
       signal?.throwIfAborted();
-      const rows = guarded(() => pages[direction](stream, next, left));
+      const rows = await guarded(() => pages[direction](stream, next, left));
       for (const row of rows) {
         refuseIfClosed();
         signal?.throwIfAborted();
@@ -97,7 +95,7 @@ function createStore(opened: OpenDatabase, path: string, pollMs: number): Sqlite
     let after = options.after ?? "0";
     for (let left = limit; ; ) {
       signal?.throwIfAborted();
-      const rows = guarded(() => pages.log(after, streamPrefix, left));
+      const rows = await guarded(() => pages.log(after, streamPrefix, left));
       for (const row of rows) {
         refuseIfClosed();
         signal?.throwIfAborted();
@@ -113,15 +111,18 @@ function createStore(opened: OpenDatabase, path: string, pollMs: number): Sqlite
   async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
     refuseIfClosed();
     const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
-    const isOver = (): boolean => isClosed || signal?.aborted === true;
+    const isOver = (): boolean => closing !== null || signal?.aborted === true;
     let after = options.after ?? "0";
     watch.begin();
     try {
       for (let left = limit; left > 0; ) {
         if (isOver()) return;
-        const [end, rows] = guarded(() => [pages.end(), pages.log(after, streamPrefix, left)] as const);
-        // Nothing happens between the look and the sleep, so no write falls between them.
-        if (rows.length === 0) await watch.sleep(signal);
+        const { end, rows, news } = await guarded(() => {
+          const page = { end: pages.end(), rows: pages.log(after, streamPrefix, left) };
+          // Nothing happens between the look and the sleep, so no write falls between them.
+          return { ...page, news: page.rows.length === 0 ? watch.sleep(signal) : null };
+        });
+        await news;
         for (const row of rows) {
           if (isOver()) return;
           const envelope = envelopeOf(row);
@@ -140,7 +141,7 @@ function createStore(opened: OpenDatabase, path: string, pollMs: number): Sqlite
   async function* heads(streamPrefix = ""): AsyncIterable<{ readonly stream: string; readonly head: Head }> {
     let from = streamPrefix;
     for (;;) {
-      const rows = guarded(() => pages.heads(from));
+      const rows = await guarded(() => pages.heads(from));
       if (rows.length === 0) return;
       for (const { name, revision, digest } of rows) {
         if (!name.startsWith(streamPrefix)) return;
@@ -152,12 +153,10 @@ function createStore(opened: OpenDatabase, path: string, pollMs: number): Sqlite
     }
   }
 
-  async function close(): Promise<void> {
-    if (isClosed) return;
-    group.flush();
-    isClosed = true;
+  async function shut(): Promise<void> {
     watch.ring();
     watch.stop();
+    await group.idle();
     try {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
@@ -165,14 +164,18 @@ function createStore(opened: OpenDatabase, path: string, pollMs: number): Sqlite
     }
     database.close();
   }
+  function close(): Promise<void> {
+    closing ??= shut();
+    return closing;
+  }
 
   return {
     storeId,
     keyframes: createSqliteKeyframes(database, guarded),
     views: createSqliteViews(database, guarded),
     ...{ append, readStream, readLog, subscribe, heads, close },
-    strays: async () => guarded(() => strayEvents(database)),
-    head: async (stream) => guarded(() => pages.head(stream)),
+    strays: () => guarded(() => strayEvents(database)),
+    head: (stream) => guarded(() => pages.head(stream)),
     [Symbol.asyncDispose]: close,
   };
 }

@@ -1,28 +1,29 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ViewBuild, ViewRow, ViewStore } from "../../engine/ports/view-store.ts";
+import type { Guarded } from "./guarded.ts";
 import { createTransactions } from "./transaction.ts";
 
 /**
  * Rows of projections in the store's own file, in tables that are made when somebody first asks for them. `guarded` refuses
  * after `close` and translates errors.
  */
-export function createSqliteViews(database: DatabaseSync, guarded: <T>(work: () => T) => T): ViewStore {
+export function createSqliteViews(database: DatabaseSync, guarded: Guarded): ViewStore {
   let opened: Statements | null = null;
-  const use = <T>(work: (statements: Statements) => T): T =>
-    guarded(() => {
-      opened ??= open(database);
-      return work(opened);
-    });
+  const statements = (): Statements => {
+    opened ??= open(database);
+    return opened;
+  };
+  const use = <T>(work: (statements: Statements) => T): Promise<T> => guarded(() => work(statements()));
 
   // Looking makes no tables: a file that may only be read can be looked at.
-  const isEmpty = (): boolean => opened === null && guarded(() => !hasTables(database));
+  const isEmpty = (): boolean => opened === null && !hasTables(database);
 
   // Rows are cast to the columns that their statement selects; the tables are STRICT.
   return {
-    builds: async (projection) =>
-      isEmpty() ? [] : use(({ builds }) => builds.all(projection) as BuildRow[]).map(buildOf),
+    builds: (projection) =>
+      guarded(() => (isEmpty() ? [] : (statements().builds.all(projection) as BuildRow[]).map(buildOf))),
     async begin(projection, version) {
-      const id = use(({ begin }) => Number(begin.run(projection, version).lastInsertRowid));
+      const id = await use(({ begin }) => Number(begin.run(projection, version).lastInsertRowid));
       return { id, projection, version, isPublished: false, saves: 0, events: 0, checkpoint: null };
     },
     async save(build, { checkpoint, events, rows }) {
@@ -50,15 +51,15 @@ export function createSqliteViews(database: DatabaseSync, guarded: <T>(work: () 
       });
     },
     async row({ id }, key) {
-      const row = use((statements) => statements.row.get(id, key) as StoredRow | undefined);
+      const row = await use((statements) => statements.row.get(id, key) as StoredRow | undefined);
       return row === undefined ? null : viewRowOf(row);
     },
-    rows: async ({ id }, { after, limit }) =>
+    rows: ({ id }, { after, limit }) =>
       use(({ firstRows, rows }) => {
         const page = after === null ? firstRows.all(id, limit) : rows.all(id, after, limit);
-        return page as StoredRow[];
-      }).map(viewRowOf),
-    degraded: async ({ id }) => use(({ degraded }) => degraded.all(id) as StoredRow[]).map(viewRowOf),
+        return (page as StoredRow[]).map(viewRowOf);
+      }),
+    degraded: ({ id }) => use(({ degraded }) => (degraded.all(id) as StoredRow[]).map(viewRowOf)),
   };
 }
 

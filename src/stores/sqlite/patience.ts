@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isLocked } from "./errors.ts";
+
+/** How long a call of SQLite stands still for another process's lock, and the event loop with it. */
+export const standStillMs = 5;
+
+const pauseMs = 20;
+
+/**
+ * Does work that another process's lock may keep from being done, and tries again until the time is over. The event loop
+ * turns between two tries, so what the work finds there may have changed.
+ */
+export async function patiently<T>(timeoutMs: number, work: () => T): Promise<T> {
+  for (let waitedMs = 0; ; waitedMs += standStillMs + pauseMs) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isLocked(error) || waitedMs >= timeoutMs) throw error;
+    }
+    await sleep(pauseMs);
+  }
+}
