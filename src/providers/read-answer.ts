@@ -27,12 +27,16 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
   const response = /^(event|data|id|retry)?:/.test(start)
     ? await readStream(new Response(body, { headers: answer.headers }), reading)
     : await readJson(new Response(body, { headers: answer.headers }), reading);
-  if (response["status"] !== "failed") return response;
+  // A server that names no status may still say that it failed.
+  const hasFailed = response["status"] === "failed" || (!hasStatus(response) && (response["error"] ?? null) !== null);
+  if (!hasFailed) return response;
   const { output } = response;
   const items = isJsonList(output) ? output.filter(isJsonObject) : [];
   const error = providerError({ body: response, headers: answer.headers });
   throw items.length === 0 ? error : withPartial(error, items);
 }
+
+const hasStatus = ({ status }: JsonObject): boolean => typeof status === "string";
 
 async function readJson(answer: Response, { deadline, onDelta }: Reading): Promise<JsonObject> {
   const text = await answer.text().catch((cause: unknown) => {

@@ -26,8 +26,11 @@ export class ResponseStream {
   take(name: string | null, event: JsonObject): JsonObject | null {
     const { type: given, response, item } = event;
     const type = typeof given === "string" ? given : (name ?? "");
-    if (terminalTypes.has(type) && isJsonObject(response)) return this.#record(response);
-    if (type === "error" || (given === undefined && event["error"] !== undefined)) throw this.failure(event);
+    const status = terminalStatuses.get(type);
+    if (status !== undefined && isJsonObject(response)) return this.#record(response, status);
+    const isError = type === "error" || type === "response.failed";
+    const isUnnamed = given === undefined && !(name ?? "").startsWith("response.");
+    if (isError || (isUnnamed && (event["error"] ?? null) !== null)) throw this.failure(event);
     const index = typeof event["output_index"] === "number" ? event["output_index"] : 0;
     if (type === "response.output_item.added" && isJsonObject(item)) this.#open.set(index, { item, text: "" });
     else if (type === "response.output_item.done" && isJsonObject(item)) this.#finish(index, item);
@@ -50,10 +53,12 @@ export class ResponseStream {
     return inOrder([...this.#done, ...unfinished]);
   }
 
-  #record(response: JsonObject): JsonObject {
+  /** The type of the event says how the response ended, whatever the response says of itself. */
+  #record(given: JsonObject, status: string | null): JsonObject {
+    const response = status === null || given["status"] === status ? given : { ...given, status };
     const { output } = response;
     // Some backends leave the items out of the terminal event, although they streamed them.
-    const isBare = !isJsonList(output) || output.length === 0;
+    const isBare = !isJsonList(output) || !output.some(isJsonObject);
     return isBare && this.#done.size > 0 ? { ...response, output: inOrder([...this.#done]) } : response;
   }
 
@@ -81,12 +86,13 @@ export function withPartial(error: ProviderError, partial: readonly JsonObject[]
   return new ProviderError(message, { ...told, outcome: "unknown", partial });
 }
 
-const terminalTypes: ReadonlySet<string> = new Set([
-  "response.completed",
-  "response.incomplete",
-  "response.failed",
-  "response.cancelled",
-  "response.done",
+/** The last events of a stream, and the status of their response; `response.done` leaves that to the response. */
+const terminalStatuses: ReadonlyMap<string, string | null> = new Map([
+  ["response.completed", "completed"],
+  ["response.incomplete", "incomplete"],
+  ["response.failed", "failed"],
+  ["response.cancelled", "cancelled"],
+  ["response.done", null],
 ]);
 
 const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-call-delta"> = new Map([

@@ -62,7 +62,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationRelabelled", ["title", "labels"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["passes"]],
-  ["ResponseReceived", ["usage", "requestId"]],
+  ["ResponseReceived", ["strays", "usage", "requestId"]],
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
   ["ToolFinished", ["late"]],
   ["RunCompleted", ["passes"]],

@@ -203,3 +203,46 @@ test("whoever listens and throws is heard", async () => {
   };
   await expect(ask(provider(server), { onDelta })).rejects.toThrow("a bug of the listener");
 });
+
+test.each([
+  ["response.completed", "completed"],
+  ["response.incomplete", "incomplete"],
+  ["response.cancelled", "cancelled"],
+])("takes the status from the type of the terminal event: %s", async (type, status) => {
+  for (const said of [undefined, "in_progress", null]) {
+    await using server = await streaming(eventsOf({ type, response: { ...response, status: said } }));
+    expect((await ask(provider(server))).response).toEqual({ ...response, status });
+  }
+});
+
+test("takes a response.failed as a failure, whatever status its response has, and without a response too", async () => {
+  const error = { code: "server_error", message: "it broke" };
+  for (const body of [{ response: { ...response, error, status: "completed" } }, { response: null, error }]) {
+    await using server = await streaming(eventsOf(done(0, message), { type: "response.failed", ...body }));
+    expect(await failureOf(ask(provider(server)))).toMatchObject({ kind: "server-error", message: "it broke" });
+  }
+});
+
+test("takes an answer with an error and without a status as a failure, in a stream or not", async () => {
+  const { status: _, ...told } = { ...response, error: { code: "server_error", message: "it broke" } };
+  for (const text of [JSON.stringify(told), eventsOf({ type: "response.done", response: told })]) {
+    await using server = await streaming(text);
+    const failure = await failureOf(ask(provider(server)));
+    expect(failure).toMatchObject({ kind: "server-error", outcome: "unknown", message: "it broke" });
+    expect(failure.partial).toEqual(items);
+  }
+});
+
+test("takes an event that says that there is no error as what its name says", async () => {
+  const event = { output_index: 0, item: message, error: null };
+  const named = `event: response.output_item.done\ndata: ${JSON.stringify(event)}\n\n`;
+  await using server = await streaming(named + eventsOf({ ...completed, response: { ...response, output: [] } }));
+  expect((await ask(provider(server))).response["output"]).toEqual([message]);
+});
+
+test("loses none of the streamed items to a terminal event whose output holds only nulls", async () => {
+  await using server = await streaming(
+    eventsOf(done(0, message), { ...completed, response: { ...response, output: [null] } }),
+  );
+  expect((await ask(provider(server))).response["output"]).toEqual([message]);
+});

@@ -120,6 +120,8 @@ export const responseReceived = z.strictObject({
     /** Something that the server said was a secret and is masked here, so that the server holds other bytes than the log. */
     isMasked: z.exactOptional(z.literal(true)),
     output: z.array(blockJsonSchema),
+    /** What stood among the items and is none, by its place in the response's output. */
+    strays: z.exactOptional(z.array(z.strictObject({ index: z.int().nonnegative(), value: jsonValueSchema }))),
     usage: z.exactOptional(jsonValueSchema),
     /** Every other member of the response. */
     fields: jsonObjectSchema,

@@ -17,6 +17,7 @@ import { acknowledge } from "./acknowledgements.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
+import { hasError } from "./response.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
 
 /**
@@ -159,7 +160,8 @@ function enter(
   session.steps.push(stepOf(request, data, entered));
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
-  if (data.status === "failed" || data.status === "cancelled") throw failedResponse(data.fields);
+  const hasFailed = data.status === null ? hasError(data.fields) : ["failed", "cancelled"].includes(data.status);
+  if (hasFailed) throw failedResponse(data.fields);
   return result;
 }
 

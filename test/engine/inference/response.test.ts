@@ -35,17 +35,36 @@ const request: InferenceRequestedData = {
   requestBytes: 0,
 };
 
+function idsOf() {
+  let blocks = 0;
+  return () => blockIdSchema.parse(`run_0000000000000001/0/${blocks++}`);
+}
+
 /** Through the event and its text, as a reader of the log gets it. */
 function throughTheLog(response: JsonObject, settings: JsonObject): JsonObject {
-  let blocks = 0;
-  const newBlockId = () => blockIdSchema.parse(`run_0000000000000001/0/${blocks++}`);
-  const { data } = decodeResponse(response, { request, settings, provider, newBlockId });
+  const { data } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf() });
   const text = JSON.stringify({ type: "ResponseReceived", version: 1, data });
   const { data: stored } = responseReceived.parse(JSON.parse(text));
   return rebuildResponse({ data: stored, blocks: stored.output.map(blockFromJson) }, settings, responsesItems);
 }
 
 const settings = { model: "m", instructions: "Be brief.", tools: [{ type: "function", name: "f" }], store: true };
+
+test("what is no item in the output loses nothing else, and is given back in its place", () => {
+  const answer = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "hi" }] };
+  const response: JsonObject = { id: "resp_1", status: "completed", output: [null, answer, 7, answer, "x"] };
+  expect(throughTheLog(response, settings)).toEqual(response);
+  const { blocks } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf() });
+  expect(blocks.map(({ kind, text }) => [kind, text])).toEqual([
+    ["assistant", "hi"],
+    ["assistant", "hi"],
+  ]);
+});
+
+test("an error without a status is no complete answer", () => {
+  const response: JsonObject = { id: "resp_1", error: { message: "it broke" }, output: [] };
+  expect(decodeResponse(response, { request, settings, provider, newBlockId: idsOf() }).data.isComplete).toBe(false);
+});
 
 test("a response is given back whole, echoes and unknown members included", () => {
   const response: JsonObject = {
