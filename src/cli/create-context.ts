@@ -1,7 +1,7 @@
 import type { CliContext } from "./context.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress } from "./progress.ts";
-import { createStyle } from "./style.ts";
+import { createStyle, shown } from "./style.ts";
 
 /** The options that every command takes, as commander gives them. */
 export type GlobalOptions = {
@@ -59,13 +59,13 @@ export function createContext(
         else resolve();
       }),
     print: (text = "") => {
-      write(`${text}\n`);
+      write(`${shown(text, hasColour)}\n`);
     },
     printJson: (data) => {
       write(`${JSON.stringify({ version: 1, data }, null, isTerminal ? 2 : undefined)}\n`);
     },
     note: (text) => {
-      if (!quiet) stderr.write(`${text}\n`);
+      if (!quiet) stderr.write(`${shown(text, hasColour)}\n`);
     },
     progress: (label) =>
       stderr.isTTY === true && !quiet

@@ -1,4 +1,5 @@
 import { getSystemErrorMessage } from "node:util";
+import { printable } from "../projections/wording.ts";
 
 /** What the command says to the shell. */
 export const exitCodes = {
@@ -102,5 +103,5 @@ function codeOf(error: Error): string | null {
 const said = ({ message }: Error, advice?: string): string =>
   oneLine(advice === undefined ? message : `${message}: ${advice}`);
 
-// Messages may quote what a server or a file said, and a terminal obeys control characters.
-const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+// Messages may quote what a server or a file said.
+const oneLine = (text: string): string => printable(text).replace(/\s+/gu, " ").trim();

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { printable } from "../projections/wording.ts";
 import { type CommandDeclaration, commandList } from "./command-list.ts";
 import type { CliContext } from "./context.ts";
 import { createContext, type GlobalOptions, isInterrupted, type Surroundings } from "./create-context.ts";
@@ -92,7 +93,7 @@ const argumentsOf = ({ registeredArguments }: Command): string =>
 function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: Surroundings): ExitCode {
   const { exitCode, message } = isInterrupted() ? interrupted : failureOf(error);
   stderr.write(`turnlog: ${message}\n`);
-  if (debug && error instanceof Error) stderr.write(`${stackOf(error)}\n`);
+  if (debug && error instanceof Error) stderr.write(`${printable(stackOf(error))}\n`);
   return exitCode;
 }
 
@@ -107,7 +108,7 @@ function stackOf(error: Error): string {
 const codeOf = ({ exitCode }: CommanderError): ExitCode => (exitCode === 0 ? exitCodes.ok : exitCodes.usage);
 
 const inOneLine = (text: string): string =>
-  text
+  printable(text)
     .trim()
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ");

@@ -1,3 +1,4 @@
+import { inOneLine } from "../projections/wording.ts";
 import type { CliContext } from "./context.ts";
 
 /** A cell, and how it is coloured once its width is known. */
@@ -21,7 +22,8 @@ export function tableLines(rows: readonly (readonly Cell[])[], { columns }: Pick
   });
 }
 
-const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell.text);
+/** A line feed in a cell would begin a row. */
+const textOf = (cell: Cell): string => inOneLine(typeof cell === "string" ? cell : cell.text);
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)));
 
 /** In terminal cells: wide East Asian letters and emoji take two, marks that combine none. */

@@ -1,6 +1,7 @@
 import { stderr } from "node:process";
 import { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
+import { inOneLine } from "../projections/wording.ts";
 
 /** One thing that a log says of a call. Numbers and ids only: nothing of what the conversation is about. */
 export type LogEntry = {
@@ -74,6 +75,6 @@ const nameOf = (error: unknown): string => {
 function writeLine({ event, runId, frame, blocks, kinds, durationMs, error }: LogEntry): void {
   const counted = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`);
   const took = event === "started" ? "" : ` after ${durationMs} ms`;
-  const why = error === undefined ? "" : ` (${error})`;
+  const why = error === undefined ? "" : ` (${inOneLine(error)})`;
   stderr.write(`${runId}/${frame} ${event}${took}${why}: ${blocks} blocks, ${counted.join(", ")}\n`);
 }

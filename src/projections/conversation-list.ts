@@ -51,7 +51,7 @@ const contextsMax = 64;
 /** One row a conversation: what it is called, how it goes, and what it cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 1,
+  version: 2,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({

@@ -14,8 +14,33 @@ export function excerpt(text: string, length: number): string {
   return isWhole ? line : `${characters.slice(0, length - 1).join("")}…`;
 }
 
-/** A text whose control and direction characters are blanks; line feeds and tabs stay. */
-export const printable = (text: string): string => text.replace(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, " ");
+/**
+ * A text without what a terminal obeys and what nobody sees: control and direction characters, line separators and what has no
+ * width are blanks. Line feeds and tabs stay, and so does what makes one emoji of several, or chooses a character's look.
+ */
+export const printable = (text: string): string => text.replace(unprintable, " ");
+
+/** The same on one line, every blank where it was. */
+export const inOneLine = (text: string): string => printable(text).replace(/[\n\t]/g, " ");
+
+/** The same JSON text with these characters as escapes, so that it still says what it said. */
+export const printableJson = (json: string): string =>
+  json.replace(unprintable, (character) =>
+    Array.from({ length: character.length }, (_, index) => escapeOf(character.charCodeAt(index))).join(""),
+  );
+
+const escapeOf = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;
+
+const unprintable = new RegExp(
+  [
+    "(?![\\n\\t])",
+    // One variation selector behind a character; more of them hide something.
+    "(?!(?<![\\ufe00-\\ufe0f])[\\ufe00-\\ufe0f])",
+    "(?!(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic}))",
+    "[\\p{Cc}\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}\\u2028\\u2029\\ufff9-\\ufffb]",
+  ].join(""),
+  "gu",
+);
 
 /** `1,204` */
 export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");

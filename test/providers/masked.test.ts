@@ -135,7 +135,7 @@ async function tracesOf(answer: Answer, given: Partial<OpenaiResponsesOptions> =
   }
   traces.push(text);
   for await (const envelope of store.events.readLog()) traces.push(JSON.stringify(envelope), envelope.data);
-  for (const command of ["log @last", "show @last", "cat @last", "cat @last --json", "why @last", "verify"]) {
+  for (const command of ["log @last -p", "show @last", "show @last --json", "why @last", "request @last", "verify"]) {
     const { stdout, stderr } = await turnlogHere(command.split(" "), { cwd: folder.path });
     traces.push(stdout, stderr);
   }

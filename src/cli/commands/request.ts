@@ -1,5 +1,6 @@
 import { StoreCorruptedError } from "../../engine/ports/event-store.ts";
 import { rebuildRequest } from "../../engine/requests.ts";
+import { printableJson } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import type { CommandHandler } from "../context.ts";
 import { placeName } from "../open-place.ts";
@@ -22,10 +23,11 @@ export const run: CommandHandler = async (context, { arguments: [text = ""], opt
     const about = { conversation: conversation.id, revision: recorded.revision, inferenceId, transport, encoder };
     context.printJson({ ...about, sha256: digest, bytes: requestBytes, bodyText });
   } else if (flag(options, "pretty")) {
-    context.print(JSON.stringify(JSON.parse(bodyText), null, 2));
+    context.print(printableJson(JSON.stringify(JSON.parse(bodyText), null, 2)));
+  } else if (context.isTerminal) {
+    // A terminal would obey what is in it, and a prompt on the same line helps nobody; a pipe gets the very bytes.
+    context.print(printableJson(bodyText));
   } else {
     context.write(bodyText);
-    // A prompt on the same line helps nobody; a pipe gets the very bytes.
-    if (context.isTerminal) context.print();
   }
 };

@@ -8,7 +8,7 @@ import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { describeOrigin, timeline } from "../../projections/timeline.ts";
 import { type UsageRow, usage } from "../../projections/usage.ts";
-import { counted, grouped, shortId } from "../../projections/wording.ts";
+import { counted, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockData, turnData, turnRows } from "../block-rows.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { eventPlace, type FoundPlace, openPlace } from "../open-place.ts";
@@ -124,7 +124,7 @@ function print(context: CliContext, place: FoundPlace, around: Around): void {
   };
   print([
     `${style.bold(`${conversation.id}@${revision}`)}  ${style.dim(event.at.slice(0, 23).replace("T", " "))}`,
-    ...(view.title === null ? [] : [view.title]),
+    ...(view.title === null ? [] : [inOneLine(view.title)]),
     ...[describeOrigin(origin) ?? []].flat(),
     ...tableLines([[describeActor(event.actor), words]], context),
     "",

@@ -2,7 +2,7 @@ import { utf8Length } from "../../base/utf8.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import { inputTurn, planAgain } from "../../engine/requests.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
-import { counted, excerpt, grouped, shortId } from "../../projections/wording.ts";
+import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import { blockRow } from "../block-rows.ts";
 import { type Candidate, candidatesOf } from "../candidates.ts";
@@ -92,7 +92,8 @@ function reasonLines({ request, times }: FoundRequest): readonly string[] {
       `what ${shortId(rejected?.responseId ?? "")} holds differs: ${describeDivergence(divergence)} (${label})`,
     );
   }
-  if (changedSettings.length > 0) lines.push(`settings changed since then: ${changedSettings.join(", ")}`);
+  if (changedSettings.length > 0)
+    lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
   return lines;
 }
