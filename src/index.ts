@@ -1,5 +1,6 @@
 /** turnlog: an event-sourced conversation store for LLM agents. */
 export type { JsonObject, JsonValue } from "./base/json.ts";
+export { type CounterfactualOptions, counterfactual } from "./counterfactual.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { ChatMessage } from "./domain/chat-message.ts";
@@ -53,13 +54,8 @@ export {
 } from "./engine/projector/projector.ts";
 export type { ProjectorStatus } from "./engine/projector/status.ts";
 export { ReplayDivergedError } from "./engine/recovery/divergence.ts";
-export type { CounterfactualStep, StepFacts } from "./engine/replay/compared-steps.ts";
-export {
-  type Counterfactual,
-  type CounterfactualOptions,
-  counterfactual,
-  LayerNotFoundError,
-} from "./engine/replay/counterfactual.ts";
+export type { CounterfactualStep, OtherStep, StepFacts } from "./engine/replay/compared-steps.ts";
+export { type Counterfactual, LayerNotFoundError } from "./engine/replay/counterfactual.ts";
 export type { ReplayDifference } from "./engine/replay/difference.ts";
 export { type FoldReplay, type FoldReplayOptions, replayFolds } from "./engine/replay/fold-replay.ts";
 export { type Reexecution, reexecute } from "./engine/replay/re-execute.ts";

@@ -142,6 +142,7 @@ export const commandList: readonly CommandDeclaration[] = [
       ["--stack <file>", "execute the layers again too: a module that exports the runs' `engine`"],
       ["--without <layer>", "ask what would have been without this layer of the --stack"],
       ["--with <file>", "ask what would have been with the `engine` of this module"],
+      ["--body <step>", "with --without or --with: the body that this step would have sent"],
       ["--save-as <conversation>", "keep what would have been as a new conversation"],
     ],
     load: () => import("./commands/replay.ts"),

@@ -1,7 +1,8 @@
-import type { CounterfactualStep, StepFacts } from "../engine/replay/compared-steps.ts";
+import type { CounterfactualStep, OtherStep, StepFacts } from "../engine/replay/compared-steps.ts";
 import type { Counterfactual } from "../engine/replay/counterfactual.ts";
 import { counted, grouped, printable, shortId } from "../projections/wording.ts";
 import type { CliContext } from "./context.ts";
+import { NotFoundError } from "./exit-codes.ts";
 import { type Cell, tableLines } from "./table.ts";
 
 type About = { readonly conversation: string; readonly to: number; readonly savedAs: string | null };
@@ -17,7 +18,7 @@ export function printCounterfactual(context: CliContext, { steps, unknown, turn 
     const result = { blocks: turn.length, digest: turn.digest };
     context.printJson({
       ...place,
-      steps,
+      steps: steps.map(({ otherwise, ...step }) => ({ ...step, otherwise: otherwise && withoutBody(otherwise) })),
       recorded: before,
       otherwise: after,
       firstDifference,
@@ -47,6 +48,28 @@ export function printCounterfactual(context: CliContext, { steps, unknown, turn 
     context.print(`${style.bold("unknown from here")}: ${unknown.what}, at frame ${unknown.frame} of ${unknown.runId}`);
   }
   if (about.savedAs !== null) context.note(`kept as ${about.savedAs}`);
+}
+
+const withoutBody = ({ bodyText: _, ...facts }: OtherStep): StepFacts => facts;
+
+type AskedBody = { readonly conversation: string; readonly to: number; readonly step: number };
+
+/**
+ * The body that a step would have sent, as `turnlog request` prints one that was sent.
+ *
+ * @throws {NotFoundError} when there is no such step, or it would not have been made.
+ */
+export function printBody(context: CliContext, { steps }: Counterfactual, { step, ...about }: AskedBody): void {
+  const otherwise = steps[step - 1]?.otherwise;
+  if (otherwise === undefined)
+    throw new NotFoundError(`there is no step ${step}: there are ${counted(steps.length, "step")}`);
+  if (otherwise === null) throw new NotFoundError(`step ${step} would not have been made`);
+  const { bodyText, requestDigest: sha256, bytes } = otherwise;
+  if (context.isJson) context.printJson({ ...about, step, sha256, bytes, bodyText });
+  else {
+    context.write(bodyText ?? "");
+    if (context.isTerminal) context.print();
+  }
 }
 
 type Figures = { readonly steps: number; readonly broken: number; readonly bytes: number };

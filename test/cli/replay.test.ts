@@ -142,6 +142,21 @@ test("replay with the same stack tells no difference", async () => {
   expect(outcome.stdout).toContain("0 of ");
 });
 
+test("replay shows the body that a step would have sent", async () => {
+  const { path: cwd } = demoStore();
+  const asked = JSON.parse((await run(cwd, "why @last@62 --json")).stdout) as unknown;
+  const { revision } = z.object({ data: z.object({ revision: z.int() }) }).parse(asked).data;
+  const { steps } = whatIfSchema.parse(documentOf(await run(cwd, `replay @last --with ${stack} --json`))).data;
+  const number = steps.findIndex(({ recorded }) => recorded?.revision === revision) + 1;
+  const sent = (await run(cwd, "request @last@62")).stdout;
+  expect(await run(cwd, `replay @last --with ${stack} --body ${number}`)).toMatchObject({ code: 0, stdout: sent });
+  const otherwise = await run(cwd, `replay @last --stack ${stack} --without speak-french --body ${number}`);
+  expect(otherwise).toMatchObject({ code: 1, stderr: "" });
+  expect(sent).toContain("Réponds en français.");
+  expect(otherwise.stdout).toContain("previous_response_id");
+  expect(otherwise.stdout).not.toContain("Réponds en français.");
+});
+
 const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[] = [
   ["replay cnv_nobody", 3, /there is no conversation/],
   ["replay @last --to 999", 3, /there is no revision 999/],
@@ -149,8 +164,10 @@ const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[
   ["replay @last --without ask-first", 2, /--without needs --stack/],
   [`replay @last --with ${stack} --stack ${stack}`, 2, /leave --stack out/],
   [`replay @last --stack ${stack} --without nobody`, 3, /there is no layer nobody .* it has tool-loop, redact-emails/],
-  [`replay @last --stack ${stack} --without ask-first --save-as demo`, 2, /cannot be an id/],
+  [`replay @last --stack ${stack} --without ask-first --save-as de.mo`, 2, /cannot be an id/],
   ["replay @last --save-as cnv_other", 2, /ask by --without or --with/],
+  ["replay @last --body 1", 2, /ask by --without or --with/],
+  [`replay @last --with ${stack} --body 99`, 3, /there is no step 99: there are \d+ steps/],
 ];
 
 test.each(wrong)("%s ends with %i, and says what can be done", async (typed, code, message) => {

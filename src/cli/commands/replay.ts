@@ -1,20 +1,19 @@
+import { counterfactual } from "../../counterfactual.ts";
 import { type ConversationId, conversationIdSchema, conversationStream } from "../../domain/ids.ts";
 import type { Conversation } from "../../engine/conversation.ts";
-import { counterfactual } from "../../engine/replay/counterfactual.ts";
 import type { ReplayDifference } from "../../engine/replay/difference.ts";
 import { type FoldReplay, replayFolds } from "../../engine/replay/fold-replay.ts";
 import { type Reexecution, reexecute } from "../../engine/replay/re-execute.ts";
 import { saveCounterfactual } from "../../engine/replay/save.ts";
-import { TurnlogStore } from "../../engine/turnlog-store.ts";
+import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { counted, printable } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
-import { createMemoryStore } from "../../stores/memory/store.ts";
 import type { CliContext, CommandHandler, CommandOptions } from "../context.ts";
-import { printCounterfactual } from "../counterfactual-report.ts";
+import { printBody, printCounterfactual } from "../counterfactual-report.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
 import { eventPlace, placeName } from "../open-place.ts";
-import { textOption } from "../options.ts";
+import { numberOption, textOption } from "../options.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
 import { loadEngine } from "../stack-file.ts";
 
@@ -44,6 +43,8 @@ type WhatIf = {
   readonly path: string;
   readonly without: string | null;
   readonly saveAs: string | null;
+  /** The step whose body is asked for, from 1. */
+  readonly body: number | null;
 };
 
 type Question = { readonly type: "same"; readonly stack: string | null } | WhatIf;
@@ -60,7 +61,9 @@ function questionOf(options: CommandOptions): Question {
   if (without !== null && stack === null)
     throw new UsageError("--without needs --stack FILE: the log tells what layers did, not how");
   const path = other ?? (without === null ? null : stack);
-  if (path !== null) return { type: "what-if", path, without, saveAs };
+  const body = numberOption(options, "body", { least: 1 });
+  if (path !== null) return { type: "what-if", path, without, saveAs, body };
+  if (body !== null) throw new UsageError("--body shows what would have been sent: ask by --without or --with");
   if (saveAs !== null) throw new UsageError("--save-as keeps what would have been: ask by --without or --with");
   return { type: "same", stack };
 }
@@ -88,17 +91,18 @@ type Asked = {
 };
 
 async function ask(context: CliContext, { store, conversation, to, question }: Asked): Promise<ExitCode> {
-  const { path, without, saveAs } = question;
+  const { path, without, saveAs, body } = question;
   const target = saveAs === null ? null : newId(saveAs);
   const answer = await counterfactual(store.log, conversation.id, await loadEngine(path), {
     ...{ codecs, to, without },
-    openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock }),
+    bodies: body !== null,
   });
   if (target !== null) {
     const how = without === null ? "with another stack" : `without ${without}`;
     await saveCounterfactual(store.conversation(target), answer.turn, `${placeName(conversation, to)} ${how}`);
   }
-  printCounterfactual(context, answer, { conversation: conversation.id, to, savedAs: target });
+  if (body === null) printCounterfactual(context, answer, { conversation: conversation.id, to, savedAs: target });
+  else printBody(context, answer, { conversation: conversation.id, to, step: body });
   return answer.steps.every(({ isSame }) => isSame) ? exitCodes.ok : exitCodes.failure;
 }
 

@@ -72,7 +72,10 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
     held(
       session.gate,
       { kind: "effect", frame, name },
-      { work: () => attempt({ ...place, timeoutMs }, work), injected: (value) => given(name, value) },
+      {
+        work: () => attempt({ ...place, timeoutMs }, work),
+        injected: (value, failure) => (failure === undefined ? given(name, value) : failed(failure, undefined)),
+      },
     ),
   );
   const durationMs = Math.round((performance.now() - began) * 100) / 100;

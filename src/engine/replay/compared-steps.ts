@@ -24,26 +24,32 @@ export type StepFacts = Pick<Decision, "strategy" | "reason" | "sendFrom"> & {
   readonly edits: readonly Edited[];
 };
 
+/** A step as it would have been asked, and the body that it would have sent; null unless bodies were asked for. */
+export type OtherStep = StepFacts & { readonly bodyText: string | null };
+
 /** A step as it was recorded and as it would have been; null on the side that did not make it. */
 export type CounterfactualStep = {
   readonly runId: string;
   readonly recorded: StepFacts | null;
-  readonly otherwise: StepFacts | null;
+  readonly otherwise: OtherStep | null;
   /** Whether both sent the same bytes. */
   readonly isSame: boolean;
 };
+
+/** What the other stack was given, and the bodies that it would have sent, by their digests. */
+type Other = { readonly answers: RecordedAnswers; readonly bodies: ReadonlyMap<string, string> };
 
 /** Puts the steps of a run beside those that another stack made of its answers. */
 export function compareSteps(
   run: RecordedRun,
   events: readonly RecordedEvent[],
-  answers: RecordedAnswers,
+  { answers, bodies }: Other,
 ): readonly CounterfactualStep[] {
   const recorded = new Map(factsOf(run.events).map((facts) => [facts.revision, facts]));
   const pairs = factsOf(events).map((facts) => {
     const step = answers.stepOf(facts.frame);
     const before = step === null ? null : (recorded.get(step.request.revision) ?? null);
-    const otherwise = { ...facts, revision: null };
+    const otherwise = { ...facts, revision: null, bodyText: bodies.get(facts.requestDigest) ?? null };
     return { runId: run.id, recorded: before, otherwise, isSame: before?.requestDigest === facts.requestDigest };
   });
   const unused = answers.unused.map(({ request }) => recorded.get(request.revision) ?? null);

@@ -11,6 +11,7 @@ import type { Gate } from "../run/stop.ts";
 import type { TurnlogStore } from "../turnlog-store.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
+import { RecordedOrder } from "./recorded-order.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 
 export type CounterfactualOptions = {
@@ -18,7 +19,9 @@ export type CounterfactualOptions = {
   readonly to?: number;
   /** The layer of the engine's stack that is to be left out. */
   readonly without?: string | null;
-  /** A store of its own for what would have been, by this clock. */
+  /** Keeps the body that each step would have sent, as `otherwise.bodyText`; they may be long, so only who asks has them. */
+  readonly bodies?: boolean;
+  /** A store of its own for what would have been, by this clock; it is closed when the answer is there. */
   readonly openScratch: (clock: () => number) => TurnlogStore;
 };
 
@@ -56,21 +59,21 @@ export async function counterfactual(
   reader: EventReader,
   id: ConversationId,
   { options: engine }: Engine,
-  { codecs, to: wanted = -1, without = null, openScratch }: CounterfactualOptions,
+  { codecs, to: wanted = -1, without = null, bodies = false, openScratch }: CounterfactualOptions,
 ): Promise<Counterfactual> {
   const stream = `conversation-${id}`;
   const to = await existingRevision(reader.store, stream, wanted);
-  const depth = without === null ? null : engine.layers.findIndex(({ name }) => name === without);
-  if (without !== null && depth === -1) throw new LayerNotFoundError(without, engine.layers);
-  const layers = engine.layers.filter((_, index) => index !== depth);
+  const layers = without === null ? engine.layers : withoutLayer(engine.layers, without);
   const clock = { now: 0 };
   await using scratch = openScratch(() => clock.now);
-  const world: World = { engine: { ...engine, layers }, codecs, depth, clock, conversation: scratch.conversation(id) };
+  const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, conversation: scratch.conversation(id) };
   const steps: CounterfactualStep[] = [];
   let committed = "";
   const pending: (() => Promise<unknown>)[] = [];
   for await (const { recorded, run, view } of historyOf(reader, stream, to)) {
-    clock.now = Math.max(clock.now, run === null ? Date.parse(recorded.at) : run.startedAt);
+    // What came while a run was open came after it had begun: the other run is told so when it comes to it.
+    if (run !== null) clock.now = Math.max(clock.now, run.startedAt);
+    else if (view.client.run === null) clock.now = Math.max(clock.now, Date.parse(recorded.at));
     const { event, actor } = recorded;
     const isSaid = event.type === "BlockAppended" || event.type === "TurnReverted";
     if (isSaid) {
@@ -104,8 +107,7 @@ export async function counterfactual(
 type World = {
   readonly engine: EngineOptions;
   readonly codecs: Codecs;
-  /** Where the layer stood that is left out. */
-  readonly depth: number | null;
+  readonly bodies: boolean;
   readonly clock: { now: number };
   readonly conversation: Conversation;
 };
@@ -113,17 +115,24 @@ type World = {
 type Played = Pick<Counterfactual, "steps" | "unknown">;
 
 async function playRun(world: World, run: RecordedRun, view: ConversationView): Promise<Played> {
-  const { conversation, depth, codecs, clock } = world;
-  const { settings } = view.server;
-  const answers = new RecordedAnswers(run.events, { codecs, settings, pathOf: (frame) => pathWithout(frame, depth) });
+  const { conversation, codecs, clock } = world;
+  const answers = new RecordedAnswers(run.events, { codecs, settings: view.server.settings });
+  const order = new RecordedOrder();
+  const bodies = new Map<string, string>();
   const end = new AbortController();
   const unknowns: Unknown[] = [];
   const gate: Gate = async (stop) => {
+    if (stop.kind === "append") order.noteWrite(stop.phase);
     if (stop.phase === "after" || stop.kind === "append") return null;
+    if (stop.kind === "inference" && world.bodies) bodies.set(stop.request.requestDigest, stop.bodyText);
     const answer = answers.answer(stop);
     if (answer !== null) {
-      clock.now = Math.max(clock.now, answer.at ?? 0);
-      return answer;
+      const { came, give } = answer;
+      if (came !== null) {
+        await order.turnOf(came);
+        clock.now = Math.max(clock.now, came.at);
+      }
+      return give();
     }
     const what = { inference: "what the model answers", tool: "what the tool gives", effect: "what the effect gives" };
     // Where the recorded run was cut off, this one is: nobody waits for more.
@@ -141,7 +150,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
   });
   const events = [];
   for await (const recorded of conversation.events()) if (recorded.runId === run.id) events.push(recorded);
-  const steps = compareSteps(run, events, answers);
+  const steps = compareSteps(run, events, { answers, bodies });
   const [unknown = null] = unknowns;
   // What it was about to ask when it was cut off is no step of either.
   const isCut = end.signal.aborted && unknown === null;
@@ -180,9 +189,12 @@ function recordedEndpoint(provider: Provider, scope: string, capabilities: Capab
   return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
 }
 
-/** The n-th number of a frame counts the calls of the n-th layer: without that layer nobody counts them. */
-function pathWithout(frame: string, depth: number | null): string | null {
-  if (depth === null) return frame;
-  const numbers = frame.split(".");
-  return numbers.length === depth + 1 ? null : numbers.filter((_, index) => index !== depth + 1).join(".");
+/**
+ * The stack with a layer in the place of one that hands on what it gets: frames keep their numbers, so that the layers within
+ * draw the ids and numbers that they drew, and get the answers that they got.
+ */
+function withoutLayer(layers: EngineOptions["layers"], name: string): EngineOptions["layers"] {
+  const index = layers.findIndex((layer) => layer.name === name);
+  if (index === -1) throw new LayerNotFoundError(name, layers);
+  return layers.map((layer, place) => (place === index ? { ...layer, handle: (next) => (turn) => next(turn) } : layer));
 }

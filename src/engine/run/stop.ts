@@ -19,7 +19,11 @@ export type Effect =
 export type Stop = Effect & { readonly phase: "before" | "after" };
 
 /** Takes the place of an effect that would begin: the response, the tool's output or the effect's value. */
-export type Injected = { readonly answer: JsonValue };
+export type Injected = {
+  readonly answer: JsonValue;
+  /** With this message a layer's effect fails instead. */
+  readonly failure?: string;
+};
 
 /** Holds a run at its stops for as long as it likes; what it gives before an effect takes the effect's place. */
 export type Gate = (stop: Stop) => Promise<Injected | null>;
@@ -28,11 +32,14 @@ export type Gate = (stop: Stop) => Promise<Injected | null>;
 export async function held<T>(
   gate: Gate | null,
   effect: Effect,
-  { work, injected }: { readonly work: () => Promise<T>; readonly injected: (answer: JsonValue) => T },
+  {
+    work,
+    injected,
+  }: { readonly work: () => Promise<T>; readonly injected: (answer: JsonValue, failure?: string) => T },
 ): Promise<T> {
   if (gate === null) return work();
   const given = await gate({ ...effect, phase: "before" });
-  const result = given === null ? await work() : injected(given.answer);
+  const result = given === null ? await work() : injected(given.answer, given.failure);
   await gate({ ...effect, phase: "after" });
   return result;
 }

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { counterfactual } from "../../../src/counterfactual.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
 import type { Provider } from "../../../src/engine/ports/provider.ts";
-import { counterfactual } from "../../../src/engine/replay/counterfactual.ts";
+
 import { saveCounterfactual } from "../../../src/engine/replay/save.ts";
+import { rebuildRequest } from "../../../src/engine/requests.ts";
 import { tool } from "../../../src/engine/tool.ts";
-import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
-import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 let outside = 0;
@@ -97,15 +97,12 @@ async function played(middleware: readonly Layer[], made: (provider: Provider) =
   }
   const { length } = provider.requests;
   const before = { outside, requests: length, events: await eventsOf(conversation) };
-  const ask = async (layers: readonly Layer[], without: string | null = null) => {
+  const ask = async (layers: readonly Layer[], without: string | null = null, bodies = false) => {
     const answer = await counterfactual(
       store.log,
       conversationIdSchema.parse(conversation.id),
       createEngine(stack(layers)),
-      {
-        ...{ codecs, without },
-        openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock }),
-      },
+      { codecs, without, bodies },
     );
     const after = { outside, requests: provider.requests.length, events: await eventsOf(conversation) };
     expect(after, "a counterfactual touches nothing").toEqual(before);
@@ -177,14 +174,27 @@ test("tells of steps that would not have been made", async () => {
   await conversation.run(engine({ provider, middleware: [twice] }));
   const other = createEngine({ provider, middleware: [twice] });
   const answer = await counterfactual(store.log, conversation.id, other, {
-    ...{ codecs, without: "twice" },
-    openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock }),
+    codecs,
+    without: "twice",
   });
   expect(answer.steps.map(({ recorded, otherwise }) => [recorded?.frame, otherwise?.frame])).toEqual([
-    ["0.0", "0"],
+    ["0.0", "0.0"],
     ["0.1", undefined],
   ]);
   expect(answer.turn.blocks.map(({ text }) => text)).toEqual(["Is it?", "Yes."]);
+});
+
+test("gives the bodies that would have been sent, where they are asked for", async () => {
+  const { ask, conversation } = await played([noisy]);
+  const bodies = (await ask([noisy], "noisy", true)).steps.map(({ otherwise }) => otherwise?.bodyText ?? "");
+  expect(bodies.map((body) => body.includes("Note "))).toEqual([false, false, false]);
+  expect(bodies[0]).toContain("Find it.");
+  const same = (await ask([noisy], null, true)).steps;
+  for (const { recorded, otherwise } of same) {
+    const { view, event } = await (await conversation.at(recorded?.revision ?? -1)).load();
+    expect(otherwise?.bodyText).toBe(rebuildRequest(view, event, codecs).bodyText);
+  }
+  expect((await ask([noisy])).steps.map(({ otherwise }) => otherwise?.bodyText)).toEqual([null, null, null]);
 });
 
 test("keeps what would have been as blocks by import, from which nothing is continued", async () => {
@@ -216,10 +226,7 @@ test("goes through what a fork was forked from as well, also from the middle of 
   const { length } = await eventsOf(conversation);
   for (let revision = 1; revision < length; revision += 1) {
     const fork = await conversation.fork(revision);
-    const answer = await counterfactual(store.log, fork.id, createEngine(config), {
-      ...{ codecs },
-      openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock }),
-    });
+    const answer = await counterfactual(store.log, fork.id, createEngine(config), { codecs });
     expect({ revision, unknown: answer.unknown }).toEqual({ revision, unknown: null });
     expect({ revision, same: answer.steps.every(({ isSame }) => isSame) }).toEqual({ revision, same: true });
     // Of a run that had ended nothing is left open.

@@ -1,0 +1,30 @@
+import type { ConversationId } from "./domain/ids.ts";
+import type { EventReader } from "./engine/codec/event-log.ts";
+import type { Engine } from "./engine/create-engine.ts";
+import {
+  type Counterfactual,
+  type CounterfactualOptions as EveryOption,
+  counterfactual as inScratch,
+} from "./engine/replay/counterfactual.ts";
+import { TurnlogStore } from "./engine/turnlog-store.ts";
+import { createMemoryStore } from "./stores/memory/store.ts";
+
+/** The scratch store is one in memory, unless another is given. */
+export type CounterfactualOptions = Omit<EveryOption, "openScratch"> & Partial<Pick<EveryOption, "openScratch">>;
+
+/**
+ * What would have been with another stack: it is run anew, in a store of its own, and whatever it asks outside is answered
+ * from the log. It plans, edits and records as every run does, on the ids, the numbers and the time that it had then, so that
+ * what it shows is what would have happened.
+ *
+ * @throws {LayerNotFoundError} when there is no layer of that name.
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export const counterfactual = (
+  reader: EventReader,
+  id: ConversationId,
+  engine: Engine,
+  options: CounterfactualOptions,
+): Promise<Counterfactual> => inScratch(reader, id, engine, { openScratch: inMemory, ...options });
+
+const inMemory = (clock: () => number): TurnlogStore => new TurnlogStore(createMemoryStore(), { clock });
