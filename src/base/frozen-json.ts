@@ -16,13 +16,22 @@ export function freezeJson(json: JsonValue): void {
  * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that is none, a gap in a list.
  */
 export function frozenJson<Json extends JsonValue>(value: Json, place: string): Json {
+  // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
+  return copyOrRefuse(value, place) as Json;
+}
+
+function copyOrRefuse(value: unknown, place: string): JsonValue {
   try {
-    // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
-    return copyOf(value, place) as Json;
+    return copyOf(value, place);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw new TypeError(`${place} is no JSON: it is nested too deeply, or in a circle`, { cause });
   }
+}
+
+/** @throws {TypeError} for what is no JSON, with its place: what is recorded has to be what was meant. */
+export function checkJson(place: string, value: unknown): void {
+  copyOrRefuse(value, place);
 }
 
 /** A member of objects that stand for something in JSON: frozen, they are taken as they are. */

@@ -9,17 +9,17 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
  * @param where - The function, as its caller writes it.
  * @throws {TypeError} for a name that is none of the options, with the nearest one, and for what is no object.
  */
-export function checkOptions(where: string, given: unknown, names: Readonly<Record<string, true>>): void {
-  checkObject(where, given);
+export function checkOptions(
+  where: string,
+  given: unknown,
+  names: Readonly<Record<string, true>>,
+): asserts given is object {
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw new TypeError(`${where} takes an object of options, not ${kindOf(given)}`);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(names, name)) continue;
     throw new TypeError(`${where} has no option '${name}': ${meant(name, Object.keys(names))}`);
   }
-}
-
-function checkObject(where: string, given: unknown): asserts given is object {
-  if (typeof given === "object" && given !== null && !Array.isArray(given)) return;
-  throw new TypeError(`${where} takes an object of options, not ${kindOf(given)}`);
 }
 
 /**
@@ -45,6 +45,17 @@ export function checkChoice<Choice extends string>(
  */
 export function checkText(what: string, given: unknown, wanted: string): asserts given is string {
   if (typeof given !== "string" || given === "") throw new TypeError(`${what} is ${kindOf(given)}: give ${wanted}`);
+}
+
+/** Refuses what cannot be called. */
+export function checkFunction(what: string, given: unknown): void {
+  if (typeof given !== "function") throw new TypeError(`${what} is ${kindOf(given)}: give a function`);
+}
+
+/** Refuses what is no whole number from 1 on. */
+export function checkWhole(what: string, given: unknown): void {
+  if (Number.isSafeInteger(given) && Number(given) >= 1) return;
+  throw new RangeError(`${what} is ${kindOf(given)}: give a whole number of at least 1`);
 }
 
 /** What to write in place of a word that is not known. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import type { InDoubtHandler } from "./effects/doubt.ts";
+import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { randomId } from "./ids.ts";
 import { type RetryPolicy, retryPolicy } from "./inference/retry.ts";
@@ -110,17 +111,19 @@ const takeoverAfterMsDefault = 15 * 60_000;
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
  * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
  *
- * @throws {TypeError} for a member that is none, a provider that is none, and a layer without name or version.
+ * @throws {TypeError} for an option that is none; a provider, tool or layer that is none, or that could not be named or
+ *   recorded; two layers, or two tools, of one name.
  * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
  */
 export function createEngine(config: EngineConfig): Engine {
   checkOptions("createEngine", config, optionNames);
+  checkConfig(config);
   const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
-  checkProvider(provider);
-  for (const layer of middleware) checkLayer(layer);
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
+  if (hasLoop && tools.length > 0) refuseBesideLoop("tools");
+  if (hasLoop && config.iterationsMax !== undefined) refuseBesideLoop("iterationsMax");
   const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax })];
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
@@ -141,6 +144,7 @@ export function createEngine(config: EngineConfig): Engine {
     learned: new Map(),
     sinks,
   };
+  checkNames(options.layers, options.tools);
   checkTimeLimits(options);
   return engineOf(options);
 }
@@ -157,34 +161,9 @@ const optionNames: OptionNames<EngineConfig> = {
   ...{ sleep: true, clock: true, newId: true },
 };
 
-/** What has no name could not be recorded, nor named by anybody who looks. */
-function checkLayer(layer: unknown): void {
-  const [name, version, handle] = ["name", "version", "handle"].map((member): unknown =>
-    Reflect.get(Object(layer), member),
-  );
-  if (typeof name === "string" && typeof version === "string" && typeof handle === "function") return;
-  throw new TypeError(`this is no layer: ${String(name)}, version ${String(version)}; make one with defineMiddleware`);
-}
-
-/** What every provider has, by what it is. */
-const providerMembers = {
-  ...{ name: "string", scope: "string", codec: "object", capabilities: "object", transport: "string" },
-  ...{ settings: "object", completedStatuses: "object", infer: "function" },
-};
-
-/** No type looks at what JavaScript gives, and a run would find out too late. */
-function checkProvider(provider: unknown): void {
-  const lacking = Object.entries(providerMembers).filter(([name, type]) => {
-    const member: unknown = Reflect.get(Object(provider), name);
-    return member === null || typeof member !== type;
-  });
-  if (lacking.length === 0) return;
-  const names = lacking.map(([name]) => name).join(", ");
-  throw new TypeError(`this is no provider, it lacks ${names}; give openaiResponses({ … }), or one of your own`);
-}
-
 function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
-  if (!(takeoverAfterMs >= 1)) throw new RangeError(`takeoverAfterMs is ${takeoverAfterMs}: give milliseconds`);
+  if (!(takeoverAfterMs >= 1 && Number.isFinite(takeoverAfterMs)))
+    throw new RangeError(`createEngine: takeoverAfterMs is ${kindOf(takeoverAfterMs)}: give milliseconds`);
   const check = (what: string, timeoutMs: number): void => {
     checkTimeLimit(what, timeoutMs, takeoverAfterMs);
   };

@@ -1,5 +1,7 @@
 import { canonicalJson } from "../base/canonical-json.ts";
-import type { JsonValue } from "../base/json.ts";
+import { checkJson } from "../base/frozen-json.ts";
+import { isJsonObject, type JsonValue } from "../base/json.ts";
+import { checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { Block } from "../domain/block.ts";
 import type { LayerDescription } from "../domain/events/run-events.ts";
@@ -78,13 +80,26 @@ export type LayerContext = {
   readonly replaying: boolean;
 };
 
-/** Names a layer. The first layer listed is the outermost. */
-export function defineMiddleware(
-  description: { readonly name: string; readonly version: string; readonly config?: JsonValue },
-  handle: (next: Next) => LayerHandler,
-): Layer {
+/** How a layer is known. Its `config` tells two stacks of the same names apart. */
+export type LayerName = { readonly name: string; readonly version: string; readonly config?: JsonValue };
+
+const layerNames: OptionNames<LayerName> = { name: true, version: true, config: true };
+
+/**
+ * Names a layer. The first layer listed is the outermost.
+ *
+ * @throws {TypeError} for a name or a version that is none, a config that is no JSON, and what is no function of `next`.
+ */
+export function defineMiddleware(description: LayerName, handle: (next: Next) => LayerHandler): Layer {
+  checkOptions("defineMiddleware", description, layerNames);
   const { name, version, config = null } = description;
-  return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };
+  checkLayerName("defineMiddleware", name, version);
+  checkJson(`defineMiddleware: config of '${name}'`, config);
+  const given: unknown = handle;
+  if (typeof given === "function" && given.length < 2)
+    return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };
+  const what = typeof given === "function" ? `a function of ${given.length} parameters` : kindOf(given);
+  throw new TypeError(`defineMiddleware: '${name}' is ${what}: write (next) => async (turn, ctx) => next(turn)`);
 }
 
 export const describeLayer = ({ name, version, configDigest }: Layer): LayerDescription => ({
@@ -111,4 +126,23 @@ export function broughtBy(passed: Turn, result: Turn): readonly Block[] {
   const shared = passed.commonPrefixLength(result);
   const known = new Set(passed.after(shared).map((block) => block.id));
   return result.after(shared).filter((block) => !known.has(block.id));
+}
+
+/** @throws {TypeError} for what is no layer, or one that could not be recorded or named by anybody who looks. */
+export function checkLayer(where: string, layer: unknown): void {
+  const make = "defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)";
+  if (typeof layer === "function")
+    throw new TypeError(`${where} is a function: call it if it makes a layer, or make one of it with ${make}`);
+  const { name, version, handle } = isJsonObject(layer) ? layer : {};
+  if (typeof handle !== "function" || typeof name !== "string" || typeof version !== "string")
+    throw new TypeError(`${where} is ${kindOf(layer)}, and no layer: make one with ${make}`);
+  checkLayerName(where, name, version);
+}
+
+/** @throws {TypeError} for a name that is empty, and for a version whose major part cannot be compared. */
+export function checkLayerName(where: string, name: unknown, version: unknown): void {
+  checkText(`${where}: name`, name, "the name that the log tells the layer by");
+  if (typeof version === "string" && /^\d+(\.\d+){0,2}([-+][\w.+-]+)?$/.test(version)) return;
+  const given = typeof version === "string" && version !== "" ? `'${version}'` : kindOf(version);
+  throw new TypeError(`${where}: the version of '${name}' is ${given}: give one such as "1.0.0"`);
 }

@@ -1,3 +1,5 @@
+import { kindOf } from "../base/options.ts";
+
 /** A timer that is set for longer ends at once. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -7,6 +9,7 @@ const timerMsMax = 2 ** 31 - 1;
  * @throws {RangeError} when something may take longer than that, or no time at all.
  */
 export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs: number): void {
+  if (typeof timeoutMs !== "number") throw new RangeError(`${what} may take ${kindOf(timeoutMs)}: give milliseconds`);
   if (timeoutMs > takeoverAfterMs) {
     const limit = `${timeoutMs} ms, longer than takeoverAfterMs (${takeoverAfterMs})`;
     throw new RangeError(`${what} may take ${limit}: others would take its run over`);

@@ -1,7 +1,11 @@
+import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
 import type { Block } from "../domain/block.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { IterationLimitError } from "./run/errors.ts";
-import type { Tool } from "./tool.ts";
+import { checkTool, type Tool } from "./tool.ts";
+
+type LoopOptions = { readonly iterationsMax?: number | undefined };
+const loopOptions: OptionNames<LoopOptions> = { iterationsMax: true };
 
 /** How often the loop asks the model in one run, unless it is told otherwise. */
 const iterationsMaxDefault = 32;
@@ -10,10 +14,14 @@ const iterationsMaxDefault = 32;
  * Runs the tools that an answer calls and asks again, until an answer calls none. It stands outside all layers unless it
  * is placed in the list by hand, where a layer is to see a whole run as one call.
  */
-export function toolLoop(
-  tools: readonly Tool[],
-  { iterationsMax = iterationsMaxDefault }: { readonly iterationsMax?: number | undefined } = {},
-): Layer {
+export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Layer {
+  checkOptions("toolLoop", options, loopOptions);
+  const { iterationsMax = iterationsMaxDefault } = options;
+  checkWhole("toolLoop: iterationsMax", iterationsMax);
+  const given: unknown = tools;
+  if (!Array.isArray(given))
+    throw new TypeError(`toolLoop: tools is ${kindOf(given)}, not a list: write toolLoop([weather])`);
+  for (const [index, tool] of tools.entries()) checkTool(`toolLoop: tools[${index}]`, tool);
   const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
     let asked = turn;
     for (let iteration = 0; iteration < iterationsMax; iteration += 1) {

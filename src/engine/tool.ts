@@ -1,6 +1,8 @@
 import * as z from "zod";
-import { freezeJson } from "../base/frozen-json.ts";
-import type { JsonObject } from "../base/json.ts";
+import { messageOf } from "../base/error-message.ts";
+import { checkJson, freezeJson } from "../base/frozen-json.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
 import type { BlockId, ConversationId, RunId } from "../domain/ids.ts";
 
 /** What a tool is told besides its input. */
@@ -34,8 +36,8 @@ export type Tool = {
 /** Tools may take this long unless they say otherwise. */
 const toolTimeoutMs = 60_000;
 
-/** Declares a tool by a zod schema of its input; the arguments are validated before it runs. */
-export function tool<Schema extends z.ZodType>(definition: {
+/** A tool as `tool` takes it. */
+export type ToolDefinition<Schema extends z.ZodType> = {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Schema;
@@ -43,12 +45,26 @@ export function tool<Schema extends z.ZodType>(definition: {
   readonly timeoutMs?: number;
   /** Gives what the model is to be told: a text, or what has a JSON text. */
   readonly execute: (input: z.output<Schema>, ctx: ToolContext) => unknown;
-}): Tool {
+};
+
+const definitionNames: OptionNames<ToolDefinition<z.ZodType>> = {
+  ...{ name: true, description: true, inputSchema: true, idempotent: true, timeoutMs: true, execute: true },
+};
+
+/**
+ * Declares a tool by a zod schema of its input; the arguments are validated before it runs.
+ *
+ * @throws {TypeError} for an option that is none, and for a schema that is none or has no JSON Schema.
+ */
+export function tool<Schema extends z.ZodType>(definition: ToolDefinition<Schema>): Tool {
+  checkOptions("tool", definition, definitionNames);
   const { name, description, inputSchema, idempotent = false, timeoutMs = toolTimeoutMs, execute } = definition;
+  checkText("tool: name", name, "the name that the model calls");
+  checkFunction(`tool '${name}': execute`, execute);
   return {
     name,
     description,
-    parameters: parametersOf(inputSchema),
+    parameters: parametersOf(`tool '${name}': inputSchema`, inputSchema),
     idempotent,
     timeoutMs,
     async run(argumentsText, ctx) {
@@ -83,10 +99,41 @@ function parseArguments(text: string): unknown {
   }
 }
 
-function parametersOf(schema: z.ZodType): JsonObject {
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: "input" });
+function parametersOf(place: string, schema: z.ZodType): JsonObject {
+  const { $schema: _, ...parameters } = jsonSchemaOf(place, schema);
   // A round trip drops zod's own hidden members.
   const json = JSON.parse(JSON.stringify(parameters)) as JsonObject;
   freezeJson(json);
   return json;
+}
+
+function jsonSchemaOf(place: string, schema: z.ZodType): object & { readonly $schema?: string } {
+  const given: unknown = schema;
+  // A schema of another copy of zod is one too; those of zod 3 are not.
+  if (typeof given !== "object" || given === null || !("_zod" in given))
+    throw new TypeError(`${place} is ${kindOf(given)}, and no schema of zod 4: give z.object({ … })`);
+  try {
+    return z.toJSONSchema(schema, { io: "input" });
+  } catch (cause) {
+    throw new TypeError(`${place} has no JSON Schema that a model could be told: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** @throws {TypeError} for what is no tool, or one that no model's API takes. */
+export function checkTool(where: string, tool: unknown): void {
+  const given = isJsonObject(tool) ? tool : {};
+  const { name, description, parameters, run } = given;
+  if (typeof run !== "function" || typeof name !== "string" || !isJsonObject(parameters)) {
+    const what = isJsonObject(tool) ? `an object that tool() did not make` : kindOf(tool);
+    throw new TypeError(`${where} is ${what}: write tool({ name, description, inputSchema, execute })`);
+  }
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+    throw new TypeError(`${where} is named '${name}', and models take names of 1 to 64 letters, digits, _ and -`);
+  if (typeof description !== "string")
+    throw new TypeError(`${where}, '${name}': description is ${kindOf(description)}: tell the model what it is for`);
+  checkJson(`${where}, '${name}': parameters`, parameters);
+  if (parameters["type"] !== "object")
+    throw new TypeError(
+      `${where}, '${name}': its input is no object, and models take no other: wrap it in z.object({ … })`,
+    );
 }

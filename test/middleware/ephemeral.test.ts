@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { idOf } from "../../src/domain/block.ts";
 import { system, user } from "../../src/domain/make-block.ts";
-import type { Layer } from "../../src/engine/middleware.ts";
+import { defineMiddleware, type Layer } from "../../src/engine/middleware.ts";
 import { tool } from "../../src/engine/tool.ts";
 import { ephemeral } from "../../src/middleware/ephemeral.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted.ts";
@@ -89,10 +89,14 @@ test("the layer is blamed for what it put in, and for taking it out again", asyn
 
 test("a block that the conversation holds already is not taken out of it", async () => {
   const { conversation, ...workshop } = createWorkshop();
-  const kept = ephemeral([user("kept")], { name: "kept" });
-  const { engine } = workshop.scripted(["one"], { middleware: [kept, kept] });
+  const block = user("kept");
+  const keeping = defineMiddleware(
+    { name: "keeping", version: "1.0.0" },
+    (next) => (turn) => next(turn.insertOnce(`kept 0 ${block.digest}`, block)),
+  );
+  const { engine } = workshop.scripted(["one"], { middleware: [keeping, ephemeral([block], { name: "kept" })] });
   await conversation.append("hello");
   const { turn } = await conversation.run(engine);
-  expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "one"]);
-  expect(new Set(turn.blocks.map(idOf)).size).toBe(2);
+  expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "kept", "one"]);
+  expect(new Set(turn.blocks.map(idOf)).size).toBe(3);
 });

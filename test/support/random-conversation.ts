@@ -13,7 +13,7 @@ export async function randomConversation(seed: number): Promise<Workshop> {
   const { conversation } = workshop;
   const stack = new RandomStack(random, new Truth(() => 0));
   const execute = (): string => stack.lookUp();
-  const lookUp = tool({ name: "look-up", description: "Looks up.", inputSchema: z.unknown(), execute });
+  const lookUp = tool({ name: "look-up", description: "Looks up.", inputSchema: z.looseObject({}), execute });
   for (let runs = 2 + random.below(4); runs > 0; runs -= 1) {
     await conversation.append(stack.word("said"));
     if (random.chance(0.3))

@@ -159,14 +159,14 @@ test("a layer that rewrites a hundred blocks in every step writes them once", as
 });
 
 test("passes that change nothing write nothing, and are timed with the next event", async () => {
-  const idle = layer("idle", (next) => (turn) => next(turn));
-  const { events } = await run([idle, idle], ["an answer"]);
+  const idle = ["outer", "inner"].map((name) => layer(name, (next) => (turn) => next(turn)));
+  const { events } = await run(idle, ["an answer"]);
   expect(dataOf(events, "TurnEdited")).toEqual([]);
   const passes = [...dataOf(events, "InferenceRequested"), ...dataOf(events, "RunCompleted")].flatMap(
     (data) => data.passes ?? [],
   );
   expect(passes.map(({ frame, layer: name, direction }) => `${name} ${frame} ${direction}`)).toEqual([
-    ...["idle 0 request", "idle 0.0 request"],
-    ...["idle 0.0 response", "idle 0 response"],
+    ...["outer 0 request", "inner 0.0 request"],
+    ...["inner 0.0 response", "outer 0 response"],
   ]);
 });

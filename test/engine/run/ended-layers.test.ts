@@ -8,6 +8,7 @@ import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/wor
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
 const idle = layer("idle", (next) => (turn) => next(turn));
+const inner = layer("inner", (next) => (turn) => next(turn));
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -56,7 +57,7 @@ test.each([
     await after(isInTime ? 15 : 21);
     return isInTime ? result : new Promise(() => undefined);
   });
-  const { conversation, engine } = await conversationWith([idle, slow, idle]);
+  const { conversation, engine } = await conversationWith([idle, slow, inner]);
   const outcome = await conversation.run(engine).catch((error: unknown) => error);
   if (isInTime) expect(outcome).toMatchObject({ status: "completed" });
   else expect(outcome).toMatchObject({ kind: "layer-timeout", cause: { layer: "slow" } });
@@ -66,7 +67,7 @@ test("the time of a request is nobody's own", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const provider = gated(["answer"], () => after(21));
   await conversation.append("hello");
-  const { status } = await conversation.run(workshop.engine({ provider, middleware: [idle, idle], layerTimeoutMs }));
+  const { status } = await conversation.run(workshop.engine({ provider, middleware: [idle, inner], layerTimeoutMs }));
   expect(status).toBe("completed");
 });
 

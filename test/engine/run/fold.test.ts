@@ -40,7 +40,7 @@ async function play(seed: number, kind: (typeof storeKinds)[number]): Promise<vo
   const lookUp = tool({
     name: "look-up",
     description: "Looks up.",
-    inputSchema: z.unknown(),
+    inputSchema: z.looseObject({}),
     execute: () => stack.lookUp(),
   });
   for (let runs = 1 + random.below(3); runs > 0; runs -= 1) {

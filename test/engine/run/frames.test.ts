@@ -48,7 +48,7 @@ test("the first layer listed is the outermost", async () => {
 test("frames number the tree of calls", async () => {
   const frames: string[] = [];
   const noting = (times: number): Layer =>
-    layer("noting", (next) => async (turn, { frame }) => {
+    layer(`noting-${times}`, (next) => async (turn, { frame }) => {
       frames.push(frame);
       let result = turn;
       for (let call = 0; call < times; call += 1) result = await next(turn);
@@ -187,25 +187,29 @@ test.each([
 });
 
 test("what a layer waits for inside next is not its own time", async () => {
-  const slow = layer("slow", (next) => async (turn) => {
-    await after(15);
-    return next(turn);
-  });
-  const { outcome } = await runThrough([layer("outer", (next) => (turn) => next(turn)), slow, slow]);
+  const slow = ["slow", "slow-too"].map((name) =>
+    layer(name, (next) => async (turn) => {
+      await after(15);
+      return next(turn);
+    }),
+  );
+  const { outcome } = await runThrough([layer("outer", (next) => (turn) => next(turn)), ...slow]);
   expect(outcome).toMatchObject({ status: "completed" });
 });
 
 test("a refused second call does not start the layer's time while the first is open", async () => {
-  const slow = layer("slow", (next) => async (turn) => {
-    await after(19);
-    return next(turn);
-  });
+  const slow = ["slow", "slow-too"].map((name) =>
+    layer(name, (next) => async (turn) => {
+      await after(19);
+      return next(turn);
+    }),
+  );
   const impatient = layer("impatient", (next) => async (turn) => {
     const first = next(turn);
     await next(turn).catch(() => undefined);
     return first;
   });
-  const { outcome } = await runThrough([impatient, slow, slow]);
+  const { outcome } = await runThrough([impatient, ...slow]);
   expect(outcome).toMatchObject({ status: "completed" });
 });
 
