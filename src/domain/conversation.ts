@@ -5,7 +5,8 @@ import type { Command, Rejection } from "./commands.ts";
 import type { ConversationState } from "./conversation-state.ts";
 import { decideInRun } from "./decide-run.ts";
 import type { Origin } from "./events/conversation-events.ts";
-import type { ConversationEvent } from "./events/event.ts";
+import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
+import { learnedName } from "./events/inference-events.ts";
 
 /**
  * What a command makes happen. A repeated command that states a fact gives no events, so that every caller may retry;
@@ -146,5 +147,5 @@ function relabel(state: ConversationState, { title, labels = {} }: Naming): void
   for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
 }
 
-const capabilityName = ({ scope, capability }: { readonly scope: string; readonly capability: string }): string =>
-  JSON.stringify([scope, capability]);
+const capabilityName = ({ scope, ...learned }: ConversationEventOf<"CapabilityLearned">["data"]): string =>
+  JSON.stringify([scope, learnedName(learned)]);

@@ -1,7 +1,11 @@
 import type { JsonObject } from "../base/json.ts";
 import { anchorName } from "../domain/anchor-name.ts";
 import { extendContext } from "../domain/context.ts";
-import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
+import {
+  type InferenceRequestedData,
+  learnedName,
+  type ResponseReceivedData,
+} from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { entersTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -116,9 +120,9 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     }
     case "CapabilityLearned": {
-      const { scope, capability, value } = event.data;
+      const { scope, value } = event.data;
       const learned = view.learned.get(scope) ?? new Map<string, boolean | string>();
-      view.learned.set(scope, learned.set(capability, value));
+      view.learned.set(scope, learned.set(learnedName(event.data), value));
       return;
     }
     case "ReasoningQuarantined":

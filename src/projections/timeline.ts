@@ -5,7 +5,7 @@ import { contentId, type Edit } from "../domain/edits.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { Origin } from "../domain/events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
-import type { Decision, Divergence } from "../domain/events/inference-events.ts";
+import { type Decision, type Divergence, learnedName } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { usageOf } from "./usage.ts";
@@ -196,7 +196,7 @@ function inferenceWords(event: InferenceEvent): string {
     case "AnchorInvalidated":
       return `not continued from again: ${event.data.responseId ?? "anything at this endpoint"} (${event.data.reason})`;
     case "CapabilityLearned":
-      return `learnt ${event.data.capability} = ${event.data.value}: ${excerpt(event.data.reason, textLength)}`;
+      return `learnt ${learnedName(event.data)} = ${event.data.value}: ${excerpt(event.data.reason, textLength)}`;
     case "ReasoningQuarantined":
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
   }

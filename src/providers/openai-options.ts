@@ -26,7 +26,10 @@ type ConnectionOptions = {
   /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
   readonly headers?: Readonly<Record<string, Text>> | undefined;
   readonly transport?: "json" | "sse" | undefined;
-  /** What this endpoint can do other than OpenAI's own. */
+  /**
+   * What this endpoint can do other than OpenAI's own. What is not given here is learnt: a refused request is tried without,
+   * and once that is taken the conversation remembers it. What is given stays, whatever was learnt.
+   */
   readonly capabilities?: Partial<Capabilities> | undefined;
   /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
   readonly systemAs?: "input" | "instructions" | undefined;

@@ -6,7 +6,7 @@ import {
   type WaitOptions,
 } from "../engine/ports/provider.ts";
 import { fetchEnded, idUnderWay } from "./background.ts";
-import { defaultCapabilities } from "./capabilities.ts";
+import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import { credentialsOf, endpointOf, scopeOf } from "./endpoint.ts";
@@ -99,7 +99,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     name: "openai-responses",
     scope: scopeOf(endpoint, options.credentialsOwner),
     codec: responsesItems,
-    capabilities: { ...defaultCapabilities, ...options.capabilities },
+    ...capabilitiesOf(options.capabilities),
     transport: options.transport ?? "sse",
     settings,
     systemAs: options.systemAs ?? "input",

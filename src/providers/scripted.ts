@@ -9,7 +9,7 @@ import {
   type Settings,
   type StreamDelta,
 } from "../engine/ports/provider.ts";
-import { defaultCapabilities } from "./capabilities.ts";
+import { capabilitiesOf } from "./capabilities.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";
 import { jsonOf } from "./json-text.ts";
@@ -116,7 +116,7 @@ export function scripted(
     name: "scripted",
     scope: `scripted prefix=${prefix} codec=${responsesItems.name}`,
     codec: responsesItems,
-    capabilities: { ...defaultCapabilities, ...options.capabilities },
+    ...capabilitiesOf(options.capabilities),
     transport,
     settings,
     systemAs: options.systemAs ?? "input",

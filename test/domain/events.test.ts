@@ -63,6 +63,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["passes"]],
   ["ResponseReceived", ["strays", "usage", "requestId"]],
+  ["CapabilityLearned", ["model"]],
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
   ["ToolFinished", ["late"]],
   ["RunCompleted", ["passes"]],

@@ -178,9 +178,15 @@ export const capabilityLearned = z.strictObject({
     scope: z.string(),
     capability: z.enum(["chain", "echo", "emptyInput", "encryptedReasoning", "itemIds"]),
     value: z.union([z.boolean(), z.string()]),
+    /** The model that it was seen of; absent where it is the endpoint's own. */
+    model: z.exactOptional(z.string()),
     reason: z.string(),
   }),
 });
+
+/** What a capability is known by: of one model, or of the endpoint. */
+export const learnedName = ({ capability, model }: { readonly capability: string; readonly model?: string }): string =>
+  model === undefined ? capability : `${capability} of ${model}`;
 
 /** A reasoning item that the provider refused: it stays in the Turn and is not sent again. */
 export const reasoningQuarantined = z.strictObject({

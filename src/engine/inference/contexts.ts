@@ -1,4 +1,5 @@
 import { anchorName } from "../../domain/anchor-name.ts";
+import { learnedName } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
@@ -65,23 +66,31 @@ function contextsBefore({ view, stream, firstRevision }: RunSession): KnownConte
   return { ...logged, byTurn: (digest) => logged.byTurn(digest).filter(isBefore) };
 }
 
-/** What the endpoint can do: as configured, and as this conversation and this process have seen it do. */
+/**
+ * What the endpoint can do: as this process has seen it do, else as the caller has configured it, else as this conversation
+ * has seen it do.
+ */
 export function effectiveCapabilities({ engine, view }: RunSession): Capabilities {
   return learnedCapabilities(engine.provider, view(), engine.learned);
 }
 
 export function learnedCapabilities(
-  provider: Pick<Provider, "scope" | "capabilities">,
+  provider: Pick<Provider, "scope" | "capabilities" | "configured" | "settings">,
   view: ConversationView,
   here: ReadonlyMap<string, boolean | string> = new Map(),
 ): Capabilities {
   const learned = view.server.learned.get(provider.scope) ?? new Map<string, boolean | string>();
-  const read = (name: keyof Capabilities): boolean => {
-    const value = here.get(name) ?? learned.get(name) ?? provider.capabilities[name];
-    return value === true;
+  const { capabilities, configured = [], settings } = provider;
+  const { model } = settings;
+  const read = (capability: keyof Capabilities): boolean => {
+    const names = [capability, ...(typeof model === "string" ? [learnedName({ capability, model })] : [])];
+    const seenIn = (known: ReadonlyMap<string, boolean | string>) =>
+      names.map((name) => known.get(name)).findLast((value) => value !== undefined);
+    const logged = configured.includes(capability) ? undefined : seenIn(learned);
+    return (seenIn(here) ?? logged ?? capabilities[capability]) === true;
   };
   return {
-    ...provider.capabilities,
+    ...capabilities,
     chain: read("chain"),
     emptyInput: read("emptyInput"),
     encryptedReasoning: read("encryptedReasoning"),

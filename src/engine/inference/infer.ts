@@ -15,7 +15,7 @@ import { delivered, engineActor, newBlockId, type RunSession, record } from "../
 import { type Effect, held } from "../run/stop.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
-import { type Retry, reactTo } from "./reactions.ts";
+import { learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { hasError } from "./response.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
@@ -40,8 +40,8 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
         : preparedBefore(session, frame, { outgoing, request: past.request });
     const answer =
       past === null
-        ? await ask(session, frame, { prepared, scope, retries })
-        : await answeredBefore(session, frame, { prepared, past, scope });
+        ? await ask(session, frame, { prepared, scope, retry, retries })
+        : await answeredBefore(session, frame, { prepared, past, scope, retry });
     if (!("error" in answer)) return enter(session, frame, prepared, answer);
     const { error, retryInMs } = answer;
     const again = retryInMs === null ? {} : { retryInMs };
@@ -53,20 +53,26 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
       if (!isKnown) await waitToRetry(session, scope, { ...answer, retryInMs });
       continue;
     }
-    const reaction = reactTo(session, { error, request: prepared.request, shaped: prepared.shaped, reactions });
+    const { request, settings, shaped } = prepared;
+    const reaction = reactTo(session, { error, request, settings, shaped, reactions });
     if (reaction === null) throw error;
     // What an earlier refusal said still holds: a server that lost one response may have lost them all.
-    retry = { ...retry, ...reaction };
+    retry = { ...retry, ...reaction, without: [...(retry.without ?? []), ...(reaction.without ?? [])] };
   }
 }
 
-type Asking = { readonly prepared: Prepared; readonly scope: CallScope; readonly retries: number };
+type Attempt = {
+  readonly prepared: Prepared;
+  readonly scope: CallScope;
+  /** What it does otherwise than those before. */
+  readonly retry: Retry;
+};
 
 /** Sends a request that is durable, and records what came of it. */
 async function ask(
   session: RunSession,
   frame: string,
-  { prepared, scope, retries }: Asking,
+  { prepared, scope, retry, retries }: Attempt & { readonly retries: number },
 ): Promise<Received | Failed> {
   const { request, bodyText } = prepared;
   await session.recorder.flush();
@@ -94,6 +100,7 @@ async function ask(
     // What the server began in the background it has acted on, whatever became of the waiting for it.
     retryInMs: (error) =>
       session.underWay.has(request.inferenceId) ? null : retryDelayMs(session, { error, frame, retries }),
+    prove: () => learn(session, retry),
   });
 }
 
@@ -165,13 +172,11 @@ function enter(
   return result;
 }
 
-type Asked = { readonly prepared: Prepared; readonly past: PastInference; readonly scope: CallScope };
-
 /** What came of a request that the log has. */
 async function answeredBefore(
   session: RunSession,
   frame: string,
-  { prepared, past, scope }: Asked,
+  { prepared, past, scope, retry }: Attempt & { readonly past: PastInference },
 ): Promise<Received | Failed> {
   const { answer, responseId } = past;
   if (answer?.type === "response") {
@@ -195,6 +200,7 @@ async function answeredBefore(
   // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
   const retryInMs = ({ kind }: ProviderError): number | null =>
     onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null;
+  const prove = (): void => learn(session, retry);
   if (responseId !== null) session.underWay.set(request.inferenceId, responseId);
   if (responseId !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
@@ -205,11 +211,11 @@ async function answeredBefore(
         return provider.waitFor(responseId, { signal, settings: prepared.settings });
       }),
     );
-    return recordAnswer(session, frame, prepared, { answer: fetched, retryInMs });
+    return recordAnswer(session, frame, prepared, { answer: fetched, retryInMs, prove });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
   const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
-  return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs });
+  return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs, prove });
 }
 
 /** A failure as it was, for whoever reacts to it. */

@@ -38,7 +38,9 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
   const { engine } = session;
   const { provider } = engine;
   const { codec, transport } = provider;
-  const capabilities = effectiveCapabilities(session);
+  const { without = [], ...planned } = retry;
+  const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
+  const capabilities = { ...effectiveCapabilities(session), ...lacking };
   const { input, instructions } = splitTurn(session.view(), outgoing, provider);
   const settings = requestSettings(engine, capabilities, [
     ...instructions,
@@ -57,7 +59,7 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
     settingsDigest: digest,
     policy: engine.chain,
     now: new Date(engine.clock()).toISOString(),
-    ...retry,
+    ...planned,
   });
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
   if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);

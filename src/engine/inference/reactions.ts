@@ -1,16 +1,31 @@
+import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
-import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import { type Decision, type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
 import type { ShapedBlock } from "../planner/shaped-input.ts";
 import type { ProviderError } from "../ports/provider.ts";
 import { engineActor, type RunSession } from "../run/session.ts";
+import { encryptedReasoning } from "./settings.ts";
 
-/** What an attempt learnt for the next one. */
-export type Retry = { readonly full?: NonNullable<Decision["reason"]> };
+/** What an attempt has the next one do otherwise. */
+export type Retry = {
+  readonly full?: NonNullable<Decision["reason"]>;
+  /** What it does without: learnt of the endpoint once the request was taken so. */
+  readonly without?: readonly Lesson[];
+};
+
+/** Something that an endpoint seems not to be able to do. */
+export type Lesson = {
+  readonly capability: "chain" | "itemIds" | "encryptedReasoning";
+  readonly reason: string;
+  /** The model that was asked, of what belongs to models. */
+  readonly model?: string;
+};
 
 type Failed = {
   readonly error: ProviderError;
   readonly request: InferenceRequestedData;
+  readonly settings: JsonObject;
   readonly shaped: readonly ShapedBlock[];
   /** How often each refusal was reacted to in this step. */
   readonly reactions: Map<string, number>;
@@ -24,7 +39,7 @@ const timesMax: ReadonlyMap<string, number> = new Map([["invalid-encrypted-conte
  * inference, so that one more attempt is safe (responses-api.md, Q5).
  */
 export function reactTo(session: RunSession, failed: Failed): Retry | null {
-  const { error, request, reactions } = failed;
+  const { error, request, shaped, reactions } = failed;
   // A chained request and a full one are refused for different reasons, whatever they are called.
   const tried = `${error.kind} ${request.decision.anchor === null ? "full" : "chained"}`;
   const times = reactions.get(tried) ?? 0;
@@ -35,13 +50,11 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
     case "chaining-unsupported":
       return fallBack(session, failed);
     case "item-not-found":
-      return request.decision.anchor === null
-        ? learn(session, "itemIds", "items of earlier responses are not found by their ids")
-        : fallBack(session, failed);
+      return request.decision.anchor === null ? withoutIds(shaped) : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
     case "invalid-request":
-      return error.param?.startsWith("include") === true ? learn(session, "encryptedReasoning", error.message) : null;
+      return withoutCiphertexts(failed);
     default:
       return null;
   }
@@ -53,6 +66,9 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const { onRefused, mode } = session.engine.chain;
   if (anchor === null) return null;
   const { scope } = request;
+  const isTried = onRefused !== "throw" && mode !== "require";
+  const lesson = { capability: "chain", reason: error.message } as const;
+  if (error.kind === "chaining-unsupported" && isTried) return { full: "refused", without: [lesson] };
   const responseId = error.kind === "chaining-unsupported" ? null : anchor.responseId;
   const reason = responseId === null ? "refused" : "not-found";
   command(session, { type: "InvalidateAnchor", data: { scope, responseId, reason } });
@@ -60,8 +76,27 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
     reason,
     revision: Number.MAX_SAFE_INTEGER,
   });
-  if (responseId === null) learn(session, "chain", error.message);
-  return onRefused === "throw" || mode === "require" ? null : { full: "refused" };
+  return isTried ? { full: "refused" } : null;
+}
+
+/** Null where no id was sent that could have been looked for. */
+function withoutIds(shaped: readonly ShapedBlock[]): Retry | null {
+  const reason = "items of earlier responses are not found by their ids";
+  return shaped.some(({ withId }) => withId) ? { without: [{ capability: "itemIds", reason }] } : null;
+}
+
+/** Null where the refusal is about something else that was to be included. One model says nothing of another. */
+function withoutCiphertexts({ error, settings }: Failed): Retry | null {
+  const include = isJsonList(settings["include"]) ? settings["include"] : [];
+  const named = /^include(?:[[.](\d+)\]?)?$/.exec(error.param ?? "");
+  if (named === null || !include.includes(encryptedReasoning)) return null;
+  const [, index] = named;
+  const isTold = include.length === 1 || /encrypted/i.test(error.message);
+  const isMeant = index === undefined ? isTold : include[Number(index)] === encryptedReasoning;
+  if (!isMeant) return null;
+  const { model } = settings;
+  const about = typeof model === "string" ? { model } : {};
+  return { without: [{ capability: "encryptedReasoning", reason: error.message, ...about }] };
 }
 
 /**
@@ -86,12 +121,22 @@ function withoutReasoning(
   return {};
 }
 
-/** The endpoint cannot do this: the next attempt does without. */
-function learn(session: RunSession, capability: "chain" | "itemIds" | "encryptedReasoning", reason: string): Retry {
+/**
+ * The request was taken without what the endpoint seemed not to be able to do: so it cannot, and what it holds is not
+ * continued from where it cannot chain. What the caller has configured is not unlearnt: the next request tries it again.
+ */
+export function learn(session: RunSession, { without = [] }: Retry): void {
   const { provider, learned } = session.engine;
-  learned.set(capability, false);
-  command(session, { type: "LearnCapability", data: { scope: provider.scope, capability, value: false, reason } });
-  return {};
+  const { scope, configured = [] } = provider;
+  for (const lesson of without) {
+    const { capability } = lesson;
+    if (capability === "chain") {
+      command(session, { type: "InvalidateAnchor", data: { scope, responseId: null, reason: "refused" } });
+    }
+    if (configured.includes(capability)) continue;
+    learned.set(learnedName(lesson), false);
+    command(session, { type: "LearnCapability", data: { scope, value: false, ...lesson } });
+  }
 }
 
 /** What the log of a run that was cut off tells has its consequences there as well. */

@@ -30,6 +30,8 @@ type Answered = {
   readonly answer: InferenceResponse | ProviderError;
   /** Whether a failure is followed by another attempt; recorded with it, so that it is decided once. */
   readonly retryInMs: (error: ProviderError) => number | null;
+  /** Records what the answer proves, before it. */
+  readonly prove: () => void;
 };
 
 /** Records what came of a request. */
@@ -37,7 +39,7 @@ export function recordAnswer(
   session: RunSession,
   frame: string,
   { request, settings }: Pick<Prepared, "request" | "settings">,
-  { answer, retryInMs }: Answered,
+  { answer, retryInMs, prove }: Answered,
 ): Received | Failed {
   const { provider } = session.engine;
   const { inferenceId } = request;
@@ -55,6 +57,7 @@ export function recordAnswer(
   if (decoded instanceof ProviderError) {
     return recordFailure(session, frame, request, { error: decoded, retryInMs: null });
   }
+  prove();
   const { blocks } = decoded;
   const data = typeof answer.requestId === "string" ? { ...decoded.data, requestId: answer.requestId } : decoded.data;
   const at = delivered(session, session.now());

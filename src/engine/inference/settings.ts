@@ -6,7 +6,7 @@ import { InstructionsHiddenError } from "../run/errors.ts";
 import { toolDefinitions } from "../tool.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
-const encryptedReasoning = "reasoning.encrypted_content";
+export const encryptedReasoning = "reasoning.encrypted_content";
 
 /** The settings of a request: the provider's, the engine's tools, and what the Turn and layers say by the instructions. */
 export function requestSettings(

@@ -1,4 +1,5 @@
 import { anchorName } from "../../domain/anchor-name.ts";
+import { learnedName } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
   addContext,
@@ -80,8 +81,8 @@ export function noteFacts(facts: Facts, { event, stream, revision }: RecordedEve
       return;
     }
     case "CapabilityLearned": {
-      const { scope, capability, value } = event.data;
-      facts.others.push(["learned", scope, capability, value]);
+      const { scope, value } = event.data;
+      facts.others.push(["learned", scope, learnedName(event.data), value]);
       return;
     }
     case "ReasoningQuarantined":

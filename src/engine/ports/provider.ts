@@ -169,6 +169,8 @@ export interface Provider extends Partial<AsyncDisposable> {
   readonly scope: string;
   readonly codec: ItemCodec;
   readonly capabilities: Capabilities;
+  /** Those of them that the caller has set: what was learnt of the endpoint in other processes does not change them. */
+  readonly configured?: readonly (keyof Capabilities)[];
   readonly transport: "json" | "sse";
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;

@@ -4,6 +4,7 @@ import { defineMiddleware } from "../../../src/engine/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/openai-responses.ts";
 import {
   cannedError,
+  type Fault,
   message,
   type ReferenceServer,
   type ReferenceServerOptions,
@@ -256,4 +257,93 @@ test("an answer that names another anchor than was sent is not continued from", 
   await talk.say("two");
   expect(anchorsSent(talk.server)).toEqual([false, false]);
   expect((await decisions(talk)).at(-1)).toBe("full suspect");
+});
+
+const refusing = (message: string, param: string): Fault => ({
+  kind: "answer",
+  status: 400,
+  body: { error: { message, type: "invalid_request_error", param, code: null } },
+});
+const learnt = async (talk: Talk) => dataOf(await eventsOf(talk.conversation), "CapabilityLearned");
+const noChaining = refusing("Unsupported parameter: previous_response_id", "previous_response_id");
+const noCiphertext = refusing("Encrypted content is not supported with this model.", "include");
+
+test.each([
+  ["chaining", noChaining, {}],
+  ["ids of items", cannedError("item-not-found"), { chain: "never" }],
+  ["encrypted reasoning", noCiphertext, { chain: "never" }],
+] as const)("nothing is learnt of %s while the request is refused without it, too", async (_, refusal, config) => {
+  const talk = talkTo(await startServer({ answer: plain }), config);
+  await talk.say("one");
+  talk.server.inject(refusal, cannedError("context-too-long"));
+  expect(await rejectionOf(talk.say("two"))).toMatchObject({ kind: "context-length-exceeded" });
+  expect(statuses(talk.server)).toHaveLength(3);
+  expect(await learnt(talk)).toEqual([]);
+  expect(dataOf(await eventsOf(talk.conversation), "AnchorInvalidated")).toEqual([]);
+  await talk.say("three");
+  const bodies = talk.server.requests.map(({ bodyText }) => bodyText);
+  const carried = /"previous_response_id"|"id":"msg_|encrypted_content/g;
+  expect(bodies.at(-1)?.match(carried)?.length).toBe(bodies[1]?.match(carried)?.length);
+});
+
+test("what was proved is in one append with the answer that proved it", async () => {
+  const talk = talkTo(await startServer({ answer: plain }));
+  await talk.say("one");
+  talk.server.inject(noChaining);
+  await talk.say("two");
+  expect(talk.watched.written.at(-2)).toEqual(["InferenceFailed", "InferenceRequested"]);
+  expect(talk.watched.written.at(-1)).toEqual([
+    ...["AnchorInvalidated", "CapabilityLearned", "ResponseReceived", "RunCompleted"],
+  ]);
+});
+
+test("a refusal of something else that was to be included teaches nothing, and fails", async () => {
+  const include = ["message.input_image.image_url"];
+  const talk = talkTo(await startServer({ answer: plain }), {}, { include });
+  talk.server.inject(refusing("Invalid value: 'message.input_image.image_url'.", "include[0]"));
+  expect(await rejectionOf(talk.say("one"))).toMatchObject({ kind: "invalid-request" });
+  expect(await learnt(talk)).toEqual([]);
+});
+
+test("that a model gives no encrypted reasoning says nothing of another model", async () => {
+  const server = await startServer({ answer: plain });
+  const talk = talkTo(server, { chain: "never" });
+  server.inject(noCiphertext);
+  await talk.say("one");
+  expect(await learnt(talk)).toMatchObject([{ capability: "encryptedReasoning", model: "m" }]);
+  const asked = async (model: string) => {
+    const provider = openaiResponses({ model, baseURL: server.baseUrl, apiKey: "key", transport: "json" });
+    await talk.conversation.append("go on");
+    await talk.conversation.run(talk.engine({ provider, chain: "never" }));
+    return server.requests.at(-1)?.bodyText.includes("encrypted_content");
+  };
+  expect([await asked("m"), await asked("other")]).toEqual([false, true]);
+});
+
+test("items that were sent without ids teach nothing about ids", async () => {
+  const talk = talkTo(await startServer({ answer: plain }), { chain: "never" });
+  talk.server.inject(cannedError("item-not-found"));
+  expect(await rejectionOf(talk.say("one"))).toMatchObject({ kind: "item-not-found" });
+  expect(statuses(talk.server)).toEqual([404]);
+});
+
+test("a capability that was configured is tried again by the next request, whatever was learnt", async () => {
+  const server = await startServer({ answer: plain });
+  const talk = talkTo(server);
+  await talk.say("one");
+  server.inject(noChaining);
+  await talk.say("two");
+  const provider = openaiResponses({
+    ...{ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json", capabilities: { chain: true } },
+  });
+  const engine = talk.engine({ provider });
+  const run = async (): Promise<string> => {
+    await talk.conversation.append("go on");
+    return (await talk.conversation.run(engine)).steps.map(({ decision }) => decision.strategy).join();
+  };
+  // What was refused is not continued from; what came since is.
+  expect([await run(), await run()]).toEqual(["chained", "chained"]);
+  server.inject(noChaining);
+  expect([await run(), await run()]).toEqual(["full", "chained"]);
+  expect(await learnt(talk)).toHaveLength(1);
 });
