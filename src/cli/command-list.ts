@@ -52,7 +52,7 @@ export const commandList: readonly CommandDeclaration[] = [
     summary: "write conversations as one bundle, with all that they need",
     options: [
       ["-o, --output <file>", "write it into this file, as a whole; by default to stdout"],
-      ["--redact", "replace every text by its length and hash: to be read, not imported"],
+      ["--redact", "hide what was said behind lengths and hashes: to be read, not imported"],
     ],
     load: () => import("./commands/export.ts"),
   },

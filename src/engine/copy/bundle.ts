@@ -4,7 +4,7 @@ import { actorSchema } from "../../domain/actor.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import { type Envelope, StoreCorruptedError } from "../ports/event-store.ts";
 import { type CopySource, createSourceCheck } from "./copy-source.ts";
-import { redactData } from "./redact.ts";
+import { redactEvent } from "./redact.ts";
 
 const format = "turnlog-bundle";
 const endFormat = "turnlog-bundle-end";
@@ -18,7 +18,7 @@ const headerSchema = z.strictObject({
   version: z.literal(1),
   /** The store that they were in. */
   storeId: z.string(),
-  /** Texts were replaced by their lengths and hashes: a bundle to look at, and not to import. */
+  /** What was said was replaced by its lengths and hashes: a bundle to look at, and not to import. */
   isRedacted: z.boolean(),
   heads: z.array(z.strictObject({ stream: z.string().min(1), revision: z.int().nonnegative(), digest: sha256Schema })),
 });
@@ -72,7 +72,7 @@ export async function* bundleLines(
   let events = 0;
   for await (const envelope of source.events()) {
     events += 1;
-    yield line(isRedacted ? { ...envelope, data: redactData(envelope.data) } : envelope);
+    yield line(isRedacted ? redactEvent(envelope) : envelope);
   }
   const sha256 = hash.digest("hex");
   yield `${JSON.stringify({ format: endFormat, events, sha256 })}\n`;
