@@ -16,6 +16,7 @@ export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { AccessDeniedError, type AccessRequest, type Authorize } from "./engine/authorized-store.ts";
 export { secretReference as secret } from "./engine/codec/references.ts";
 export type { Conversation } from "./engine/conversation.ts";
+export type { Appended, AppendOptions } from "./engine/conversation-options.ts";
 export { StreamContendedError } from "./engine/conversation-stream.ts";
 export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./engine/copy/copy.ts";
 export { createEngine, type Engine, type EngineConfig, type Sink } from "./engine/create-engine.ts";
@@ -60,21 +61,23 @@ export type { ReplayDifference } from "./engine/replay/difference.ts";
 export { type FoldReplay, type FoldReplayOptions, replayFolds } from "./engine/replay/fold-replay.ts";
 export { type Reexecution, reexecute } from "./engine/replay/re-execute.ts";
 export { saveCounterfactual } from "./engine/replay/save.ts";
-export type { RunOptions } from "./engine/run/begin.ts";
 export {
   EmptyConversationError,
   InstructionsHiddenError,
   IterationLimitError,
+  MessageNotFoundError,
   NothingToSendError,
   RunCancelledError,
   RunFailedError,
   RunInProgressError,
   RunTakenOverError,
   RunUnfinishedError,
+  RunWithinRunError,
   StackChangedError,
   ToolMissingError,
 } from "./engine/run/errors.ts";
-export type { RunResult, RunStep, Usage } from "./engine/run/result.ts";
+export type { Loss, RunResult, RunStep, Usage } from "./engine/run/result.ts";
+export type { AnswerOptions, ResumeOptions, RunOptions } from "./engine/run/run-options.ts";
 export { type HeldStop, type Stepping, SteppingLeftError } from "./engine/run/stepping.ts";
 export type { Stop } from "./engine/run/stop.ts";
 export type { RunPart } from "./engine/stream-part.ts";

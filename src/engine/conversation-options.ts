@@ -1,12 +1,21 @@
 import { isJsonObject } from "../base/json.ts";
 import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { type Actor, actorSchema } from "../domain/actor.ts";
+import type { Block } from "../domain/block.ts";
 
 /** How a block gets into a conversation. */
 export type AppendOptions = {
   /** The same key never appends twice: for messages that may be delivered twice. */
   readonly key?: string;
   readonly actor?: Extract<Actor, { readonly kind: (typeof authors)[number] }>;
+};
+
+/** What an append came to. */
+export type Appended = {
+  /** The blocks as recorded. */
+  readonly blocks: readonly Block[];
+  /** False where the key had been used, so that nothing was appended. */
+  readonly isNew: boolean;
 };
 
 /** Who forks or reverts. */

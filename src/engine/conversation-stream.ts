@@ -36,7 +36,7 @@ const preparationsMax = 50;
  */
 export class ConversationStream {
   readonly name: string;
-  readonly #log: EventLog;
+  readonly log: EventLog;
   #head: Head | null = null;
   #lastRunAt: string | null = null;
   #lastRunRevision: number | null = null;
@@ -50,7 +50,7 @@ export class ConversationStream {
   #taker: KeyframeTaker | null = null;
 
   constructor(log: EventLog, name: string) {
-    this.#log = log;
+    this.log = log;
     this.name = name;
     this.#view = conversationView.initial(name);
   }
@@ -81,7 +81,7 @@ export class ConversationStream {
 
   /** The stream's own events, from a revision on. */
   async *read(from: number): AsyncIterable<RecordedEvent> {
-    for await (const stored of this.#log.read(this.name, { from, blobs: "resolve" })) yield readRecorded(stored);
+    for await (const stored of this.log.read(this.name, { from, blobs: "resolve" })) yield readRecorded(stored);
   }
 
   /** Reads what others wrote, and folds it. */
@@ -92,11 +92,11 @@ export class ConversationStream {
   /**
    * Records what the ancestors of a fork have learnt since (MODEL 2): a response that a server lost for the parent is lost
    * for the fork. What is planned then follows from this conversation's own events, whatever the ancestors go on to do.
+   * The own events have to be at hand.
    */
   async learnFromAncestors(): Promise<ConversationView> {
-    await this.refresh();
     for (const [stream, seen] of this.#ancestors) {
-      const { commands, revision } = await newsOf(this.#log, { stream, seen, own: this.name }, this.#view);
+      const { commands, revision } = await newsOf(this.log, { stream, seen, own: this.name }, this.#view);
       if (commands.length > 0) await this.commit(commands.map((command) => ({ command, actor: { kind: "engine" } })));
       this.#ancestors.set(stream, revision);
     }
@@ -123,7 +123,7 @@ export class ConversationStream {
       const decided = this.#decide(left);
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
       if (decided.length === 0) return { status: "committed", events: written };
-      const result = await this.#log.append(this.name, this.#head, decided.map(toNewEvent));
+      const result = await this.log.append(this.name, this.#head, decided.map(toNewEvent));
       const appended = result.events.map((stored, index) => ({
         recorded: recordedOf(stored, eventAt(decided, index)),
         digest: stored.digest,
@@ -161,11 +161,11 @@ export class ConversationStream {
 
   /** A fork is folded as its lineage: its ancestors' events come before its own first one. */
   async #catchUp(): Promise<ConversationView> {
-    return foldAround(this.#log, async (skipped) => {
+    return foldAround(this.log, async (skipped) => {
       try {
         const from = this.#head === null ? 0 : this.#head.revision + 1;
-        if (from === 0) this.#taker = await openTaker(this.#log.store, this.name);
-        for await (const event of readHistory(this.#log, this.name, { from, skipped })) {
+        if (from === 0) this.#taker = await openTaker(this.log.store, this.name);
+        for await (const event of readHistory(this.log, this.name, { from, skipped })) {
           if (from > 0 && event.recorded.event.type === "EventSkipped") {
             // The folds at hand may hold what is to be left out.
             this.#forget();

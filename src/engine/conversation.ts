@@ -12,6 +12,7 @@ import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "./codec/event-log.ts";
 import {
+  type Appended,
   type AppendOptions,
   type ByWhom,
   checkedActor,
@@ -21,7 +22,7 @@ import {
   type NewLabels,
 } from "./conversation-options.ts";
 import type { ConversationStream, Entry } from "./conversation-stream.ts";
-import type { Engine } from "./create-engine.ts";
+import type { Engine, EngineOptions } from "./create-engine.ts";
 import { skipEvent } from "./damage/skip-event.ts";
 import { skippedIn } from "./damage/skipped-in.ts";
 import { idInDoubt, NotInDoubtError, recordableSettlement } from "./effects/doubt.ts";
@@ -32,9 +33,9 @@ import { ExchangeNotFoundError, revertTurn } from "./lineage/revert.ts";
 import { createPartQueue } from "./part-queue.ts";
 import { type PastConversation, readPast } from "./past.ts";
 import { readRecorded } from "./recorded.ts";
-import { type RunOptions, resumeConversation, runConversation } from "./run/begin.ts";
+import { abandonRun, resumeConversation, runConversation } from "./run/begin.ts";
 import type { RunResult } from "./run/result.ts";
-import { checkedRun } from "./run/run-options.ts";
+import { type AnswerOptions, checkedRun, type ResumeOptions, type RunOptions } from "./run/run-options.ts";
 import { type Stepping, stepThrough } from "./run/stepping.ts";
 import type { RunPart } from "./stream-part.ts";
 import type { ToolContext } from "./tool.ts";
@@ -62,11 +63,12 @@ export class Conversation {
 
   /**
    * Appends blocks, or messages as chat APIs have them (`{ role, content }`); a text is a user's message. Durable when it
-   * resolves. While a run is open they wait for its end. Gives the blocks as recorded.
+   * resolves. While a run is open they wait for its end. With a key it may be called again for the same message: that
+   * appends nothing, and gives the blocks of the first time.
    *
    * @throws {TypeError} for what is none of these, an empty key, and an actor that callers may not be.
    */
-  async append(content: Said | readonly Said[], options: AppendOptions = {}): Promise<readonly Block[]> {
+  async append(content: Said | readonly Said[], options: AppendOptions = {}): Promise<Appended> {
     const drafts = draftsOf(content);
     const { actor } = checkedAppend(options);
     const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
@@ -74,8 +76,11 @@ export class Conversation {
       blocks.map((block) => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor })),
     );
     // A key that was used before names what was said then.
-    const isNew = new Set(written.map(({ event }) => (event.type === "BlockAppended" ? event.data.block.id : null)));
-    return Promise.all(blocks.map(async (block) => (isNew.has(idOf(block)) ? block : this.#appendedBefore(block))));
+    const isNew = new Set(
+      written.flatMap(({ event }) => (event.type === "BlockAppended" ? [event.data.block.id] : [])),
+    );
+    const recorded = blocks.map(async (block) => (isNew.has(idOf(block)) ? block : this.#appendedBefore(block)));
+    return { blocks: await Promise.all(recorded), isNew: isNew.size > 0 };
   }
 
   /** Names the conversation for people; labels are for programs. */
@@ -83,17 +88,45 @@ export class Conversation {
     await this.commit([{ command: { type: "Relabel", data: checkedLabels(data) }, actor: { kind: "app" } }]);
   }
 
-  /** Runs an engine on the conversation, to the answer. */
-  async run(engine: Engine, options: Omit<RunOptions, "onPart"> = {}): Promise<RunResult> {
-    return runConversation(this.#stream, ...checkedRun("run", engine, options));
+  /**
+   * Answers what is unanswered, once: runs an engine on the conversation, to the answer. Where nothing waits for one, the
+   * recorded result is given (`isNew` is false), nobody is asked and no tool runs: a delivery that comes twice costs
+   * nothing. With the `key` of a message the result is that of the run which answered it, also after later ones. Runs of
+   * one conversation in this process wait for each other.
+   *
+   * @throws {RunInProgressError} while a process that lives runs the conversation: `follow` shows what it does.
+   * @throws {RunWithinRunError} inside a run of the same conversation, which would wait for itself.
+   * @throws {RunFailedError} when the run failed; what it did is in the log, and the conversation can go on.
+   * @throws {RunCancelledError} when the signal aborted.
+   * @throws {MessageNotFoundError} when no message has the key.
+   * @throws {ReplayDivergedError} when a run was cut off, and the layers do not do again what they did in it.
+   * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
+   */
+  async run(engine: Engine, options: AnswerOptions = {}): Promise<RunResult> {
+    return this.#run(...checkedRun("run", engine, options));
+  }
+
+  #run(engine: EngineOptions, { key, ...options }: AnswerOptions & RunOptions): Promise<RunResult> {
+    const wanted = key === undefined ? null : { key, blockId: this.#blockId(key, 0) };
+    return runConversation(this.#stream, engine, { ...options, wanted });
   }
 
   /**
    * Finishes a run that was cut off; null where there is none. It appends nothing of its own: who wants to say more says it
    * and runs.
    */
-  async resume(engine: Engine, options: Omit<RunOptions, "onPart" | "unfinished"> = {}): Promise<RunResult | null> {
+  async resume(engine: Engine, options: ResumeOptions = {}): Promise<RunResult | null> {
     return resumeConversation(this.#stream, ...checkedRun("resume", engine, options));
+  }
+
+  /**
+   * Gives up a run that was cut off, where no engine is at hand that could finish it: what it did stays, and every call is
+   * answered. Gives the run's id; null where none is open.
+   *
+   * @throws {RunInProgressError} while its owner lives, unless `takeover` takes it.
+   */
+  abandon(options: { readonly takeover?: boolean; readonly actor?: Actor } = {}): Promise<string | null> {
+    return abandonRun(this.#stream, options);
   }
 
   /**
@@ -117,16 +150,19 @@ export class Conversation {
    * The same run, held before and after every durable write, request, tool call and effect, for a test or a person to look,
    * to inject an answer, to append a message, or to leave it as a crash would. Going on with the iteration lets it go on.
    */
-  step(engine: Engine, options: Omit<RunOptions, "gate"> = {}): Stepping {
+  step(engine: Engine, options: AnswerOptions = {}): Stepping {
     const [engineOptions, runOptions] = checkedRun("step", engine, options);
-    return stepThrough((gate) => runConversation(this.#stream, engineOptions, { ...runOptions, gate }));
+    return stepThrough((gate) => this.#run(engineOptions, { ...runOptions, gate }));
   }
 
-  /** The same run, as it happens. Ending the iteration early aborts it. */
-  stream(engine: Engine, options: Omit<RunOptions, "onPart"> = {}): AsyncIterable<RunPart> {
+  /**
+   * The same run, as it happens. Ending the iteration early aborts it. Where nothing waits for an answer it is the recorded
+   * one: its blocks, and the end of the run.
+   */
+  stream(engine: Engine, options: AnswerOptions = {}): AsyncIterable<RunPart> {
     const [engineOptions] = checkedRun("stream", engine, options);
     return createPartQueue((onPart, signal) =>
-      runConversation(this.#stream, engineOptions, {
+      this.#run(engineOptions, {
         ...options,
         onPart,
         signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),

@@ -105,7 +105,7 @@ export function checkedEngine(where: string, engine: Engine): EngineOptions {
 
 /** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;
-const takeoverAfterMsDefault = 15 * 60_000;
+export const takeoverAfterMsDefault = 15 * 60_000;
 
 /**
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every

@@ -1,5 +1,6 @@
 import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
 import type { Block } from "../domain/block.ts";
+import { openCalls } from "../domain/open-calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { IterationLimitError } from "./run/errors.ts";
 import { checkTool, type Tool } from "./tool.ts";
@@ -26,6 +27,7 @@ export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Lay
     let asked = turn;
     for (let iteration = 0; iteration < iterationsMax; iteration += 1) {
       const answer = await next(asked);
+      // What no layer within has answered.
       const calls = openCalls(broughtBy(asked, answer)).filter((call) => ctx.canRun(call));
       const runnable = calls.filter(isRunnable);
       if (runnable.length === 0) return answer;
@@ -45,18 +47,6 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
     if (outcome.status === "rejected") throw outcome.reason;
     return outcome.value;
   });
-}
-
-/** Calls that no layer within has answered; a result answers the nearest one before it, for call ids may repeat. */
-function openCalls(brought: readonly Block[]): readonly Block[] {
-  const open: Block[] = [];
-  for (const block of brought) {
-    if (block.kind === "tool_call" && block.wire?.partial !== true) open.push(block);
-    if (block.kind !== "tool_result") continue;
-    const answered = open.findLastIndex(({ callId }) => callId === block.callId);
-    if (answered >= 0) open.splice(answered, 1);
-  }
-  return open;
 }
 
 const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";

@@ -7,6 +7,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
+import { type AnswersView, countBrought, noAnswers, noteAppended, noteCompleted, noteTurn } from "./answers.ts";
 import { type BlameView, type Change, changeOf, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
@@ -44,6 +45,8 @@ export type ClientTurnView = {
   run: OpenRun | null;
   /** Who made and last changed each block, and who removed it. */
   readonly blame: BlameView;
+  /** What was answered, and by which run. */
+  readonly answers: AnswersView;
 };
 
 /** The client's Turn, frames included. */
@@ -52,7 +55,7 @@ export const clientTurn: Projection<ClientTurnView> = {
   version: 1,
   lineage: "inherit",
   key: byStream,
-  initial: () => ({ committed: Turn.empty, run: null, blame: emptyBlame() }),
+  initial: () => ({ committed: Turn.empty, run: null, blame: emptyBlame(), answers: noAnswers() }),
   apply(view, recorded) {
     try {
       applyEvent(view, recorded);
@@ -84,6 +87,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       noteVersion(view.blame, block, recorded);
+      noteAppended(view.answers, block);
       if (view.run === null) view.committed = view.committed.append(block);
       else view.run.pending.push(block);
       return;
@@ -206,6 +210,11 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   mustEqual(result.digest, after, "the Turn that the run ended with");
   const removals = how === "completed" ? turns.removalsBefore("result/0") : turns.removals;
   closeRun(view, run, { result, removals, recorded });
+  if (how === "unfinished") return;
+  const { id: runId, stream, startedRevision: from, pending } = run;
+  const brought = countBrought(turns.base, result);
+  const completed = { runId, stream, from, to: recorded.revision, brought };
+  noteCompleted(view.answers, completed, { base: turns.base, result, pending });
 }
 
 /**
@@ -230,6 +239,7 @@ function closeRun(view: ClientTurnView, run: OpenRun, { result, removals, record
   noteResult(view.blame, { base: run.turns.base, result, removals, started }, recorded);
   view.committed = result.append(...run.pending);
   view.run = null;
+  noteTurn(view.answers, view.committed);
 }
 
 function revert(
@@ -247,6 +257,7 @@ function revert(
   mustEqual(result.digest, after, "the Turn that was reverted to");
   noteResult(view.blame, { base, result, removals: new Map(), started: recorded }, recorded);
   view.committed = result;
+  noteTurn(view.answers, result);
 }
 
 function openRun(view: ClientTurnView): OpenRun {

@@ -99,7 +99,7 @@ async function append(conversation: Conversation, entries: readonly Entry[]): Pr
 /** Runs the engine; gives what the run failed with, in one sentence. What the store or the caller ends goes on up. */
 async function ask({ conversation, engine, signal }: Playing): Promise<string | null> {
   try {
-    await conversation.run(engine, { signal });
+    await conversation.run(engine, { signal, again: true });
     return null;
   } catch (error) {
     if (error instanceof RunFailedError) return error.message;

@@ -60,6 +60,7 @@ describe("every event that was ever released", () => {
 const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationStarted", ["title", "labels"]],
   ["ConversationRelabelled", ["title", "labels"]],
+  ["RunStarted", ["again"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["passes"]],
   ["ResponseReceived", ["strays", "usage", "requestId"]],
@@ -67,7 +68,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
   ["ToolFinished", ["late"]],
   ["RunCompleted", ["passes"]],
-  ["RunFailed", ["discardedTools", "passes"]],
+  ["RunFailed", ["thrownBy", "discardedTools", "passes"]],
   ["RunCancelled", ["discardedTools", "passes"]],
 ]);
 

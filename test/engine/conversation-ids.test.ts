@@ -97,7 +97,7 @@ test("one key names another block in every conversation, also where an id is a n
   // `1 a key` was once the name of the second block of `a`, and of the first of `1` under another key.
   const second = await store.conversation("a").append(["one", "two"], { key: "key" });
   const first = await store.conversation("1").append("three", { key: "a key" });
-  expect(new Set([...second, ...first].map(({ id }) => id)).size).toBe(3);
+  expect(new Set([...second.blocks, ...first.blocks].map(({ id }) => id)).size).toBe(3);
 });
 
 test.each(ids)("the command line takes '%s' with revisions and finds it", async (id) => {

@@ -49,15 +49,16 @@ test.each(storeKinds)("the same key appends once, whoever repeats it (%s)", asyn
 test("a key that was used before gives the block of then, whatever is said now and became of it since", async () => {
   const { conversation, store, scripted } = createWorkshop();
   const said = [user("one"), user("two ".repeat(20_000))];
-  const before = await conversation.append(said, { key: "message-1" });
+  const { blocks: before } = await conversation.append(said, { key: "message-1" });
   const shorten = defineMiddleware(
     { name: "shorten", version: "1.0.0" },
     (next) => (turn) => next(turn.filter(({ text }) => text !== "one")),
   );
   await conversation.run(scripted(["answer"], { middleware: [shorten] }).engine);
-  const again = await store.conversation(conversation.id).append([user("other"), user("words"), user("new")], {
-    key: "message-1",
-  });
+  const { blocks: again, isNew } = await store
+    .conversation(conversation.id)
+    .append([user("other"), user("words"), user("new")], { key: "message-1" });
+  expect(isNew).toBe(true);
   expect(textsOf(again)).toEqual([...textsOf(before), "new"]);
   expect(again.map(({ id }) => id).slice(0, 2)).toEqual(before.map(({ id }) => id));
   expect(textsOf((await conversation.turn()).blocks)).toEqual([textsOf(before)[1], "answer", "new"]);
@@ -72,8 +73,8 @@ test("the second block of one key is not the first of another", async () => {
 
 test("one key names another block in another conversation", async () => {
   const { store, conversation } = createWorkshop();
-  const [here] = await conversation.append("hello", { key: "1" });
-  const [there] = await store.conversation("cnv_another").append("hello", { key: "1" });
+  const [here] = (await conversation.append("hello", { key: "1" })).blocks;
+  const [there] = (await store.conversation("cnv_another").append("hello", { key: "1" })).blocks;
   expect(here?.id).not.toBe(there?.id);
 });
 

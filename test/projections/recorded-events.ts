@@ -134,4 +134,8 @@ export const runStarted: ConversationEvent = {
   },
 };
 
-export const runCompleted: ConversationEvent = { type: "RunCompleted", version: 1, data: { after: digest } };
+export const runCompleted: ConversationEvent = {
+  type: "RunCompleted",
+  version: 1,
+  data: { status: "completed", after: digest },
+};

@@ -116,13 +116,15 @@ function tell(context: CliContext, report: Report, isResumed: boolean): ExitCode
     context.print(
       `${style.bold(result?.runId ?? runId ?? "")}  ${statusWords[status]}${result === null ? "" : didWords(did)}`,
     );
-  if (status === "completed" && result !== null && result.text !== "") context.print(printable(result.text));
+  if (result !== null && result.text !== "") context.print(printable(result.text));
   for (const doubt of inDoubt) tellDoubt(context, doubt);
   return isWaiting ? exitCodes.failure : exitCodes.ok;
 }
 
 const statusWords = {
   completed: "completed",
+  "calls-open": "completed; calls wait for an answer from outside the engine",
+  incomplete: "completed; the last answer broke off at a limit",
   parked: "waits: nobody knows whether these happened",
   open: "can go on: resume it with --stack FILE",
 } as const;

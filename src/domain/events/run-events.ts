@@ -40,6 +40,8 @@ export const runStarted = z.strictObject({
     settingsDigest: sha256Schema,
     chain: chainPolicySchema,
     base: sha256Schema,
+    /** The caller wanted another answer although nothing waited for one. */
+    again: z.exactOptional(z.literal(true)),
   }),
 });
 
@@ -78,10 +80,21 @@ export const turnEdited = z.strictObject({
   }),
 });
 
+/**
+ * How a run that completed left its Turn: `calls-open`, where the model called what no tool of the engine answers;
+ * `incomplete`, where the last answer broke off at a limit of the model or of its server.
+ */
+const runStatusSchema = z.enum(["completed", "calls-open", "incomplete"]);
+export type RunStatus = z.infer<typeof runStatusSchema>;
+
 export const runCompleted = z.strictObject({
   type: z.literal("RunCompleted"),
   version: z.literal(1),
-  data: z.strictObject({ after: sha256Schema, passes: z.exactOptional(z.array(passSchema)) }),
+  data: z.strictObject({
+    status: runStatusSchema,
+    after: sha256Schema,
+    passes: z.exactOptional(z.array(passSchema)),
+  }),
 });
 
 export const runFailed = z.strictObject({
@@ -90,6 +103,8 @@ export const runFailed = z.strictObject({
   data: z.strictObject({
     kind: z.string(),
     message: z.string(),
+    /** The layer that threw what ended the run, and the frame of its call; absent where none did. */
+    thrownBy: z.exactOptional(z.strictObject({ layer: z.string(), frame: z.string() })),
     after: sha256Schema,
     /** Tools that ran in branches that are not part of the result. */
     discardedTools: z.exactOptional(z.array(blockIdSchema)),

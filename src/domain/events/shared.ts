@@ -5,11 +5,18 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.t
 export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, "a JSON object");
 export const jsonValueSchema = z.custom<JsonValue>((value) => value !== undefined, "a JSON value");
 
-/** How long a layer took for its own work in one direction of one frame, in milliseconds. */
+/**
+ * How long a layer took for its own work in one direction of one frame, in milliseconds, and what no Turn shows of a call
+ * that it gave a Turn back from: that it never called `next`, or that it let nobody see an error of what it called.
+ */
 export const passSchema = z.strictObject({
   frame: z.string(),
   layer: z.string(),
   direction: z.enum(["request", "response"]),
   ms: z.number(),
+  /** It answered by itself: nothing within it was asked. */
+  withoutNext: z.exactOptional(z.literal(true)),
+  /** Calls of `next` that threw, by the frames that they made, and what they threw. */
+  swallowed: z.exactOptional(z.array(z.strictObject({ frame: z.string(), message: z.string() }))),
 });
 export type Pass = z.infer<typeof passSchema>;

@@ -10,7 +10,6 @@ import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts
 import { failureKinds, type InferenceResponse, ProviderError } from "../ports/provider.ts";
 import type { PastInference } from "../recovery/journal-answer.ts";
 import type { CallScope } from "../run/call-scope.ts";
-import { stepOf } from "../run/result.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
 import { type Effect, held } from "../run/stop.ts";
 import { acknowledge } from "./acknowledgements.ts";
@@ -164,7 +163,8 @@ function enter(
   const exchange = { request, response: data, settings, stream: session.stream, ...place };
   const context = serverContextOf({ ...exchange, at: new Date(at).toISOString() });
   session.contexts.push({ context, turn: result });
-  session.steps.push(stepOf(request, data, entered));
+  session.received.count += 1;
+  session.received.isWhole = data.isComplete;
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
   const hasFailed = data.status === null ? hasError(data.fields) : ["failed", "cancelled"].includes(data.status);
@@ -184,7 +184,7 @@ async function answeredBefore(
     delivered(session, at);
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
-    acknowledge(session, { index: session.steps.length, frame });
+    acknowledge(session, { index: session.received.count, frame });
     const name = anchorName({ scope: prepared.request.scope, responseId: data.responseId });
     const index = session.view().server.byResponse.get(name)?.index ?? Number.MAX_SAFE_INTEGER;
     // The fold of the log has them already.

@@ -98,6 +98,8 @@ type Before = { readonly outgoing: Turn; readonly request: InferenceRequestedDat
 export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: Before): Prepared {
   const { decision, settingsDigest: digest } = request;
   session.turns.request(frame);
+  // What layers did before it was recorded with it.
+  takePasses(session);
   const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
   const limits = { ...decision.capabilities, scope: request.scope };
   return {

@@ -5,13 +5,19 @@ import { recoveryResults, turnIfEnded } from "../../projections/recovery-results
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Entry } from "../conversation-stream.ts";
 
+type Failed = {
+  readonly type: "RunFailed";
+  readonly kind: string;
+  readonly message: string;
+  /** The layer that threw what ended the run, and the frame of its call. */
+  readonly thrownBy?: { readonly layer: string; readonly frame: string };
+};
+
 /** How a run that did not complete is ended. */
 export type Closing = {
   readonly runId: string;
   readonly turns: RunTurns;
-  readonly how:
-    | { readonly type: "RunFailed"; readonly kind: string; readonly message: string }
-    | { readonly type: "RunCancelled"; readonly reason: string };
+  readonly how: Failed | { readonly type: "RunCancelled"; readonly reason: string };
   readonly actor: Actor;
   readonly passes?: Pass[];
 };
@@ -31,7 +37,7 @@ export function closingEntries({ runId, turns, how, actor, passes }: Closing): r
   };
   const event =
     how.type === "RunFailed"
-      ? ({ type: "RunFailed", version: 1, data: { kind: how.kind, message: how.message, ...rest } } as const)
+      ? ({ type: "RunFailed", version: 1, data: { ...failureOf(how), ...rest } } as const)
       : ({ type: "RunCancelled", version: 1, data: { reason: how.reason, ...rest } } as const);
   return [
     ...[...results].map(([blockId, { block, outcome }]): Entry => {
@@ -41,3 +47,9 @@ export function closingEntries({ runId, turns, how, actor, passes }: Closing): r
     { command: { type: "EndRun", runId, event }, actor, runId },
   ];
 }
+
+const failureOf = ({ kind, message, thrownBy }: Failed) => ({
+  kind,
+  message,
+  ...(thrownBy === undefined ? {} : { thrownBy }),
+});

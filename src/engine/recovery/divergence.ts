@@ -1,5 +1,5 @@
 /** Where a re-execution left the way of the run. */
-type DivergencePlace = {
+export type DivergencePlace = {
   /** The frame where it was noticed. */
   readonly frame: string;
   /** The event that says otherwise; null where the log has none. */
@@ -10,6 +10,8 @@ type DivergencePlace = {
   readonly direction?: "request" | "response" | null;
   /** The first block of the request that differs; null where it was no request. */
   readonly blockIndex?: number | null;
+  /** The layer that handed on something else; null where it cannot be told. */
+  readonly layer?: string | null;
 };
 
 /**
@@ -19,19 +21,43 @@ type DivergencePlace = {
 export class ReplayDivergedError extends Error {
   override readonly name = "ReplayDivergedError";
   readonly code = "replay-diverged";
+  /** What differs, without the place. */
+  readonly what: string;
   readonly frame: string;
   readonly revision: number | null;
   readonly field: string;
   readonly direction: "request" | "response" | null;
   readonly blockIndex: number | null;
+  readonly layer: string | null;
 
-  constructor(what: string, { frame, revision, field, direction = null, blockIndex = null }: DivergencePlace) {
+  constructor(what: string, place: DivergencePlace, options?: ErrorOptions) {
+    const { frame, revision, field, direction = null, blockIndex = null, layer = null } = place;
+    const by = layer === null ? "" : `, layer ${layer}`;
     const where = revision === null ? "" : ` (revision ${revision})`;
-    super(`the re-execution differs from the log at frame ${frame}${where}: ${what}`);
+    super(`the re-execution differs from the log at frame ${frame}${by}${where}: ${what}`, options);
+    this.what = what;
+    this.layer = layer;
     this.frame = frame;
     this.revision = revision;
     this.field = field;
     this.direction = direction;
     this.blockIndex = blockIndex;
   }
+}
+
+/** The same divergence, told to the caller who wanted the run finished, with the ways out. */
+export function divergedIn(runId: string, cause: ReplayDivergedError): ReplayDivergedError {
+  const { what, ...place } = cause;
+  const out = `run ${runId} goes on with the layers that it began with; onDiverged: "abandon" gives it up (in a shell: turnlog resume --abandon)`;
+  return new ReplayDivergedError(`${what}; ${out}`, place, { cause });
+}
+
+/**
+ * Which layer handed on at a frame, by its place in the stack: the one whose frame it is gave back, the one above it passed
+ * on. Where it is about whether something was asked at all, it is the innermost one that called more than once.
+ */
+export function layerIndex(frame: string, direction: "request" | "response" | null): number {
+  const numbers = frame.split(".");
+  if (direction !== null) return numbers.length - (direction === "request" ? 2 : 1);
+  return numbers.findLastIndex((number) => number !== "0") - 1;
 }

@@ -2,7 +2,7 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
-import { ReplayDivergedError } from "./divergence.ts";
+import { type DivergencePlace, layerIndex, ReplayDivergedError } from "./divergence.ts";
 import type { PastEffect, PastInference } from "./journal-answer.ts";
 
 type KnownEffect = {
@@ -40,8 +40,12 @@ export class Journal {
   /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
   #unknownEdit: Handing | null = null;
 
-  constructor(turns: RunTurns = new RunTurns(Turn.empty)) {
+  /** The names of the layers that re-execute the run, to name one of them. */
+  readonly #layers: readonly string[];
+
+  constructor(turns: RunTurns = new RunTurns(Turn.empty), layers: readonly string[] = []) {
     this.turns = turns;
+    this.#layers = layers;
   }
 
   /** Takes in the next event of the run. */
@@ -177,8 +181,9 @@ export class Journal {
     throw this.#diverged(what, { ...this.#unknownEdit, revision, field: "after" });
   }
 
-  #diverged(...told: ConstructorParameters<typeof ReplayDivergedError>): ReplayDivergedError {
-    const error = new ReplayDivergedError(...told);
+  #diverged(what: string, place: DivergencePlace): ReplayDivergedError {
+    const layer = this.#layers[layerIndex(place.frame, place.direction ?? null)] ?? null;
+    const error = new ReplayDivergedError(what, { ...place, layer });
     this.#onDiverged(error);
     return error;
   }

@@ -143,7 +143,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
     throw reason;
   };
   const options = otherEngine(world, run);
-  await conversation.run(engineOf(options), { gate, signal: end.signal }).catch((error: unknown) => {
+  await conversation.run(engineOf(options), { gate, signal: end.signal, again: true }).catch((error: unknown) => {
     const isEnd =
       error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
     if (!isEnd) throw error;

@@ -7,7 +7,7 @@ import type { Engine, EngineOptions } from "../create-engine.ts";
 import { offeredTools, requestSettings, settingsDigest } from "../inference/settings.ts";
 import { existingRevision } from "../past.ts";
 import { changedSettings } from "../planner/settings.ts";
-import { ReplayDivergedError } from "../recovery/divergence.ts";
+import { layerIndex, ReplayDivergedError } from "../recovery/divergence.ts";
 import { Journal } from "../recovery/journal.ts";
 import { stackDifference } from "../recovery/stack-difference.ts";
 import { StackChangedError, ToolMissingError } from "../run/errors.ts";
@@ -92,9 +92,12 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: Place): Pro
     sinks: [],
     onInDoubt: null,
   };
-  const journal = new Journal(turns);
+  const journal = new Journal(
+    turns,
+    engine.layers.map(({ name }) => name),
+  );
   for (const recorded of events) journal.note(recorded);
-  const before = { firstRevision, journal };
+  const before = { firstRevision, journal, events };
   const beginning = { runId, base: turns.base, startedAt, epoch: 0, before };
   const comparison = stepComparison(run);
   const place = { stream, layers: engine.layers };
@@ -130,20 +133,9 @@ const onlyLooking = (name: string, view: ConversationView): RunStream => ({
 
 type Stack = { readonly stream: string; readonly layers: EngineOptions["layers"] };
 
-function divergence(error: ReplayDivergedError, { stream, layers }: Stack): ReplayDifference {
-  const { frame, revision, field, direction, message } = error;
-  const layer = layers[layerIndex(frame, direction)]?.name ?? null;
+function divergence(error: ReplayDivergedError, { stream }: Stack): ReplayDifference {
+  const { frame, revision, field, layer, message } = error;
   return { stream, revision, frame, layer, field, recorded: null, replayed: null, message };
-}
-
-/**
- * Which layer handed on at a frame: the one whose frame it is gave back, the one above it passed on. Where it is about
- * whether something was asked at all, it is the innermost one that called more than once.
- */
-function layerIndex(frame: string, direction: "request" | "response" | null): number {
-  const numbers = frame.split(".");
-  if (direction !== null) return numbers.length - (direction === "request" ? 2 : 1);
-  return numbers.findLastIndex((number) => number !== "0") - 1;
 }
 
 /** What the re-execution came to, beside the end that the log has. */

@@ -21,11 +21,40 @@ export class RunInProgressError extends Error {
   }
 }
 
+/** A run was begun by what a run of the same conversation waits for: each would wait for the other for ever. */
+export class RunWithinRunError extends Error {
+  override readonly name = "RunWithinRunError";
+  readonly code = "run-within-run";
+
+  constructor(conversation: string) {
+    super(
+      `a run of ${conversation} was begun inside a run of the same conversation, by its tool, layer or handler; ` +
+        "run a child or a fork of it there, or begin the run without waiting once this one has ended",
+    );
+  }
+}
+
+/** No message of this key waits for an answer, and none was answered. */
+export class MessageNotFoundError extends Error {
+  override readonly name = "MessageNotFoundError";
+  readonly code = "message-not-found";
+
+  constructor(key: string) {
+    super(
+      `no message of the key "${key}" is in the conversation: append it with that key first` +
+        " (one that a revert took out is not answered)",
+    );
+  }
+}
+
 /** Someone else ended or took over the run: nothing more was written for it. */
 export class RunTakenOverError extends Error {
   override readonly name = "RunTakenOverError";
   readonly code = "run-taken-over";
 }
+
+/** The layer that threw what ended a run, and the frame of its call. */
+export type Thrower = { readonly layer: string; readonly frame: string };
 
 /** The run failed; what it did is in the log, and the conversation can go on. `cause` says why. */
 export class RunFailedError extends Error {
@@ -33,13 +62,16 @@ export class RunFailedError extends Error {
   readonly code = "run-failed";
   readonly runId: string;
   readonly kind: string;
-  /** The layer that threw the cause; null where none did. */
+  /** The layer that threw the cause, and the frame of its call; null where none did. */
   readonly layer: string | null;
+  readonly frame: string | null;
 
-  constructor(runId: string, kind: string, cause: unknown, layer: string | null = null) {
+  constructor(runId: string, kind: string, cause: unknown, thrownBy: Thrower | null = null) {
+    const { layer = null, frame = null } = thrownBy ?? {};
     const thrower = layer === null || cause instanceof LayerError ? "" : `layer ${layer}: `;
     super(`run ${runId} failed (${kind}): ${thrower}${messageOf(cause)}`, { cause });
     this.layer = layer;
+    this.frame = frame;
     this.runId = runId;
     this.kind = kind;
   }

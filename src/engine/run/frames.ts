@@ -1,4 +1,6 @@
+import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
+import type { Pass } from "../../domain/events/shared.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { type Layer, type LayerContext, LayerError } from "../middleware.ts";
@@ -49,6 +51,8 @@ function runFrame(stack: WatchedStack, call: FrameCall): Promise<Turn> {
   return new LayerCall(stack, layer, call).run();
 }
 
+const notAwaited = "returned before its call of next had: await next, and give back what it gives, or throw";
+
 // One for all: making an error takes longer than all the rest of an idle frame.
 const frameEnded = new Error("the layer that made this call has returned");
 
@@ -64,6 +68,8 @@ class LayerCall implements Around {
   readonly #open = new Set<Promise<unknown>>();
   #fail: (reason: unknown) => void = () => undefined;
   #from: Turn | null = null;
+  /** Calls of `next` that threw, which the layer may go on from. */
+  readonly #thrown: { readonly frame: string; readonly message: string }[] = [];
   #isCalling = false;
   #hasEnded = false;
   #since = 0;
@@ -81,9 +87,11 @@ class LayerCall implements Around {
     try {
       const returned = await this.#returned();
       this.#hasEnded = true;
+      if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
       return this.#handOn(returned, "response", this.frame);
     } catch (error) {
-      this.#noteThrown(error, this.#layer.isEngine === true ? null : this.#layer.name);
+      const by = this.#layer.isEngine === true ? null : { layer: this.#layer.name, frame: this.frame };
+      this.#stack.session.thrown.note(error, by);
       throw error;
     } finally {
       this.#hasEnded = true;
@@ -150,7 +158,8 @@ class LayerCall implements Around {
       try {
         call.result = (await runFrame(this.#stack, below)).frozen();
       } catch (error) {
-        this.#noteThrown(error, null);
+        this.#stack.session.thrown.note(error, null);
+        this.#thrown.push({ frame, message: messageOf(error) });
         throw error;
       }
       return call.result;
@@ -160,10 +169,11 @@ class LayerCall implements Around {
     }
   }
 
-  /** Whoever threw it first: a layer that lets it through has not. */
-  #noteThrown(error: unknown, layer: string | null): void {
-    const { thrownBy } = this.#stack.session;
-    if (typeof error === "object" && error !== null && !thrownBy.has(error)) thrownBy.set(error, layer);
+  /** What no Turn shows of how the layer came by what it gives back. */
+  #unseen(direction: "request" | "response"): Pick<Pass, "withoutNext" | "swallowed"> {
+    if (direction === "request" || this.#layer.isEngine === true) return {};
+    if (this.#thrown.length > 0) return { swallowed: this.#thrown };
+    return this.#calls.length === 0 ? { withoutNext: true } : {};
   }
 
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */
@@ -171,7 +181,7 @@ class LayerCall implements Around {
     const turn = this.#checked(handed);
     const { session, lastPasses } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
-    session.passes.push({ frame: this.frame, layer: this.#layer.name, direction, ms });
+    session.passes.push({ frame: this.frame, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
     // What an idle pass hands on: the fold assumes it where nothing is written.
     const idle = direction === "request" ? this.given : this.#calls.at(-1)?.result;
     if (turn === idle && this.#from === null) return turn;

@@ -1,8 +1,10 @@
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
-import { blockToJson } from "../../domain/block-json.ts";
+import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
@@ -13,8 +15,10 @@ import { thisProcess } from "../recovery/owner.ts";
 import type { RunPart } from "../stream-part.ts";
 import { ConversationMovedError, RunCancelledError, RunParkedError, RunTakenOverError } from "./errors.ts";
 import { Recorder } from "./recorder.ts";
+import { outsideOfRuns } from "./run-queue.ts";
 import { createCounters, engineActor, type RunSession } from "./session.ts";
 import type { Gate } from "./stop.ts";
+import { ThrownErrors } from "./thrown-errors.ts";
 
 /** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
 export type RunStream = Pick<ConversationStream, "name" | "view" | "lastAt" | "lastRunRevision" | "commit">;
@@ -28,7 +32,13 @@ export type Beginning = {
   readonly startedAt: number;
   readonly epoch: number;
   /** What a run that was cut off had done; null for one that begins. */
-  readonly before: { readonly firstRevision: number; readonly journal: Journal } | null;
+  readonly before: {
+    readonly firstRevision: number;
+    readonly journal: Journal;
+    readonly events: readonly RecordedEvent[];
+  } | null;
+  /** The caller wanted another answer although nothing waited for one. */
+  readonly again?: boolean;
 };
 
 type Opening = {
@@ -50,6 +60,8 @@ export function openSession(opening: Opening): RunSession {
   const turns = new RunTurns(base);
   const journal = before?.journal ?? new Journal();
   journal.onDiverged((error) => recorder.fail(error));
+  const told = newRunRecord(runId);
+  for (const recorded of before?.events ?? []) noteRun(told, recorded);
   let answers = journal.responses;
   let isOurs = false;
   const recorder = new Recorder({
@@ -58,7 +70,10 @@ export function openSession(opening: Opening): RunSession {
     guard: () => mustBeOurs(stream, beginning, isOurs),
     onDurable: (events) => {
       isOurs = true;
-      for (const { event, frame } of events) {
+      for (const recorded of events) {
+        const { event, frame } = recorded;
+        // The blocks that the run goes on with: an answer is not read twice.
+        noteRun(told, recorded, (json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
         if (event.type !== "ResponseReceived") continue;
         acknowledge(session, { index: answers, frame: frame ?? "0" });
         answers += 1;
@@ -76,14 +91,15 @@ export function openSession(opening: Opening): RunSession {
     parking: new Parking((inDoubt) => park(session, inDoubt)),
     view: () => stream.view,
     contexts: [],
-    steps: [],
+    record: told,
+    received: { count: 0, isWhole: true },
     invalid: new Map(),
     quarantined: new Set(),
     underWay: new Map(),
     calls: new Set(),
     passes: [],
     runningTools: new Set(),
-    thrownBy: new WeakMap(),
+    thrown: new ThrownErrors(),
     acknowledgements: [],
     acknowledging: new Set(),
     onLate: (call, result, told) => {
@@ -140,7 +156,7 @@ function emitter(
     for (const sink of sinks) {
       try {
         // A sink may be an async function: then its failure comes later.
-        const taken = sink.next(part);
+        const taken = outsideOfRuns(() => sink.next(part));
         if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {
         // Deltas are a courtesy; the log has the facts.

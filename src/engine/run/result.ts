@@ -1,25 +1,22 @@
 import type { Block } from "../../domain/block.ts";
-import type { Decision, InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { Loss, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 
+export type { Loss, RunStep } from "../../projections/run-record.ts";
 export type { Usage } from "../../projections/usage.ts";
 
-/** One answered request. */
-export type RunStep = {
-  readonly inferenceId: string;
-  readonly responseId: string | null;
-  readonly status: string | null;
-  readonly decision: Decision;
-  readonly requestBytes: number;
-  readonly blocks: readonly Block[];
-  readonly usage: Usage;
-};
-
 export type RunResult = {
-  /** `parked`: the run waits, without an owner, until what is in doubt has been settled. */
-  readonly status: "completed" | "parked";
+  /**
+   * `calls-open`: the model called what no tool of the engine answers; append the results and run again. `incomplete`: the
+   * last answer broke off at a limit. `parked`: the run waits, without an owner, until what is in doubt has been settled.
+   */
+  readonly status: RunStatus | "parked";
+  /** False where nothing waited for an answer: this is the recorded result of the run that had given it. */
+  readonly isNew: boolean;
   readonly runId: string;
   /** The text of the last answer. */
   readonly text: string;
@@ -31,6 +28,10 @@ export type RunResult = {
   readonly resumed: boolean;
   /** Calls and effects that nobody knows the end of: block ids and names. */
   readonly inDoubt: readonly { readonly blockId: BlockId; readonly name: string }[];
+  /** Calls that wait for an answer from outside the engine. */
+  readonly openCalls: readonly Block[];
+  /** What did not get through on the way: broken-off answers, repaired requests, refused reasoning. */
+  readonly losses: readonly Loss[];
   readonly usage: Usage;
   readonly steps: readonly RunStep[];
   /** A run that was cut off before, and was finished or closed first; null when there was none. */
@@ -38,44 +39,42 @@ export type RunResult = {
 };
 
 type Ended = {
-  /** What the outermost layer returned. */
+  /** What the outermost layer returned, and how many blocks at its end the run brought. */
   readonly answered: Turn;
+  readonly brought: number;
   /** The same, and what was appended meanwhile. */
   readonly turn: Turn;
+  readonly isNew: boolean;
   readonly closedRun: string | null;
-  readonly isResumed: boolean;
   readonly inDoubt?: readonly (readonly [BlockId, string])[];
 };
 
-/** One answered request, as its result tells it. */
-export const stepOf = (
-  { inferenceId, decision, requestBytes }: InferenceRequestedData,
-  { responseId, status, usage }: ResponseReceivedData,
-  blocks: readonly Block[],
-): RunStep => ({ inferenceId, responseId, status, decision, requestBytes, blocks, usage: usageOf(usage) });
-
+/** A run that has completed, or waits: what its events tell, and the Turn that it left. */
 export function resultOf(
-  { runId, steps }: { readonly runId: string; readonly steps: readonly RunStep[] },
-  { answered, turn, closedRun, isResumed, inDoubt = [] }: Ended,
+  { runId, steps, losses, isResumed, status }: RunRecord,
+  { answered, brought, turn, isNew, closedRun, inDoubt = [] }: Ended,
 ): RunResult {
   return {
-    status: inDoubt.length === 0 ? "completed" : "parked",
+    status: status ?? "parked",
+    isNew,
     runId,
-    text: inDoubt.length === 0 ? lastText(answered) : "",
+    text: lastText(answered, brought),
     turn: turn.frozen(),
     answeredTurn: answered.frozen(),
     resumed: isResumed,
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
+    openCalls: status === "calls-open" ? openCalls(answered.blocks) : [],
+    losses: [...losses],
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
-    steps,
+    steps: [...steps],
     closedRun,
   };
 }
 
-/** The text of the assistant's messages at the end of a Turn. */
-function lastText(turn: Turn): string {
+/** The text of the assistant's messages at the end of a Turn, among its last blocks. */
+function lastText(turn: Turn, among: number): string {
   const texts: string[] = [];
-  for (let index = turn.length - 1; index >= 0; index -= 1) {
+  for (let index = turn.length - 1; index >= turn.length - among; index -= 1) {
     const block = turn.at(index);
     if (block?.kind === "assistant") texts.unshift(block.text);
     else if (block?.kind !== "reasoning" && block?.kind !== "other") break;

@@ -1,18 +1,21 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { InvalidEventError } from "../../domain/events/event.ts";
+import type { RunStatus } from "../../domain/events/run-events.ts";
+import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { countBrought } from "../../projections/answers.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import { cancelUnderWay } from "../inference/background.ts";
 import { inferStep } from "../inference/infer.ts";
 import { requestSettings, settingsDigest } from "../inference/settings.ts";
-import { describeLayer, LayerError } from "../middleware.ts";
+import { broughtBy, describeLayer, LayerError } from "../middleware.ts";
 import { ProviderError } from "../ports/provider.ts";
 import { closingEntries } from "../recovery/close.ts";
 import { thisProcess } from "../recovery/owner.ts";
 import type { RunPart } from "../stream-part.ts";
 import type { CallScope } from "./call-scope.ts";
-import { RunCancelledError, RunFailedError, RunParkedError } from "./errors.ts";
+import { RunCancelledError, RunFailedError, RunParkedError, type Thrower } from "./errors.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
 import { type Beginning, openSession, type RunStream } from "./open-session.ts";
@@ -49,7 +52,7 @@ export async function executeRun(
   beginning: Beginning,
   options: ExecuteOptions,
 ): Promise<RunResult> {
-  const { runId, base, before } = beginning;
+  const { runId, before } = beginning;
   const { onPart, gate = null, signal = new AbortController().signal } = options;
   throwIfCancelled(signal, runId);
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
@@ -57,7 +60,7 @@ export async function executeRun(
   const session = openSession({ stream, engine, beginning, signal, running, gate, onPart, onFailure: end });
   try {
     // What goes wrong here ends no run: none has begun.
-    if (before === null) recordStart(session, base);
+    if (before === null) recordStart(session, beginning);
     else recordResumption(session, beginning.epoch);
     return await runToEnd(session, { stream, beginning, options });
   } finally {
@@ -80,21 +83,28 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     if (before === null) session.emit({ type: "run-start", runId });
     const result = await runStack(stackOf(session, options), base, session.running);
     await settleAcknowledgements(session);
-    const data = { after: result.digest, ...takePasses(session) };
+    const data = { status: statusOf(session, result), after: result.digest, ...takePasses(session) };
     const event = { type: "RunCompleted", version: 1, data } as const;
     record(session, { type: "EndRun", runId, event }, engineActor, "0");
     await session.recorder.flush();
     await cancelUnderWay(session);
-    const how = { turn: stream.view.client.committed, closedRun, isResumed: before !== null };
-    const ended = resultOf(session, { answered: result, ...how });
+    const how = { turn: stream.view.client.committed, isNew: true, closedRun };
+    const brought = countBrought(base, result);
+    const ended = resultOf(session.record, { answered: result, brought, ...how });
     session.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
     const failure = await failRun(session, error);
     if (!(failure instanceof RunParkedError)) throw failure;
-    const how = { turn: stream.view.client.committed, closedRun, isResumed: before !== null };
-    return resultOf(session, { answered: base, ...how, inDoubt: failure.inDoubt });
+    const how = { turn: stream.view.client.committed, isNew: true, closedRun, inDoubt: failure.inDoubt };
+    return resultOf(session.record, { answered: base, brought: 0, ...how });
   }
+}
+
+/** How the run leaves its Turn: whether what it was asked is answered. */
+function statusOf({ received, turns }: RunSession, result: Turn): RunStatus {
+  if (!received.isWhole) return "incomplete";
+  return openCalls(broughtBy(turns.base, result)).length > 0 ? "calls-open" : "completed";
 }
 
 /** What waits for an answer is done before the run ends: then the log takes no more of it. */
@@ -103,7 +113,7 @@ async function settleAcknowledgements({ acknowledgements, acknowledging, recorde
   await Promise.allSettled(acknowledging);
 }
 
-function recordStart(session: RunSession, base: Turn): void {
+function recordStart(session: RunSession, { base, again = false }: Beginning): void {
   const { engine, runId } = session;
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
@@ -117,6 +127,7 @@ function recordStart(session: RunSession, base: Turn): void {
     settingsDigest: digest,
     chain: { ...engine.chain, onSettingsChange: { ...engine.chain.onSettingsChange } },
     base: base.digest,
+    ...(again ? { again: true as const } : {}),
   };
   record(session, { type: "StartRun", runId, data }, engineActor, "0", session.clock);
 }
@@ -134,7 +145,12 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   if (recorder.failure !== null) return recorder.failure;
   const how = signal.aborted
     ? ({ type: "RunCancelled", reason: messageOf(signal.reason) } as const)
-    : ({ type: "RunFailed", kind: failureKind(error), message: messageOf(error) } as const);
+    : ({
+        type: "RunFailed",
+        kind: failureKind(error),
+        message: messageOf(error),
+        ...thrownBy(session, error),
+      } as const);
   try {
     // What the end answers for calls that are open depends on all that the run did.
     await session.journal.consumed();
@@ -147,7 +163,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   }
   return signal.aborted
     ? new RunCancelledError(runId, signal.reason)
-    : new RunFailedError(runId, failureKind(error), error, throwerOf(session, error));
+    : new RunFailedError(runId, failureKind(error), error, session.thrown.throwerOf(error));
 }
 
 /**
@@ -159,14 +175,17 @@ async function endRefused(session: RunSession, failure: InvalidEventError, error
   await recorder.recordUpToRefused();
   const { run } = session.view().client;
   if (run?.id !== runId) return failure;
-  const how = { type: "RunFailed", kind: failure.code, message: failure.message } as const;
+  const told = { kind: failure.code, message: failure.message, ...thrownBy(session, error) };
+  const how = { type: "RunFailed", ...told } as const;
   await recorder.closeRefused(closingEntries({ runId, turns: run.turns, how, actor: engineActor }));
   await cancelUnderWay(session);
-  return new RunFailedError(runId, failure.code, failure, throwerOf(session, error));
+  return new RunFailedError(runId, failure.code, failure, session.thrown.throwerOf(error));
 }
 
-const throwerOf = ({ thrownBy }: RunSession, error: unknown): string | null =>
-  typeof error === "object" && error !== null ? (thrownBy.get(error) ?? null) : null;
+function thrownBy({ thrown }: RunSession, error: unknown): { readonly thrownBy?: Thrower } {
+  const thrower = thrown.throwerOf(error);
+  return thrower === null ? {} : { thrownBy: thrower };
+}
 
 function failureKind(error: unknown): string {
   if (error instanceof ProviderError) return error.kind;

@@ -7,6 +7,7 @@ import type { Pass } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { RunRecord } from "../../projections/run-record.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { EngineOptions } from "../create-engine.ts";
@@ -14,8 +15,8 @@ import type { Parking } from "../effects/parking.ts";
 import type { Journal } from "../recovery/journal.ts";
 import type { RunPart } from "../stream-part.ts";
 import type { Recorder } from "./recorder.ts";
-import type { RunStep } from "./result.ts";
 import type { Gate } from "./stop.ts";
+import type { ThrownErrors } from "./thrown-errors.ts";
 
 type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 
@@ -41,8 +42,10 @@ export type RunSession = {
   readonly running: AbortSignal;
   /** Responses of this run that the folds may not hold yet, newest last. */
   readonly contexts: { readonly context: ServerContext; readonly turn: Turn }[];
-  /** What came back in this run, in order. */
-  readonly steps: RunStep[];
+  /** What the run's events tell of it, as far as they are durable. */
+  readonly record: RunRecord;
+  /** How many responses came back in this run, and whether the newest one is whole. */
+  readonly received: { count: number; isWhole: boolean };
   /** Which responses and which reasoning the endpoint refused in this run. */
   readonly invalid: Map<string, Invalidation>;
   readonly quarantined: Set<string>;
@@ -53,8 +56,7 @@ export type RunSession = {
   /** Layers' own times, until the next event takes them along. */
   readonly passes: Pass[];
   readonly runningTools: Set<BlockId>;
-  /** The layer that threw an error which came out of calls; null where none did. A long run throws and catches many. */
-  readonly thrownBy: WeakMap<object, string | null>;
+  readonly thrown: ThrownErrors;
   /** What waits until a server has answered. */
   readonly acknowledgements: Acknowledgement[];
   /** Work of layers that waited for a server, and goes on. */

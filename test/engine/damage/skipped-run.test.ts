@@ -40,11 +40,15 @@ async function hangingRun(type: string) {
 }
 
 test("a skipped event frees the open run that it stood in, whoever owns that", async () => {
-  const { store, damage, other, workshop } = await hangingRun("InferenceRequested");
+  const { store, damage, other, workshop, running, answer } = await hangingRun("InferenceRequested");
   expect(await rejectionOf(other.turn())).toMatchObject({ code: "conversation-damaged", revision: damage.revision });
   await other.skipEvent(damage.revision, "a newer turnlog wrote it");
   const { engine } = workshop.scripted(["another answer"]);
-  const { text, turn, closedRun } = await other.run(engine);
+  const next = other.run(engine);
+  // In this process runs of one conversation wait for each other.
+  answer.resolve(undefined);
+  expect(await running).toMatchObject({ code: "run-taken-over" });
+  const { text, turn, closedRun } = await next;
   expect({ text, closedRun }).toEqual({ text: "another answer", closedRun: null });
   expect(turn.blocks.map((block) => block.text)).toEqual(["hello", "another answer"]);
   const runs = typesOf(await historyOf(store)).filter((type) => /^(Run|EventSkipped)/.test(type));

@@ -107,7 +107,7 @@ test("a layer is told the settings with what its Turn says, and what no server h
 
 test("a broken chain names the block that broke it, and not the prompt that no server holds", async () => {
   const { conversation, run } = workshopWith({ systemAs: "instructions" });
-  const [, hello] = await conversation.append([system("It is noon."), user("hello")]);
+  const [, hello] = (await conversation.append([system("It is noon."), user("hello")])).blocks;
   await run();
   await conversation.append("more");
   const shout = defineMiddleware(

@@ -73,7 +73,8 @@ test.each(storeKinds)("one process runs a conversation once at a time (%s)", asy
   const others = new TurnlogStore(events).conversation(conversation.id);
   await expect.poll(async () => typesOf(await eventsOf(conversation))).toContain("InferenceRequested");
   for (const each of [conversation, others]) {
-    expect(await rejectionOf(each.run(workshop.engine({ provider })))).toMatchObject({
+    const told = rejectionOf(each.run(workshop.engine({ provider }), { whileRunning: "throw" }));
+    expect(await told).toMatchObject({
       code: "run-in-progress",
       owner: { pid: process.pid },
     });
@@ -84,7 +85,7 @@ test.each(storeKinds)("one process runs a conversation once at a time (%s)", asy
   expect((await others.run(workshop.engine({ provider }))).text).toBe("second");
 });
 
-test("of two runs that begin at once on two writers of one stream, one is refused", async () => {
+test("of two runs that begin at once on two writers of one stream, one waits and is given the answer", async () => {
   const events = createMemoryStore();
   const { conversation, ...workshop } = createWorkshop({ events });
   const others = new TurnlogStore(events).conversation(conversation.id);
@@ -92,10 +93,13 @@ test("of two runs that begin at once on two writers of one stream, one is refuse
   await others.turn();
   const gate = Promise.withResolvers<undefined>();
   const provider = gated(["first", "second"], () => gate.promise);
-  const outcomes = Promise.allSettled([conversation, others].map((each) => each.run(workshop.engine({ provider }))));
+  const outcomes = Promise.all([conversation, others].map((each) => each.run(workshop.engine({ provider }))));
   await expect.poll(async () => typesOf(await eventsOf(conversation))).toContain("InferenceRequested");
   gate.resolve(undefined);
-  expect((await outcomes).map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  expect(await outcomes).toMatchObject([
+    { text: "first", isNew: true },
+    { text: "first", isNew: false },
+  ]);
   expect(typesOf(await eventsOf(conversation)).filter((type) => type === "RunStarted")).toHaveLength(1);
 });
 

@@ -23,7 +23,7 @@ const after = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 async function runThrough(layers: readonly Layer[], answers: readonly string[] = ["answer", "answer 2"]) {
   const { conversation, ...workshop } = createWorkshop();
   const { engine, provider } = workshop.scripted(answers, { middleware: layers, layerTimeoutMs: 20 });
-  const [said] = await conversation.append("hello");
+  const [said] = (await conversation.append("hello")).blocks;
   const outcome = await conversation.run(engine).catch((error: unknown) => error);
   const events = await eventsOf(conversation);
   return { conversation, workshop, provider, said, outcome, events, turn: await conversation.turn() };
@@ -132,7 +132,7 @@ test("next after the layer has returned is refused", async () => {
   expect(late).toMatchObject([{ code: "late-next", layer: "leaking" }]);
 });
 
-test("a layer that returns while a call is open ends it, and the run waits until it has ended", async () => {
+test("a layer that returns while a call is open fails the run by its name, which waits until the call has ended", async () => {
   const ended: unknown[] = [];
   const hasty = layer("hasty", (next) => async (turn) => {
     void next(turn);
@@ -146,9 +146,9 @@ test("a layer that returns while a call is open ends it, and the run waits until
     }
   });
   const { turn, provider, outcome } = await runThrough([hasty, inner]);
-  expect(outcome).toMatchObject({ status: "completed" });
+  expect(outcome).toMatchObject({ kind: "next-not-awaited", layer: "hasty", frame: "0" });
   expect({ ended, requests: provider.requests.length }).toEqual({ ended: [true], requests: 0 });
-  expect(textsOf(turn)).toEqual(["hello", "hasty answer"]);
+  expect(textsOf(turn)).toEqual(["hello"]);
 });
 
 test("a run that gave up a request ends when the request has, and tells how", async () => {
@@ -166,8 +166,8 @@ test("a run that gave up a request ends when the request has, and tells how", as
     return turn.append(assistant("hasty answer"));
   });
   await conversation.append("hello");
-  await conversation.run(workshop.engine({ provider, middleware: [hasty] }));
-  expect(typesOf(await eventsOf(conversation)).slice(-3)).toEqual(["TurnEdited", "InferenceFailed", "RunCompleted"]);
+  await rejectionOf(conversation.run(workshop.engine({ provider, middleware: [hasty] })));
+  expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["InferenceFailed", "RunFailed"]);
 });
 
 test.each([

@@ -66,7 +66,7 @@ test("blocks that are too big for one append are all appended, each once, when o
       return append();
     },
   });
-  const blocks = await conversation.append(more);
+  const { blocks } = await conversation.append(more);
   expect(parts).toBeGreaterThan(2);
   const { blocks: appended } = await conversation.turn();
   expect(appended.map(({ id }) => id).filter((id) => blocks.some((block) => block.id === id))).toEqual(

@@ -50,7 +50,7 @@ test("calls that the loop cannot run are left to the app, with the results of th
   };
   const answer: ScriptedAnswer = { items: [click], calls: [{ name: "add", arguments: { left: 1 } }] };
   const { outcome, provider, turn } = await run([answer, "never asked for"]);
-  expect(outcome).toMatchObject({ status: "completed" });
+  expect(outcome).toMatchObject({ status: "calls-open", openCalls: [{ itemType: "computer_call" }] });
   expect(provider.requests).toHaveLength(1);
   expect(resultsOf(turn)).toEqual(["2"]);
 });
@@ -94,7 +94,7 @@ test("a call that no response made is left to the app", async () => {
     (next) => async (turn) => (await next(turn)).append(forged),
   );
   const { outcome, turn, events } = await run(["an answer"], { middleware: [forge] });
-  expect(outcome).toMatchObject({ status: "completed" });
+  expect(outcome).toMatchObject({ status: "calls-open", openCalls: [{ callId: "forged" }] });
   expect(turn.last).toMatchObject({ kind: "tool_call", callId: "forged" });
   expect(dataOf(events, "ToolStarted")).toEqual([]);
 });

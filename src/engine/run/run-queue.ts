@@ -1,0 +1,65 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { innerSignal, rejectionOf } from "../../base/abort.ts";
+import { thisProcess } from "../recovery/owner.ts";
+import { RunCancelledError, RunInProgressError, RunWithinRunError } from "./errors.ts";
+
+/** A conversation that runs, and the run that it was begun from. */
+type Running = { readonly conversation: string; readonly outer: Running | null; hasEnded: boolean };
+
+/** What code is a part of which run: layers, tools, effects, and what they call. */
+const within = new AsyncLocalStorage<Running | null>();
+
+/** The end of the line for each conversation that runs. */
+const lines = new Map<string, { readonly runId: string; readonly end: Promise<unknown> }>();
+
+export type QueueOptions = {
+  readonly runId: string;
+  readonly whileRunning?: "wait" | "throw" | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+
+/**
+ * Does the runs of one conversation in this process one after another, in the order in which they were asked for.
+ *
+ * @throws {RunInProgressError} instead of waiting, where `whileRunning` is `throw`.
+ * @throws {RunWithinRunError} for a run that a run of the same conversation waits for.
+ * @throws {RunCancelledError} when the signal aborts while this run waits.
+ */
+export async function oneAfterAnother<T>(
+  conversation: string,
+  { runId, whileRunning = "wait", signal }: QueueOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const outer = within.getStore() ?? null;
+  for (let at = outer; at !== null; at = at.outer) {
+    if (at.conversation === conversation && !at.hasEnded) throw new RunWithinRunError(conversation);
+  }
+  const before = lines.get(conversation);
+  if (before !== undefined && whileRunning === "throw") throw new RunInProgressError(before.runId, thisProcess);
+  const done = Promise.withResolvers<undefined>();
+  const mine = { runId, end: Promise.resolve(before?.end).then(() => done.promise) };
+  lines.set(conversation, mine);
+  const running: Running = { conversation, outer, hasEnded: false };
+  try {
+    if (before !== undefined) await waitFor(before.end, { runId, signal });
+    return await within.run(running, work);
+  } finally {
+    running.hasEnded = true;
+    done.resolve(undefined);
+    if (lines.get(conversation) === mine) lines.delete(conversation);
+  }
+}
+
+/** Calls what no run waits for: it may begin runs of its own. */
+export const outsideOfRuns = <T>(call: () => T): T => within.run(null, call);
+
+async function waitFor(end: Promise<unknown>, { runId, signal: outer }: QueueOptions): Promise<void> {
+  const { signal, end: leave } = innerSignal(outer ?? new AbortController().signal);
+  try {
+    await Promise.race([end, rejectionOf(signal)]);
+  } catch (reason) {
+    throw new RunCancelledError(runId, reason);
+  } finally {
+    leave(new Error("the run's turn has come"));
+  }
+}

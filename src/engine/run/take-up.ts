@@ -1,0 +1,138 @@
+import type { Actor } from "../../domain/actor.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { OpenRun } from "../../projections/client-turn.ts";
+import { newRunRecord } from "../../projections/run-record.ts";
+import type { ConversationStream } from "../conversation-stream.ts";
+import type { EngineOptions } from "../create-engine.ts";
+import { cancelUnderWay, underWayOf } from "../inference/background.ts";
+import { offeredTools } from "../inference/settings.ts";
+import { closingEntries } from "../recovery/close.ts";
+import { divergedIn, ReplayDivergedError } from "../recovery/divergence.ts";
+import { Journal } from "../recovery/journal.ts";
+import { isDead, thisProcess } from "../recovery/owner.ts";
+import { silenceOf } from "../recovery/silence.ts";
+import { stackDifference } from "../recovery/stack-difference.ts";
+import { ConversationMovedError, RunInProgressError, StackChangedError, ToolMissingError } from "./errors.ts";
+import { type RunResult, resultOf } from "./result.ts";
+import { executeRun } from "./run.ts";
+import type { RunOptions } from "./run-options.ts";
+
+/** Goes on with a run that was cut off, or gives it up where the caller said so; then there is no result. */
+export async function finish(
+  stream: ConversationStream,
+  run: OpenRun,
+  engine: EngineOptions,
+  options: RunOptions & { readonly onStackChanged: "abandon" | "throw" },
+): Promise<RunResult | null> {
+  if (options.unfinished === "abandon") {
+    await abandon(stream, run, { kind: "interrupted", engine });
+    return null;
+  }
+  if (isOtherStack(run, engine, options.onStackChanged)) {
+    await abandon(stream, run, { kind: "stack-changed", engine });
+    return null;
+  }
+  try {
+    return await takeUp(stream, run, engine, options);
+  } catch (error) {
+    if (!(error instanceof ReplayDivergedError)) throw error;
+    if (options.onDiverged !== "abandon") throw divergedIn(run.id, error);
+    await abandon(stream, run, { kind: "diverged", engine });
+    return null;
+  }
+}
+
+/** @throws {StackChangedError} when the stack is another one, and that is not to give the run up. */
+function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): boolean {
+  const difference = stackDifference(run.started.stack, layers);
+  if (difference === null || onStackChanged === "abandon") return difference !== null;
+  throw new StackChangedError(`run ${run.id} cannot go on: ${difference}`);
+}
+
+type Abandoning = {
+  readonly kind: keyof typeof abandonedBecause;
+  readonly actor?: Actor;
+  /** Whose provider cancels what it still makes in the background; without one that is made in vain. */
+  readonly engine?: EngineOptions;
+};
+
+/**
+ * Gives up a run that was cut off: what it did stays, and every call is answered (MODEL 9). What the server still makes for
+ * it is cancelled.
+ */
+export async function abandon(stream: ConversationStream, run: OpenRun, abandoning: Abandoning): Promise<void> {
+  const { kind, actor = { kind: "recovery" }, engine } = abandoning;
+  const how = { type: "RunFailed", kind, message: abandonedBecause[kind] } as const;
+  const seen = stream.head?.revision;
+  const underWay = engine === undefined ? new Map<string, string>() : await underWayOf(stream, run, engine.provider);
+  const entries = closingEntries({ runId: run.id, turns: run.turns, how, actor });
+  await stream.commit(entries, () => {
+    // Its owner may have spoken, or someone else closed it: what ends it would no longer follow from what it did.
+    if (stream.head?.revision !== seen) throw new ConversationMovedError();
+  });
+  if (engine !== undefined) await cancelUnderWay({ underWay, engine });
+}
+
+const abandonedBecause = {
+  interrupted: "its owner ended before it did",
+  "stack-changed": "the stack is not the one it began with",
+  diverged: "its layers did not do again what they had done",
+  abandoned: "it was given up by hand",
+} as const;
+
+/** A run may be taken up when nobody owns it, or its owner is dead or silent. */
+export function mustBeFree(
+  stream: ConversationStream,
+  run: OpenRun,
+  engine: Pick<EngineOptions, "clock" | "takeoverAfterMs">,
+  { takeover = false }: Pick<RunOptions, "takeover">,
+): void {
+  const { owner } = run;
+  if (owner === null || takeover || owner.processId === thisProcess.processId || isDead(owner)) return;
+  const lastSign = { revision: stream.lastRunRevision, at: stream.lastRunAt ?? run.startedAt };
+  if (silenceOf(run.id, lastSign, engine.clock()) <= engine.takeoverAfterMs)
+    throw new RunInProgressError(run.id, owner);
+}
+
+async function takeUp(
+  stream: ConversationStream,
+  run: OpenRun,
+  engine: EngineOptions,
+  options: RunOptions,
+): Promise<RunResult> {
+  const { id: runId, turns, startedRevision: firstRevision, epoch } = run;
+  if (run.owner === null && run.inDoubt.size > 0) {
+    const { committed: turn } = stream.view.client;
+    const how = { answered: turns.base, brought: 0, turn, isNew: true, closedRun: null, inDoubt: [...run.inDoubt] };
+    return resultOf({ ...newRunRecord(runId), isResumed: true }, how);
+  }
+  const journal = new Journal(
+    turns,
+    engine.layers.map(({ name }) => name),
+  );
+  const events: RecordedEvent[] = [];
+  for await (const recorded of stream.read(firstRevision)) {
+    if (recorded.runId !== runId) continue;
+    journal.note(recorded);
+    events.push(recorded);
+  }
+  mustHaveTools(run, engine, offeredTools(stream.view.server.settings.get(run.started.settingsDigest)));
+  const startedAt = Date.parse(run.startedAt);
+  const before = { firstRevision, journal, events };
+  const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
+  // A run keeps the policy that it began with: what its requests were planned by is said once.
+  return executeRun(stream, { ...engine, chain: run.started.chain }, beginning, { ...options, closedRun: null });
+}
+
+/**
+ * Calls that were cut off need their tools, to be run again or to say that they may not be; unless the model called a tool
+ * that it never was offered.
+ */
+function mustHaveTools({ id, turns }: OpenRun, { tools }: EngineOptions, offered: ReadonlySet<string>): void {
+  const names = new Set(tools.map(({ name }) => name));
+  const missing = turns.openCalls
+    .filter((call) => call.id !== null && turns.isToolStarted(call.id))
+    .map((call) => call.name ?? call.itemType)
+    .filter((name) => !names.has(name) && offered.has(name));
+  if (missing.length > 0) throw new ToolMissingError(id, missing, "was cut off in");
+}

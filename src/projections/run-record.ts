@@ -1,0 +1,113 @@
+import type { JsonObject } from "../base/json.ts";
+import type { Block } from "../domain/block.ts";
+import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
+import type { Decision, InferenceRequestedData, Repair } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { RunStatus } from "../domain/events/run-events.ts";
+import { entersTurn } from "./client-turn.ts";
+import { type Usage, usageOf } from "./usage.ts";
+
+/** One answered request. */
+export type RunStep = {
+  readonly inferenceId: string;
+  readonly frame: string;
+  readonly responseId: string | null;
+  readonly status: string | null;
+  readonly decision: Decision;
+  readonly requestBytes: number;
+  readonly blocks: readonly Block[];
+  readonly usage: Usage;
+};
+
+/** Something that was said, or meant to be said, and did not get through. The log has all of it. */
+export type Loss =
+  /** An attempt broke off or failed: the items that had come by then, as the provider wrote them, are in no Turn. */
+  | {
+      readonly kind: "partial-answer";
+      readonly frame: string;
+      readonly inferenceId: string;
+      readonly items: readonly JsonObject[];
+    }
+  /** An answer did not complete: of it only the text is in the Turn, and not these blocks. */
+  | {
+      readonly kind: "omitted-blocks";
+      readonly frame: string;
+      readonly inferenceId: string;
+      readonly blocks: readonly Block[];
+    }
+  /** A request would have been refused as it was, and was sent with this change. The Turn keeps what it had. */
+  | { readonly kind: "repair"; readonly frame: string; readonly inferenceId: string; readonly repair: Repair }
+  /** Encrypted reasoning that the server cannot read any more: it stays in the Turn and is not sent again. */
+  | { readonly kind: "quarantined-reasoning"; readonly blockIds: readonly string[]; readonly reason: string };
+
+/** What the events of one run tell of it. */
+export type RunRecord = {
+  readonly runId: string;
+  readonly steps: RunStep[];
+  readonly losses: Loss[];
+  /** Whether it was cut off, and taken up again. */
+  isResumed: boolean;
+  /** Null until it has completed. */
+  status: RunStatus | null;
+  /** Requests by their inference, and where they were made. */
+  readonly requests: Map<string, { readonly frame: string; readonly request: InferenceRequestedData }>;
+};
+
+export const newRunRecord = (runId: string): RunRecord => ({
+  runId,
+  steps: [],
+  losses: [],
+  isResumed: false,
+  status: null,
+  requests: new Map(),
+});
+
+/** Takes in the next event of the run; `blockOf` may know the blocks that its caller holds already. */
+export function noteRun(
+  record: RunRecord,
+  { event, frame: at }: RecordedEvent,
+  blockOf: (json: BlockJson) => Block = blockFromJson,
+): void {
+  const { steps, losses, requests } = record;
+  const frame = at ?? "0";
+  switch (event.type) {
+    case "RunResumed":
+      record.isResumed = true;
+      return;
+    case "InferenceRequested": {
+      const { inferenceId, decision } = event.data;
+      requests.set(inferenceId, { frame, request: event.data });
+      for (const repair of decision.repairs) losses.push({ kind: "repair", frame, inferenceId, repair });
+      return;
+    }
+    case "ResponseReceived": {
+      const { inferenceId, responseId, status, usage, output } = event.data;
+      const asked = requests.get(inferenceId);
+      if (asked === undefined) return;
+      requests.delete(inferenceId);
+      const { decision, requestBytes } = asked.request;
+      const all = output.map(blockOf);
+      const blocks = all.filter(entersTurn);
+      const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks };
+      steps.push({ ...told, usage: usageOf(usage) });
+      const omitted = all.filter((block) => !entersTurn(block));
+      if (omitted.length > 0) losses.push({ kind: "omitted-blocks", frame, inferenceId, blocks: omitted });
+      return;
+    }
+    case "InferenceFailed": {
+      const { inferenceId, partial } = event.data;
+      requests.delete(inferenceId);
+      if (partial.length > 0) losses.push({ kind: "partial-answer", frame, inferenceId, items: partial });
+      return;
+    }
+    case "ReasoningQuarantined": {
+      const { blockIds, reason } = event.data;
+      losses.push({ kind: "quarantined-reasoning", blockIds, reason });
+      return;
+    }
+    case "RunCompleted":
+      record.status = event.data.status;
+      return;
+    default:
+  }
+}
