@@ -46,7 +46,11 @@ const waitMsMax = 5_000;
 const failuresMax = 5;
 
 const isPassing = ({ kind, status, body }: ProviderError): boolean =>
-  (kind === "connection" || kind === "stream-cut" || kind === "rate-limited" || (status ?? 0) >= 500) &&
+  (kind === "connection" ||
+    kind === "stream-cut" ||
+    kind === "answer-stalled" ||
+    kind === "rate-limited" ||
+    (status ?? 0) >= 500) &&
   !isFailedResponse(body);
 
 /** The response itself says that it failed: it will say so for ever. */

@@ -1,5 +1,6 @@
 import { sha256Hex } from "../base/sha256.ts";
 import { SecretReference } from "../engine/codec/references.ts";
+import { answerLimits } from "./answer-limits.ts";
 import { isCredentialName } from "./credential-names.ts";
 import type { Endpoint } from "./openai-http.ts";
 import type { OpenaiResponsesOptions } from "./openai-options.ts";
@@ -29,6 +30,7 @@ export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
     project: options.project ?? (process.env["OPENAI_PROJECT_ID"] || null),
     headers: { ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }), ...Object.fromEntries(headers) },
     timeoutMs: options.timeoutMs ?? 600_000,
+    limits: answerLimits(options.limits),
     // Looked up at each request, so that whoever replaces the global one is heard.
     fetch: options.fetch ?? ((address, init) => globalThis.fetch(address, init)),
   };

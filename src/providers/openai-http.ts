@@ -1,7 +1,11 @@
 import type { OpenAI } from "openai";
+import type { JsonValue } from "../base/json.ts";
 import { ProviderError } from "../engine/ports/provider.ts";
-import { providerError } from "./classify-error.ts";
+import type { AnswerLimits } from "./answer-limits.ts";
+import { providerError, requestIdOf } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
+import { jsonOf } from "./json-text.ts";
+import { MeteredBody } from "./metered-body.ts";
 
 /** Where requests go, and as whom. */
 export type Endpoint = {
@@ -11,6 +15,7 @@ export type Endpoint = {
   readonly project: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  readonly limits: AnswerLimits;
   readonly fetch: typeof globalThis.fetch;
 };
 
@@ -23,17 +28,21 @@ type HttpRequest = {
   readonly deadline: Deadline;
 };
 
-export type ServerEvent = { readonly event: string | null; readonly data: unknown };
+export type ServerEvent = { readonly event: string | null; readonly data: JsonValue };
 
 export type HttpClient = {
   /**
    * Sends a request; the answer comes back unread.
    *
-   * @throws {ProviderError} for every status but 2xx, and when nothing answered.
+   * @throws {ProviderError} for every status but 2xx, and when nothing answered. Redirects are not followed.
    */
   send(request: HttpRequest): Promise<Response>;
-  /** The events of a stream, errors among them, each as JSON.parse gives it. Aborting the controller ends them. */
-  events(answer: Response, controller: AbortController): Promise<AsyncIterable<ServerEvent>>;
+  /**
+   * The events of a stream, errors among them. Aborting the controller ends them.
+   *
+   * @throws {SyntaxError} for one that is no JSON.
+   */
+  events(answer: Response, controller: AbortController): AsyncIterable<ServerEvent>;
 };
 
 /**
@@ -48,7 +57,7 @@ export function createHttpClient(endpoint: Endpoint): HttpClient {
     const { caller, signal } = request.deadline;
     if (caller.aborted) throw abortedBeforeSending(caller);
     const client = await load();
-    const exchange = new Exchange(request, endpoint.fetch);
+    const exchange = new Exchange(request, endpoint);
     try {
       return await client
         .withOptions({ fetch: exchange.fetch })
@@ -69,12 +78,18 @@ export function createHttpClient(endpoint: Endpoint): HttpClient {
     }
   }
 
-  async function events(answer: Response, controller: AbortController): Promise<AsyncIterable<ServerEvent>> {
-    const { Stream } = await import("openai/core/streaming");
-    return Stream.fromSSEResponse<ServerEvent>(answer, controller, await load(), true, "events");
-  }
-
   return { send, events };
+}
+
+/** The framing is the client's; its JSON.parse would round numbers. */
+async function* events(answer: Response, controller: AbortController): AsyncIterable<ServerEvent> {
+  const { _iterSSEMessages: messages } = await import("openai/core/streaming");
+  for await (const { event, data } of messages(answer, controller)) {
+    if (data === "[DONE]") return;
+    const value = jsonOf(data);
+    if (value === undefined) throw new SyntaxError("an event of the stream is no JSON");
+    yield { event, data: value };
+  }
 }
 
 /** The client is not part of a program's start: it takes longer to load than all the rest. */
@@ -87,12 +102,12 @@ async function createClient({ apiKey, baseURL, organization, project, headers, t
 /** One request on its way: what may leave, and what came back. */
 class Exchange {
   readonly #request: HttpRequest;
-  readonly #fetch: typeof globalThis.fetch;
+  readonly #endpoint: Endpoint;
   #refusal: ProviderError | undefined;
 
-  constructor(request: HttpRequest, fetch: typeof globalThis.fetch) {
+  constructor(request: HttpRequest, endpoint: Endpoint) {
     this.#request = request;
-    this.#fetch = fetch;
+    this.#endpoint = endpoint;
   }
 
   readonly fetch: typeof globalThis.fetch = async (address, init) => {
@@ -102,18 +117,31 @@ class Exchange {
       throw this.#refusal;
     }
     const signals = [this.#request.deadline.signal, ...(init?.signal ? [init.signal] : [])];
-    const answer = await this.#fetch(address, { ...init, signal: AbortSignal.any(signals) });
+    const { fetch, limits } = this.#endpoint;
+    const answer = await fetch(address, { ...init, redirect: "manual", signal: AbortSignal.any(signals) });
     if (answer.ok) return answer;
     // The client keeps of an error body what it understands; the whole is kept here.
     const { status, headers } = answer;
-    const body = await answer.text().catch(() => "");
-    this.#refusal = providerError({ status, headers, body });
+    const body = await new MeteredBody(answer.body, limits).errorText();
+    this.#refusal = isRedirect(status) ? redirected(answer) : providerError({ status, headers, body });
     return new Response(null, { status: 400 });
   };
 
   failure(cause: unknown): ProviderError {
     return this.#refusal ?? interruption(this.#request.deadline) ?? providerError({ cause });
   }
+}
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
+/** Credentials and contents go to the address that was given, and to no other. */
+function redirected({ status, headers }: Response): ProviderError {
+  const location = headers.get("location") ?? "";
+  const to = URL.canParse(location) ? new URL(location) : null;
+  const where = to === null ? "" : ` to ${to.origin}${to.pathname}`;
+  const text = `the provider answered HTTP ${status}, a redirect${where}, which is not followed: give the address as baseURL`;
+  const requestId = requestIdOf(headers);
+  return new ProviderError(text, { kind: "invalid-request", outcome: "rejected", status, requestId });
 }
 
 function abortedBeforeSending(signal: AbortSignal): ProviderError {

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { OptionNames } from "../base/options.ts";
 import type { SecretReference } from "../engine/codec/references.ts";
 import type { Capabilities, Provider } from "../engine/ports/provider.ts";
+import type { AnswerLimits } from "./answer-limits.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
@@ -40,6 +41,8 @@ type ConnectionOptions = {
   readonly secrets?: Secrets | undefined;
   /** For a whole answer, stream or background included; ten minutes when absent. */
   readonly timeoutMs?: number | undefined;
+  /** How much of an answer is taken in, and how long it may pause. */
+  readonly limits?: Partial<AnswerLimits> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Further members of the request's body, for servers that know more than OpenAI's; recorded as settings are. */
   readonly extraBody?: JsonObject | undefined;
@@ -92,7 +95,7 @@ export type OpenaiResponses = Provider &
 
 export const connectionNames: OptionNames<ConnectionOptions> = {
   ...{ apiKey: true, baseURL: true, organization: true, project: true, credentialsOwner: true, headers: true },
-  ...{ transport: true, capabilities: true, systemAs: true, secrets: true, timeoutMs: true, fetch: true },
+  ...{ transport: true, capabilities: true, systemAs: true, secrets: true, timeoutMs: true, limits: true, fetch: true },
   extraBody: true,
 };
 

@@ -33,6 +33,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
   checkSecrets(settings, secrets);
   const endpoint = endpointOf(options);
   const client = createHttpClient(endpoint);
+  const { limits } = endpoint;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta } = request;
@@ -49,7 +50,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
       await request.onStarted?.(id);
     };
     try {
-      const response = await readAnswer(answer, { client, deadline, onDelta, onUnderWay });
+      const response = await readAnswer(answer, { client, limits, deadline, onDelta, onUnderWay });
       await onUnderWay(response);
       if (idUnderWay(response) === null) return { response, requestId };
     } catch (error) {
@@ -72,7 +73,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     const path = pathOf(responseId) + includeQuery(asked);
     return fetchEnded(async () => {
       const answer = await client.send({ method: "get", path, accept: "application/json", deadline });
-      return readAnswer(answer, { client, deadline, onDelta: () => undefined });
+      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined });
     }, deadline);
   }
 
@@ -86,7 +87,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
   async function retrieve(responseId: string, signal = new AbortController().signal): Promise<JsonObject> {
     using deadline = createDeadline(signal, endpoint.timeoutMs);
     const answer = await client.send({ method: "get", path: pathOf(responseId), accept: "application/json", deadline });
-    return await readAnswer(answer, { client, deadline, onDelta: () => undefined });
+    return await readAnswer(answer, { client, limits, deadline, onDelta: () => undefined });
   }
 
   async function remove(responseId: string, signal = new AbortController().signal): Promise<void> {
@@ -125,4 +126,6 @@ function includeQuery({ include }: JsonObject): string {
 }
 
 const isBrokenOff = (error: unknown, { signal }: Deadline): boolean =>
-  error instanceof ProviderError && ["stream-cut", "connection"].includes(error.kind) && !signal.aborted;
+  error instanceof ProviderError &&
+  ["stream-cut", "connection", "answer-stalled"].includes(error.kind) &&
+  !signal.aborted;

@@ -1,14 +1,18 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { utf8Length } from "../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../engine/ports/provider.ts";
+import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { classifyFailure, providerError } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { deltasOf } from "./deltas.ts";
 import { jsonOf } from "./json-text.ts";
+import { MeteredBody } from "./metered-body.ts";
 import type { HttpClient, ServerEvent } from "./openai-http.ts";
 import { ResponseStream, withPartial } from "./response-stream.ts";
 
 type Reading = {
   readonly client: Pick<HttpClient, "events">;
+  readonly limits: AnswerLimits;
   readonly deadline: Deadline;
   readonly onDelta: (delta: StreamDelta) => void;
   /** Called, and waited for, with every response of a stream that is not the last word yet. */
@@ -19,28 +23,44 @@ type Reading = {
  * Reads the response resource out of an HTTP answer, JSON or event stream: whichever it is, not what was asked for or
  * what the content type says.
  *
- * @throws {ProviderError} for a response that failed, an error in a stream, a stream that ends early, and what is no
- * response at all.
+ * @throws {ProviderError} for a response that failed, an error in a stream, a stream that ends early, what is no response at
+ * all, and an answer that goes past a limit.
  */
 export async function readAnswer(answer: Response, reading: Reading): Promise<JsonObject> {
-  const { start, body } = await opened(answer, reading.deadline);
+  const body = new MeteredBody(answer.body, reading.limits);
+  const { start, chunks } = await opened(body, reading.deadline);
   const response = /^(event|data|id|retry)?:/.test(start)
-    ? await readStream(new Response(body, { headers: answer.headers }), reading)
-    : await readJson(new Response(body, { headers: answer.headers }), reading);
+    ? await readStream({ body, chunks, headers: answer.headers }, reading)
+    : await readJson({ body, chunks, answer }, reading);
+  const { output } = response;
+  const items = isJsonList(output) ? output.filter(isJsonObject) : [];
+  checkItems(items, body);
   // A server that names no status may still say that it failed.
   const hasFailed = response["status"] === "failed" || (!hasStatus(response) && (response["error"] ?? null) !== null);
   if (!hasFailed) return response;
-  const { output } = response;
-  const items = isJsonList(output) ? output.filter(isJsonObject) : [];
   const error = providerError({ body: response, headers: answer.headers });
   throw items.length === 0 ? error : withPartial(error, items);
 }
 
 const hasStatus = ({ status }: JsonObject): boolean => typeof status === "string";
 
-async function readJson(answer: Response, { deadline, onDelta }: Reading): Promise<JsonObject> {
-  const text = await answer.text().catch((cause: unknown) => {
-    throw broken(deadline, cause, []);
+/** An item is no larger than what was read of the answer. */
+function checkItems(items: readonly JsonObject[], { bytes, limits }: MeteredBody): void {
+  if (bytes <= limits.itemBytes) return;
+  const isWithin = (item: JsonObject): boolean => utf8Length(JSON.stringify(item)) <= limits.itemBytes;
+  const sound = items.filter(isWithin);
+  if (sound.length < items.length) throw withPartial(limitError("itemBytes", limits), sound);
+}
+
+/** An answer of which the first bytes were read. */
+type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[] };
+
+async function readJson(
+  { body: metered, chunks, answer }: Opened & { readonly answer: Response },
+  { deadline, onDelta }: Reading,
+): Promise<JsonObject> {
+  const text = await new Response(rest({ body: metered, chunks })).text().catch((cause: unknown) => {
+    throw broken(deadline, cause, { partial: [], body: metered });
   });
   const body = jsonOf(text) ?? text;
   if (!isJsonObject(body) || !isJsonList(body["output"])) throw notAResponse(answer, text);
@@ -57,18 +77,28 @@ export function tellItems({ output }: JsonObject, onDelta: Reading["onDelta"]): 
   }
 }
 
-async function readStream(answer: Response, { client, deadline, onDelta, onUnderWay }: Reading): Promise<JsonObject> {
-  const stream = new ResponseStream(onDelta);
+async function readStream(
+  { body, chunks, headers }: Opened & { readonly headers: Headers },
+  { client, deadline, limits, onDelta, onUnderWay }: Reading,
+): Promise<JsonObject> {
+  body.asStream();
+  const stream = new ResponseStream(onDelta, limits.itemBytes);
   const controller = new AbortController();
-  const events = (await client.events(answer, controller))[Symbol.asyncIterator]();
+  const answer = new Response(rest({ body, chunks }), { headers });
+  const events = client.events(answer, controller)[Symbol.asyncIterator]();
   for (;;) {
     const next = await events.next().catch((cause: unknown) => {
-      throw broken(deadline, cause, stream.partial);
+      throw broken(deadline, cause, { partial: stream.partial, body });
     });
-    if (next.done === true) throw broken(deadline, undefined, stream.partial);
+    if (next.done === true) throw broken(deadline, undefined, { partial: stream.partial, body });
+    body.endEvent();
     const { event, data } = next.value;
     if (!isJsonObject(data)) continue;
     const response = stream.take(event, data);
+    if (stream.isTooLarge) {
+      controller.abort();
+      throw withPartial(limitError("itemBytes", limits), stream.partial);
+    }
     if (response === null) {
       await underWay(data, controller, onUnderWay);
       continue;
@@ -109,48 +139,46 @@ async function drained(events: AsyncIterator<ServerEvent>, controller: AbortCont
 
 const drainMsMax = 200;
 
-/** The body with its first characters read: servers mislabel event streams as JSON and JSON as anything. */
+/** The first characters of a body: servers mislabel event streams as JSON and JSON as anything. */
 async function opened(
-  answer: Response,
+  body: MeteredBody,
   deadline: Deadline,
-): Promise<{ start: string; body: ReadableStream<Uint8Array> | null }> {
-  if (answer.body === null) return { start: "", body: null };
-  const source: ReadableStream<Uint8Array> = answer.body;
-  const reader = source.getReader();
+): Promise<{ readonly start: string; readonly chunks: Uint8Array[] }> {
   const chunks: Uint8Array[] = [];
   const decoder = new TextDecoder();
   let start = "";
   while (start.length < startLength) {
-    const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw broken(deadline, cause, []);
+    const chunk = await body.read().catch((cause: unknown) => {
+      throw broken(deadline, cause, { partial: [], body });
     });
-    if (done) break;
-    chunks.push(value);
-    start = (start + decoder.decode(value, { stream: true })).trimStart();
+    if (chunk === null) break;
+    chunks.push(chunk);
+    start = (start + decoder.decode(chunk, { stream: true })).trimStart();
   }
-  const body = new ReadableStream<Uint8Array>({
-    async pull(queue): Promise<void> {
-      const chunk = chunks.shift();
-      if (chunk !== undefined) {
-        queue.enqueue(chunk);
-        return;
-      }
-      const { done, value } = await reader.read();
-      if (done) queue.close();
-      else queue.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  return { start, body };
+  return { start, chunks };
 }
+
+/** The whole body, with what was read of it already. */
+const rest = ({ body, chunks }: Opened): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>({
+    async pull(queue): Promise<void> {
+      const chunk = chunks.shift() ?? (await body.read());
+      if (chunk === null) queue.close();
+      else queue.enqueue(chunk);
+    },
+    cancel: (reason) => body.cancel(reason),
+  });
 
 /** As much as it takes to see `event:`. */
 const startLength = 6;
 
-/** The answer broke off: because nobody waits any longer, or by itself. */
-function broken(deadline: Deadline, cause: unknown, partial: readonly JsonObject[]): ProviderError {
+type Broken = { readonly partial: readonly JsonObject[]; readonly body: MeteredBody };
+
+/** The answer broke off: because nobody waits any longer, because it went past a limit, or by itself. */
+function broken(deadline: Deadline, cause: unknown, { partial, body }: Broken): ProviderError {
   const text = "the answer of the provider broke off before it was complete";
   const told = { kind: "stream-cut", outcome: "unknown", partial, cause } as const;
+  if (body.failure !== null) return withPartial(body.failure, partial);
   return interruption(deadline, partial) ?? new ProviderError(text, told);
 }
 

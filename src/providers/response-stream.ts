@@ -10,12 +10,16 @@ import { deltasOf } from "./deltas.ts";
  */
 export class ResponseStream {
   readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
   readonly #done = new Map<number, JsonObject>();
   readonly #open = new Map<number, { item: JsonObject; text: string }>();
   readonly #spoken = new Set<number>();
+  #openBytes = 0;
 
-  constructor(onDelta: (delta: StreamDelta) => void) {
+  /** @param itemBytes - The most that the text of an item may have that is not complete. */
+  constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
+    this.#itemBytes = itemBytes;
   }
 
   /**
@@ -36,6 +40,11 @@ export class ResponseStream {
     else if (type === "response.output_item.done" && isJsonObject(item)) this.#finish(index, item);
     else this.#speak(type, index, event["delta"]);
     return null;
+  }
+
+  /** Whether the text of an item that is not complete has more bytes than it may. */
+  get isTooLarge(): boolean {
+    return this.#openBytes > this.#itemBytes;
   }
 
   /** An error that the server told, with what had come until then. */
@@ -75,6 +84,7 @@ export class ResponseStream {
     this.#spoken.add(outputIndex);
     const open = this.#open.get(outputIndex);
     if (open !== undefined && eventType === "response.output_text.delta") open.text += text;
+    this.#openBytes = Math.max(this.#openBytes, open?.text.length ?? 0);
     this.#onDelta({ type, outputIndex, text });
   }
 }

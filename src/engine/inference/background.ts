@@ -9,10 +9,14 @@ export function noteEnded(
   inferenceId: string,
   failure: { readonly kind: string } | null,
 ): void {
-  const isUnknown =
-    failure !== null && ["aborted", "connection", "stream-cut", "provider-failed"].includes(failure.kind);
-  if (!isUnknown) underWay.delete(inferenceId);
+  if (failure === null || !waitingEnded.has(failure.kind)) underWay.delete(inferenceId);
 }
+
+/** Failures of the waiting, which say nothing of the response. */
+const waitingEnded: ReadonlySet<string> = new Set([
+  ...["aborted", "connection", "stream-cut", "provider-failed"],
+  ...["body-too-large", "item-too-large", "stream-too-large", "answer-stalled"],
+]);
 
 /**
  * The responses that this endpoint makes in the background for a run that was cut off, by inference id: begun by its log, and

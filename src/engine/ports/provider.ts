@@ -84,6 +84,11 @@ export const failureKinds = [
   "server-error",
   "connection",
   "stream-cut",
+  /** The answer went past a limit of the provider's (`openaiResponses({ limits })`). */
+  "body-too-large",
+  "item-too-large",
+  "stream-too-large",
+  "answer-stalled",
   "aborted",
   /** The process that asked was gone before the answer came. */
   "interrupted",
