@@ -3,6 +3,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../ba
 import { sha256Hex } from "../base/sha256.ts";
 import { essenceText } from "./essence.ts";
 import type { BlockId } from "./ids.ts";
+import { refuseSecrets } from "./refuse-secrets.ts";
 
 export const blockKinds = ["system", "user", "assistant", "reasoning", "tool_call", "tool_result", "other"] as const;
 export type BlockKind = (typeof blockKinds)[number];
@@ -50,7 +51,7 @@ export class Block {
    * Copies what could still be changed of the payload and the wire.
    *
    * @param content - `own` where nobody else holds them, as JSON.parse gives them: they are not copied.
-   * @throws {TypeError} when they are no JSON.
+   * @throws {TypeError} when they are no JSON, and for a payload that names a secret.
    */
   constructor(fields: BlockFields, content: "foreign" | "own" = "foreign") {
     const { id, kind, payload, wire = null } = fields;
@@ -59,6 +60,7 @@ export class Block {
     this.#isFrozen = content === "foreign";
     this.payload = this.#isFrozen ? frozenJson(payload, "a block's payload") : payload;
     this.wire = this.#isFrozen ? frozenJson(wire, "a block's wire") : wire;
+    if (this.#isFrozen) refuseSecrets(this.payload, "a block's payload");
   }
 
   /** A block as an event holds it: with the digest that was computed when it was written (decision 0005). */

@@ -171,7 +171,8 @@ test("an answer in which something was masked is not continued from, and goes ba
       received,
     );
   });
-  await using store = new TurnlogStore(await openSqliteStore(temporaryFolder().file("turnlog.db")));
+  const { path: cwd, file } = temporaryFolder();
+  await using store = new TurnlogStore(await openSqliteStore(file("turnlog.db")));
   const conversation = store.conversation("cnv_secrets");
   const engine = createEngine({
     provider: openaiResponses({ ...options(server.baseURL), capabilities: { echo: "none" } }),
@@ -199,6 +200,12 @@ test("an answer in which something was masked is not continued from, and goes ba
     ["resp_3", null],
     ["resp_4", null],
   ]);
+  // The log alone gives the same decisions and bodies again.
+  for (const command of ["verify", "replay cnv_secrets"]) {
+    expect((await turnlogHere(command.split(" "), { cwd })).code, command).toBe(0);
+  }
+  const third = past.serverContexts[2]?.revision;
+  expect((await turnlogHere(["why", `cnv_secrets@${third}`], { cwd })).stdout).toMatch(/resp_2 .* masked\n/);
 });
 
 test("what is fetched by its id is masked too", async () => {

@@ -48,6 +48,14 @@ test("what looks like a secret in the input, or is an object of the caller's own
   });
 });
 
+test("a secret in a message is refused, for it would be sent by its name", () => {
+  const parts = [{ type: "text", text: secret("CRM") }];
+  expect(() => new Block({ id: null, kind: "user", payload: { role: "user", content: parts }, wire: null })).toThrow(
+    "a block's payload.content[0].text is a secret: those stand in a provider's settings, headers or key only",
+  );
+  expect(() => secret("")).toThrow('secret takes the name of a secret, not an empty text: secret("CRM")');
+});
+
 test("key and headers may be secrets too", async () => {
   await using server = await serve(answering({ id: "resp_1", status: "completed", output: [] }));
   await using store = new TurnlogStore(createMemoryStore());

@@ -100,7 +100,7 @@ function reasonLines({ request, times }: FoundRequest): readonly string[] {
 
 const reasonWords: Readonly<Record<NonNullable<Decision["reason"]>, string>> = {
   "first-request": "nothing was asked at this endpoint before",
-  "no-anchor": "no newer context is a beginning of this Turn",
+  "no-anchor": "no newer context is a beginning of this Turn that can be continued from",
   "provider-cannot-chain": "the provider does not continue from responses",
   expired: "the context is older than the policy allows",
   refused: "the server refused to continue from it",

@@ -1,5 +1,6 @@
 import { standIn } from "../../base/frozen-json.ts";
 import type { JsonValue } from "../../base/json.ts";
+import { kindOf } from "../../base/options.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
@@ -37,8 +38,17 @@ export class SecretReference {
   }
 }
 
-/** Marks a value of an event's data as a secret to be looked up by name. */
-export const secretReference = (name: string): SecretReference => new SecretReference(name);
+/**
+ * Stands for a secret in a provider's settings, its headers or its key: `secret("CRM")`, with the value under that name in the
+ * provider's `secrets`. What is recorded is the name.
+ *
+ * @throws {TypeError} for a name that is none.
+ */
+export function secretReference(name: string): SecretReference {
+  // Callers may have no types.
+  if (typeof name === "string" && name !== "") return new SecretReference(name);
+  throw new TypeError(`secret takes the name of a secret, not ${kindOf(name)}: secret("CRM")`);
+}
 
 /**
  * The reference to a text. A text with a lone surrogate has no UTF-8 form, so it goes by its JSON text instead: hashed as
