@@ -1,4 +1,4 @@
-import type { EventStore, StrayEvents } from "./ports/event-store.ts";
+import type { EventStore, Head, StrayEvents } from "./ports/event-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
 /** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
@@ -38,6 +38,10 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   const all = (prefix = ""): string => `${prefix}*`;
   const strays = async (): Promise<readonly StrayEvents[]> => (await store.strays?.()) ?? [];
 
+  const readAll = { action: "read", stream: all() } as const;
+  const savedHeads = async (): Promise<ReadonlyMap<string, Head>> => (await store.savedHeads?.()) ?? new Map();
+  const saveHeads = async (): Promise<void> => store.saveHeads?.();
+
   return {
     storeId: store.storeId,
     ...(store.keyframes === undefined ? {} : { keyframes: store.keyframes }),
@@ -49,7 +53,9 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
       after({ action: "subscribe", stream: all(options?.streamPrefix) }, () => store.subscribe(options)),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),
     heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),
-    ...(store.strays === undefined ? {} : { strays: () => allowed({ action: "read", stream: all() }, strays) }),
+    ...(store.strays === undefined ? {} : { strays: () => allowed(readAll, strays) }),
+    ...(store.savedHeads === undefined ? {} : { savedHeads: () => allowed(readAll, savedHeads) }),
+    ...(store.saveHeads === undefined ? {} : { saveHeads: () => allowed(readAll, saveHeads) }),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store.close(),
   };

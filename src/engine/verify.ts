@@ -32,7 +32,10 @@ export type VerifyOptions = {
   readonly codecs: Codecs;
   /** Only these conversations, their blobs and what they inherit; all streams when absent. */
   readonly conversations?: readonly ConversationId[];
-  /** Heads that were kept elsewhere: only they show that a tail was cut, or a stream is gone. */
+  /**
+   * Heads that were kept elsewhere, beside those that the store keeps itself: only such heads show that a tail was cut, or a
+   * stream is gone.
+   */
   readonly savedHeads?: ReadonlyMap<string, Head>;
   /** Whose rows are compared with what the events give, as far as they have come; their keys are streams. */
   readonly readModels?: readonly ReadModel[];
@@ -43,18 +46,30 @@ type ReadModel = Pick<Projector<unknown>, "name" | "wrongRow" | "rowsOfNothing">
 /**
  * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,
  * settings and contexts, every request, which is made again and compared with what was sent, and what read models show.
+ * A store that was verified as a whole, and is sound, saves its heads to be compared the next time.
  *
  * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
  */
 export async function* verifyStore(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
-  const { savedHeads = new Map<string, Head>(), codecs, readModels = [] } = options;
+  let isSound = true;
+  for await (const report of reports(store, options)) {
+    isSound &&= report.problem === null;
+    yield report;
+  }
+  if (isSound && options.conversations === undefined) await store.saveHeads?.();
+}
+
+async function* reports(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
+  const { codecs, readModels = [] } = options;
+  const saved = [options.savedHeads, await store.savedHeads?.()].filter((heads) => heads !== undefined);
   const lastOf = await verifiedStreams(createEventReader(store), options.conversations);
-  const missing = new Set([...savedHeads.keys()].filter((stream) => lastOf(stream) !== null));
+  const missing = new Set(saved.flatMap((heads) => [...heads.keys()]).filter((stream) => lastOf(stream) !== null));
   for await (const { stream } of store.heads()) {
     const last = lastOf(stream);
     if (last === null) continue;
     missing.delete(stream);
-    const report = await verifyStream(store, stream, { codecs, savedHead: savedHeads.get(stream) ?? null, last });
+    const savedHeads = saved.map((heads) => heads.get(stream)).filter((head) => head !== undefined);
+    const report = await verifyStream(store, stream, { codecs, savedHeads, last });
     // What a damaged stream should show, nobody can say; of an ancestor more is shown than is looked at.
     const isShown = report.problem === null && report.conversation !== null && last === Number.POSITIVE_INFINITY;
     yield isShown ? { ...report, problem: await viewProblem(readModels, stream) } : report;

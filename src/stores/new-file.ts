@@ -12,10 +12,13 @@ export function createBeside(target: string): string {
   return path;
 }
 
-/** Gives a finished file the name of `target`, with the mode and the owner of what it replaces, and makes that durable. */
-export function putInPlace(path: string, target: string): void {
-  const replaced = statSync(target, { throwIfNoEntry: false });
-  if (replaced !== undefined && process.platform !== "win32") takeAfter(path, replaced);
+/**
+ * Gives a finished file the name of `target`, and makes that durable. Its mode and owner become those of `model`, by default
+ * of the file that it replaces.
+ */
+export function putInPlace(path: string, target: string, model = target): void {
+  const found = statSync(model, { throwIfNoEntry: false });
+  if (found !== undefined && process.platform !== "win32") takeAfter(path, found);
   renameSync(path, target);
   // Windows has no such thing, and needs none.
   if (process.platform !== "win32") syncPath(dirname(target));

@@ -43,11 +43,12 @@ test.skipIf(isWindows).each(writing)(
     makePipe(file("pipe"));
     const reader = spawn("cat", [file("pipe")], { stdio: ["ignore", "pipe", "inherit"] });
     onTestFinished(() => void reader.kill("SIGKILL"));
+    const closed = once(reader, "close");
     const chunks: Buffer[] = [];
     reader.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     expect(await run(typed, file("pipe"))).toMatchObject({ code: 0 });
     expect(lstatSync(file("pipe")).isFIFO()).toBe(true);
-    await once(reader, "close");
+    await closed;
     expect(Buffer.concat(chunks).toString()).toBe(readFileSync(file("plain"), "utf8"));
   },
 );

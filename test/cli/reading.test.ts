@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
@@ -278,6 +279,8 @@ test("verify saves heads, and finds with them what was cut off since", async () 
   database.exec("DELETE FROM events WHERE revision > 60");
   database.exec("UPDATE streams SET revision = 60, digest = (SELECT digest FROM events WHERE revision = 60)");
   database.close();
+  expect(await run(cwd, "verify"), "with those beside the store").toMatchObject({ code: 4 });
+  rmSync(file("turnlog.db.heads"));
   expect(await run(cwd, "verify")).toMatchObject({ code: 0 });
   const cut = await run(cwd, `verify --heads ${heads} --save-heads ${heads}`);
   expect(cut.code).toBe(4);

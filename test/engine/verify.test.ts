@@ -52,6 +52,8 @@ test("finds a tail that was cut together with its head, by heads that were saved
     const digest = database.prepare("SELECT digest FROM events WHERE revision = 40").get()?.["digest"];
     database.prepare("UPDATE streams SET revision = 40, digest = ? WHERE name = ?").run(String(digest), journey);
   });
+  expect(problems(await verified(path)), "by those of the store").toEqual([`${journey}@41 head`]);
+  rmSync(`${path}.heads`);
   expect(problems(await verified(path))).toEqual([]);
   expect(problems(await verified(path, { savedHeads }))).toEqual([`${journey}@41 head`]);
 });
@@ -63,6 +65,8 @@ test("finds a stream that is gone, by heads that were saved before", async () =>
     database.exec("DELETE FROM events WHERE stream = (SELECT number FROM streams WHERE name LIKE '%note')");
     database.exec("DELETE FROM streams WHERE name LIKE '%note'");
   });
+  expect(problems(await verified(path)), "by those of the store").toEqual(["conversation-cnv_note@0 head"]);
+  rmSync(`${path}.heads`);
   expect(problems(await verified(path))).toEqual([]);
   expect(problems(await verified(path, { savedHeads }))).toEqual(["conversation-cnv_note@0 head"]);
 });
@@ -81,6 +85,8 @@ test("finds a history that was written anew, by heads that were saved before", a
   const path = copy();
   const savedHeads = headsOf(await verified(path));
   await rewrite(path, "conversation-cnv_note", 1, () => ({ block: blockToJson(user("Just a joke").withId(joke)) }));
+  expect(problems(await verified(path)), "by those of the store").toEqual(["conversation-cnv_note@1 head"]);
+  rmSync(`${path}.heads`);
   expect(problems(await verified(path))).toEqual([]);
   expect(problems(await verified(path, { savedHeads }))).toEqual(["conversation-cnv_note@1 head"]);
 });

@@ -134,6 +134,12 @@ export interface EventStore extends AsyncDisposable {
   /** Looks for events of no stream, in a store whose streams are kept apart from their events. */
   strays?(): Promise<readonly StrayEvents[]>;
 
+  /** Heads that the store keeps apart from its events, for `verify`: what a store has lost whose end was cut in silence. */
+  savedHeads?(): Promise<ReadonlyMap<string, Head>>;
+
+  /** Saves the heads of now in their place, once all events were found to be sound; where they cannot be kept, that is told. */
+  saveHeads?(): Promise<void>;
+
   /** May be called again, to no effect. */
   close(): Promise<void>;
 }

@@ -34,7 +34,8 @@ export type StreamProblem = {
 
 export type StreamOptions = {
   readonly codecs: Codecs;
-  readonly savedHead: Head | null;
+  /** What was kept elsewhere of the stream's head, at some time or other. */
+  readonly savedHeads: readonly Head[];
   /** The last event that is looked at. */
   readonly last: number;
 };
@@ -109,8 +110,9 @@ export class StreamCheck {
     }
     const checked = checkEnvelope(this.head, envelope);
     if (!checked.ok) return this.#problem("chain", checked.error.reason);
-    const { savedHead } = this.#options;
-    const isOther = savedHead?.revision === envelope.revision && savedHead.digest !== envelope.digest;
+    const isOther = this.#options.savedHeads.some(
+      ({ revision, digest }) => revision === envelope.revision && digest !== envelope.digest,
+    );
     return isOther ? this.#problem("head", "it, or an event before it, is another than when its head was saved") : null;
   }
 
@@ -153,12 +155,9 @@ export class StreamCheck {
   }
 
   #checkSavedHead(): StreamProblem | null {
-    const { savedHead } = this.#options;
-    if (savedHead === null || savedHead.revision < this.#due) return null;
-    return this.#problem(
-      "head",
-      `the tail was cut: revision ${savedHead.revision} was there when the heads were saved`,
-    );
+    const last = Math.max(...this.#options.savedHeads.map(({ revision }) => revision));
+    if (last < this.#due) return null;
+    return this.#problem("head", `the tail was cut: revision ${last} was there when the heads were saved`);
   }
 
   #checkKeptHead(kept: Head | null): StreamProblem | null {

@@ -5,6 +5,7 @@ import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "
 import { kindAt, namedFile } from "../named-file.ts";
 import { createBeside, putInPlace, syncPath } from "../new-file.ts";
 import { isLocked, storeError } from "./errors.ts";
+import { forgetHeads } from "./heads-beside.ts";
 import { type OpenDatabase, openForReading } from "./open.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 import { strayEvents } from "./strays.ts";
@@ -72,6 +73,8 @@ function copyOver(source: string, name: string, { force, whenOpen }: Over): Chec
     old = existsSync(target) ? takeOut(target, whenOpen) : null;
     // They belong to the old file, and would be read as parts of the new one.
     for (const end of companions) rmSync(`${target}${end}`, { force: true });
+    // What the old one had later was given up with it.
+    forgetHeads(target);
     putInPlace(temporary, target);
     old?.giveUp();
   } finally {

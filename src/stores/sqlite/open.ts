@@ -25,6 +25,8 @@ export type OpenOptions = {
 export type OpenDatabase = {
   readonly database: DatabaseSync;
   readonly storeId: string;
+  /** Whether it was opened for who may only read the file. */
+  readonly isReadOnly: boolean;
   /** Another one when another connection has committed. */
   readonly version: () => unknown;
   /** Called after every look; throws where what came of it may be wrong, which only reading without locks can be. */
@@ -81,7 +83,8 @@ function tryOpen(
     database.exec(`PRAGMA busy_timeout = ${standStillMs}`);
     const storeId = storeIdOf(database);
     const select = database.prepare("PRAGMA data_version");
-    return { database, storeId, version: () => select.get()?.["data_version"], confirm: () => undefined };
+    const version = (): unknown => select.get()?.["data_version"];
+    return { database, storeId, isReadOnly: options.readOnly === true, version, confirm: () => undefined };
   } catch (error) {
     database.close();
     throw error;
@@ -121,7 +124,7 @@ function openAsReader(path: string): OpenDatabase {
   if (settled === null && !hasLog) throw notWritable(path);
   if (settled === null) return tryOpen(path, (database) => checkSchema(database, path), { readOnly: true });
   try {
-    return { ...settled, storeId: checkSchema(settled.database, path) };
+    return { ...settled, storeId: checkSchema(settled.database, path), isReadOnly: true };
   } catch (problem) {
     settled.database.close();
     throw problem;
@@ -138,6 +141,7 @@ function warnOfOldSqlite(database: DatabaseSync, warn: (message: string) => void
   warn(`SQLite ${version} of this Node can damage a store that several processes write at once: use a newer Node`);
 }
 
-function emitWarning(message: string): void {
+/** Tells an operator, where the caller does not say how. */
+export function emitWarning(message: string): void {
   process.emitWarning(message, "TurnlogWarning");
 }

@@ -16,8 +16,9 @@ import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded } from "./guarded.ts";
+import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
 import { createSqliteKeyframes } from "./keyframes.ts";
-import { defaultBusyTimeoutMs, type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
+import { defaultBusyTimeoutMs, emitWarning, type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
 import { patiently } from "./patience.ts";
 import { createPlaceCheck } from "./place.ts";
 import { createPages, pageRowsMax } from "./read.ts";
@@ -45,21 +46,27 @@ export type SqliteStoreOptions = OpenOptions & {
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
   const { busyTimeoutMs = defaultBusyTimeoutMs, pollMs = 50 } = options;
   const opened = await patiently(busyTimeoutMs, () => openDatabase(path, options));
-  return createStore(opened, { path, busyTimeoutMs, pollMs });
+  return createStore(opened, { path, busyTimeoutMs, pollMs, warn: options.warn ?? emitWarning });
 }
 
-type StoreOptions = { readonly path: string; readonly busyTimeoutMs: number; readonly pollMs: number };
+type StoreOptions = Required<Pick<SqliteStoreOptions, "busyTimeoutMs" | "pollMs" | "warn">> & { readonly path: string };
 
-function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs }: StoreOptions): SqliteStore {
-  const { database, storeId, version, confirm } = opened;
+function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }: StoreOptions): SqliteStore {
+  const { database, storeId, isReadOnly, version, confirm } = opened;
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
   const group = createGroupCommit({
     ...{ database, append: createAppend(database), busyTimeoutMs, confirmPlace: createPlaceCheck(path) },
-    ...{ translate: (error: unknown) => storeError(error, path), onCommit: watch.ring },
+    translate: (error) => storeError(error, path),
+    onCommit() {
+      hasWritten = true;
+      watch.ring();
+    },
   });
   const guarded = createGuarded({ path, busyTimeoutMs, refuseIfClosed, confirm });
+  const beside = path === ":memory:" ? null : createHeadsBeside(database, { path, storeId });
+  let hasWritten = false;
   let closing: Promise<void> | null = null;
 
   function refuseIfClosed(): void {
@@ -153,10 +160,27 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs }: Stor
     }
   }
 
+  /** They are for finding damage: that they cannot be saved is told, and keeps nobody from what is sound. */
+  function saveHeads(save: (heads: HeadsBeside) => void): void {
+    if (beside === null || isReadOnly) return;
+    try {
+      save(beside);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      warn(
+        `heads could not be saved beside ${path}, so verify cannot tell whether its newest events are lost: ${reason}`,
+      );
+    }
+  }
+
   async function shut(): Promise<void> {
     watch.ring();
     watch.stop();
     await group.idle();
+    if (hasWritten)
+      saveHeads((heads) => {
+        heads.add();
+      });
     try {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
@@ -175,6 +199,13 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs }: Stor
     views: createSqliteViews(database, guarded),
     ...{ append, readStream, readLog, subscribe, heads, close },
     strays: () => guarded(() => strayEvents(database)),
+    savedHeads: () => guarded(() => beside?.read() ?? new Map<string, Head>()),
+    saveHeads: () =>
+      guarded(() => {
+        saveHeads((heads) => {
+          heads.saveAll();
+        });
+      }),
     head: (stream) => guarded(() => pages.head(stream)),
     [Symbol.asyncDispose]: close,
   };
