@@ -14,7 +14,7 @@ export interface Reading {
 export interface AnswerInput {
   /** Counts the inference requests that were accepted, from 0. */
   readonly request: number;
-  /** Counts every HTTP request, from 0: the index in `server.requests`. */
+  /** Counts every HTTP request, from 0: the `index` in `server.requests`. */
   readonly arrival: number;
   readonly body: JsonObject;
   /** Made when it is asked for. */
@@ -90,5 +90,13 @@ export interface ReferenceServerOptions extends DialectOptions {
   readonly now?: () => number;
   /** Characters in one streamed delta. */
   readonly deltaLength?: number;
+  /** What is longer is answered 413; 512 MiB when left out. */
   readonly bodyBytesMax?: number;
+  /**
+   * How many requests are kept, and how many responses: the oldest go first, and ids of theirs are unknown from then on.
+   * 10,000 when left out.
+   */
+  readonly keptMax?: number;
+  /** Bytes of the bodies of the requests that are kept; 256 MiB when left out. The newest is kept whatever its size. */
+  readonly keptBytesMax?: number;
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { addressOf, bodyOf, readBody } from "./arriving.ts";
 import { isCut, type Outgoing, pause, send } from "./delivery.ts";
 import type { Fault } from "./faults.ts";
+import { type Arrivals, forgetOldest } from "./forgetting.ts";
 import { framesOf, streamText } from "./frames.ts";
 import type { Accepted, Inference } from "./inference.ts";
 import { listInput } from "./input-items.ts";
@@ -9,11 +11,12 @@ import type { HeldResponse, Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { badJson, notBackground, type Refusal, refusal, responseNotFound, serverError } from "./refusals.ts";
 import { responseBody, startedBody } from "./response-body.ts";
-import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "./wire.ts";
+import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 /** What a server saw, and what waits for its next requests. */
 interface Traffic {
   readonly requests: Received[];
+  readonly arrivals: Arrivals;
   /** By request index and by response id. */
   readonly readings: Map<number | string, () => Reading>;
   readonly faults: (Fault | undefined)[];
@@ -36,10 +39,10 @@ interface Exchange {
 
 /** Answers one HTTP request, whatever comes. */
 export async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { options, requests } = parts;
-  const bodyText = await readBody(request, options.bodyBytesMax ?? 512 * 1024 * 1024);
+  const { options, requests, arrivals } = parts;
+  const bodyText = await readBody(request, options.bodyBytesMax ?? 512 * 2 ** 20);
   const received: Received = {
-    index: requests.length,
+    index: arrivals.count,
     method: request.method ?? "",
     path: request.url ?? "",
     headers: request.headers,
@@ -51,6 +54,9 @@ export async function handle(parts: Parts, request: IncomingMessage, response: S
     hasFaultFired: false,
   };
   requests.push(received);
+  arrivals.count += 1;
+  arrivals.bytes += received.bodyText.length;
+  forgetOldest(parts);
   const exchange = { received, response };
   try {
     if (bodyText === undefined) await finish(exchange, refused(bodyTooLarge()));
@@ -76,7 +82,11 @@ export function retrieve(
 
 async function route(parts: Parts, exchange: Exchange): Promise<void> {
   const { received } = exchange;
-  const url = new URL(received.path, "http://127.0.0.1");
+  const url = addressOf(received.path);
+  if (url === null) {
+    await finish(exchange, refused(badPath(received)));
+    return;
+  }
   if (received.method === "POST" && url.pathname === "/v1/responses") {
     await create(parts, exchange);
     return;
@@ -128,17 +138,20 @@ async function infer(
   // What is made in the background goes on without a listener.
   const isLost = !held.isBackground && isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
   if (!isLost && fault?.kind !== "stream-error") parts.inference.commit(held);
+  forgetOldest(parts);
   await finish(exchange, outgoing, fault);
 }
 
 /** Answers at once that the response is queued, and makes it meanwhile. */
 async function inferAside(
-  { inference, readings }: Parts,
+  parts: Parts,
   exchange: Exchange,
   { accepted, fault }: { readonly accepted: Accepted; readonly fault: Fault | undefined },
 ): Promise<void> {
   const { received } = exchange;
+  const { inference, readings } = parts;
   const queued = inference.queue(accepted);
+  forgetOldest(parts);
   if (fault?.kind === "unstored") queued.isStored = false;
   received.responseId = queued.head.id;
   readings.set(queued.head.id, accepted.reading);
@@ -261,26 +274,10 @@ function bodyTooLarge(): Refusal {
   return refusal("Request body too large.", { status: 413 });
 }
 
+function badPath({ method, path }: Received): Refusal {
+  return refusal(`Invalid URL (${method} ${path}): the path cannot be read`);
+}
+
 function noRoute({ method, path }: Received): Refusal {
   return refusal(`Invalid URL (${method} ${path})`, { status: 404 });
-}
-
-function bodyOf(text: string): Json | undefined {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Undefined: longer than allowed. The rest is read and dropped, so that the client gets its answer. */
-async function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    length += chunk.length;
-    if (length <= bytesMax) chunks.push(chunk);
-  }
-  return length > bytesMax ? undefined : Buffer.concat(chunks).toString("utf8");
 }

@@ -22,7 +22,7 @@ export interface ReferenceServer extends AsyncDisposable {
   readonly url: string;
   /** With `/v1`, as clients want it. */
   readonly baseUrl: string;
-  /** Every request that arrived, refused ones included. */
+  /** The requests that arrived, refused ones included; the oldest are forgotten (`keptMax`). */
   readonly requests: readonly ReceivedRequest[];
   /** What the model read for that response, or for the request of that index. Undefined where there was no inference. */
   reading(of: string | number): Reading | undefined;
@@ -48,7 +48,8 @@ export interface ReferenceServer extends AsyncDisposable {
 export async function startReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
   const memory = createMemory(options.seed ?? randomUUID());
   const inference = createInference(memory, options);
-  const parts: Parts = { memory, inference, options, requests: [], readings: new Map(), faults: [] };
+  const arrivals = { count: 0, bytes: 0 };
+  const parts: Parts = { memory, inference, options, requests: [], arrivals, readings: new Map(), faults: [] };
   const http = createServer((request, response) => {
     // A client that goes away in mid-upload is no news.
     handle(parts, request, response).catch(() => response.destroy());
@@ -76,6 +77,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     clear() {
       for (const map of [memory.responses, memory.conversations, memory.issued, parts.readings]) map.clear();
       for (const list of [parts.requests, parts.faults]) list.length = 0;
+      Object.assign(arrivals, { count: 0, bytes: 0 });
       inference.clear();
     },
     [Symbol.asyncDispose]: () =>

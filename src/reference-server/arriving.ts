@@ -1,0 +1,35 @@
+import type { IncomingMessage } from "node:http";
+import { type Json, parseJson } from "./wire.ts";
+
+/** Null for a path that is none, or whose escapes spell no text. */
+export function addressOf(path: string): URL | null {
+  const base = "http://127.0.0.1";
+  const url = path.startsWith("/") && URL.canParse(base + path) ? new URL(base + path) : null;
+  try {
+    decodeURIComponent(url?.pathname ?? "");
+    return url;
+  } catch {
+    return null;
+  }
+}
+
+/** Undefined for what is no JSON. */
+export function bodyOf(text: string): Json | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined: longer than allowed. The rest is read and dropped, so that the client gets its answer. */
+export async function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    length += chunk.length;
+    if (length <= bytesMax) chunks.push(chunk);
+  }
+  return length > bytesMax ? undefined : Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,34 @@
+import type { Memory } from "./memory.ts";
+import type { ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+import { stringOf } from "./wire.ts";
+
+/** How many requests came, and how many bytes of their bodies are kept. */
+export interface Arrivals {
+  count: number;
+  bytes: number;
+}
+
+interface Kept {
+  readonly requests: ReceivedRequest[];
+  readonly arrivals: Arrivals;
+  readonly readings: Map<number | string, unknown>;
+  readonly memory: Memory;
+  readonly options: ReferenceServerOptions;
+}
+
+/** Forgets the oldest requests and responses beyond what a server keeps, so that it may run for years. */
+export function forgetOldest({ requests, arrivals, readings, memory, options }: Kept): void {
+  const { keptMax = 10_000, keptBytesMax = 256 * 2 ** 20 } = options;
+  while (requests.length > 1 && (requests.length > keptMax || arrivals.bytes > keptBytesMax)) {
+    const oldest = requests.shift();
+    if (oldest === undefined) break;
+    arrivals.bytes -= oldest.bodyText.length;
+    readings.delete(oldest.index);
+  }
+  for (const [id, held] of memory.responses) {
+    if (memory.responses.size <= keptMax) break;
+    memory.responses.delete(id);
+    readings.delete(id);
+    for (const item of held.output) memory.issued.delete(stringOf(item["id"]) ?? "");
+  }
+}
