@@ -97,6 +97,6 @@ export { ConversationDamagedError } from "./projections/damage.ts";
 export { byStream, type Projection } from "./projections/projection.ts";
 export { type UsageRow, usage, usageByDay } from "./projections/usage.ts";
 export { codecs } from "./providers/codecs.ts";
-export { openaiResponses } from "./providers/openai-responses.ts";
+export { type OpenaiResponses, type OpenaiResponsesOptions, openaiResponses } from "./providers/openai-responses.ts";
 export { scripted } from "./providers/scripted.ts";
 export { createMemoryViews } from "./stores/memory/views.ts";

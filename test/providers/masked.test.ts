@@ -91,6 +91,7 @@ const answers: readonly (readonly [string, Answer])[] = [
   ["half a document", answering(`{"id":"resp_1","outp${everything}`)],
   ["an error", answering({ error }, 400)],
   ["an error that writes ASCII only", answering(ascii(JSON.stringify({ error })), 400)],
+  ["a redirect", answering("", 307, { location: `https://example.com/${carried.token}?key=${carried.query}` })],
   ["an error in words", answering(`${"x".repeat(500 - carried.token.length + 2)}${carried.token}`, 500)],
   ["an error with headers", answering({ error }, 429, { "x-request-id": carried.token, "retry-after": carried.token })],
   ["a response that failed", answering({ ...response, status: "failed", output: [said(everything)], error })],

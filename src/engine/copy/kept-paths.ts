@@ -37,7 +37,11 @@ const edits = all(
   under("edits[].block", content),
 );
 
-const passes = kept("passes[].frame", "passes[].layer", "passes[].direction", "passes[].ms");
+const passes = all(
+  kept("passes[].frame", "passes[].layer", "passes[].direction", "passes[].ms", "passes[].withoutNext"),
+  kept("passes[].swallowed[].frame"),
+  named("passes[].swallowed[].message"),
+);
 
 /** Host, boot and the rest of where a run was are its owner's. */
 const ownership = all(
@@ -123,8 +127,8 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   RunResumed: ownership,
   RunParked: kept("blockIds[]"),
   TurnEdited: all(kept("direction", "from", "base", "after"), edits),
-  RunCompleted: ended,
-  RunFailed: all(kept("kind"), ended, named("message")),
+  RunCompleted: all(kept("status"), ended),
+  RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
   RunCancelled: all(ended, named("reason")),
   InferenceRequested: all(
     kept("inferenceId", "attempt", "transport", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
