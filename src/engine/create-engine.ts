@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../base/error-message.ts";
 import { isJsonObject } from "../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import type { InDoubtHandler } from "./effects/doubt.ts";
@@ -31,6 +32,8 @@ export type EngineOptions = {
   readonly takeoverAfterMs: number;
   /** Asked about effects that may have happened before a run was cut off. */
   readonly onInDoubt: InDoubtHandler | null;
+  /** What the model is told of a tool's error. */
+  readonly onToolError: (error: unknown) => string;
   /** Whether a request is sent again whose answer was lost with the process that had asked. */
   readonly onLostResponse: "retry" | "fail";
   readonly retry: RetryPolicy;
@@ -70,6 +73,11 @@ export type EngineConfig = {
   readonly sinks?: readonly Sink[];
   /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
   readonly onInDoubt?: InDoubtHandler;
+  /**
+   * What the model is told of what a tool threw, or gave as an `Error`, and of arguments that are not of its schema; by
+   * default the message, without stack and causes. Where it throws, or gives no text, the model is told that the tool failed.
+   */
+  readonly onToolError?: (error: unknown) => string;
   /**
    * An answer that was lost with the process that had asked: `retry` (the default) asks the model once more, `fail` lets the
    * layers decide. In a living process an answer that nobody knows the fate of always fails.
@@ -136,6 +144,7 @@ export function createEngine(config: EngineConfig): Engine {
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
     onInDoubt: config.onInDoubt ?? null,
+    onToolError: config.onToolError ?? ((error) => `Error: ${messageOf(error)}`),
     onLostResponse: config.onLostResponse ?? "retry",
     retry: retryPolicy(config.retry, takeoverAfterMs),
     sleep: config.sleep ?? ((ms, signal) => sleep(ms, undefined, { signal })),
@@ -158,7 +167,7 @@ export const engineOf = (options: EngineOptions): Engine => ({
 const optionNames: OptionNames<EngineConfig> = {
   ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },
   ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onLostResponse: true, retry: true },
-  ...{ sleep: true, clock: true, newId: true },
+  ...{ onToolError: true, sleep: true, clock: true, newId: true },
 };
 
 function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {

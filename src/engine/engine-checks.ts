@@ -23,7 +23,7 @@ export function checkConfig({ provider, tools, middleware, sinks, chain = "auto"
   const { onLostResponse = "retry", iterationsMax } = rest;
   checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
   if (iterationsMax !== undefined) checkWhole("createEngine: iterationsMax", iterationsMax);
-  for (const name of ["onInDoubt", "clock", "sleep", "newId"])
+  for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
     if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
 }
 

@@ -111,7 +111,9 @@ export const describeLayer = ({ name, version, configDigest }: Layer): LayerDesc
 /** A layer did what no layer may: it names the layer. Recorded as the failure of the run. */
 export class LayerError extends Error {
   override readonly name = "LayerError";
-  readonly code: "empty-turn" | "concurrent-next" | "late-next" | "layer-timeout" | "next-not-awaited" | "not-a-turn";
+  readonly code:
+    | ("empty-turn" | "not-a-turn" | "not-a-handler")
+    | ("concurrent-next" | "late-next" | "next-not-awaited" | "layer-timeout");
   readonly layer: string;
 
   constructor(code: LayerError["code"], layer: string, what: string) {

@@ -1,6 +1,7 @@
 import { rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { jsonTextOf } from "../../base/json.ts";
+import { unwatched } from "../../base/unwatched.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
@@ -56,8 +57,8 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
         session.gate,
         { kind: "tool", frame, call },
         {
-          work: () => answerOf(tool, call, { ...callOf(session, id), idempotencyKey: id, signal, onLate }),
-          injected: (given) => told(name, given),
+          work: () => answerOf(session, tool, call, { ...callOf(session, id), idempotencyKey: id, signal, onLate }),
+          injected: (given) => told(session, name, given),
         },
       ),
     );
@@ -112,18 +113,31 @@ function settled(
   const { call } = place;
   const given: Answer =
     settlement.how === "result"
-      ? told(call.name ?? call.itemType, settlement.output)
+      ? told(session, call.name ?? call.itemType, settlement.output)
       : { output: inDoubtText, outcome: "in-doubt" };
   return finish(session, place, { ...given, durationMs: 0, actor });
 }
 
-/** What a tool gave, as the model is told it. What has no text is the tool's error. */
-function told(name: string, output: unknown): Answer {
+/** What a tool gave, as the model is told it. An error is its error, whether thrown or not, and so is what has no text. */
+function told(session: RunSession, name: string, output: unknown): Answer {
+  if (output instanceof Error) return failed(session, output);
   try {
     return { output: typeof output === "string" ? output : jsonTextOf(output), outcome: "ok" };
   } catch (cause) {
-    return { output: `Error: the tool ${name} gave what is no JSON: ${messageOf(cause)}`, outcome: "error" };
+    return failed(session, new Error(`the tool ${name} gave what is no JSON: ${messageOf(cause)}`, { cause }));
   }
+}
+
+/** What the model is told of a tool's error: as the app says it, and nothing of it where the app cannot say it. */
+function failed({ engine }: RunSession, error: unknown, outcome: "error" | "timeout" = "error"): Answer {
+  try {
+    const output: unknown = engine.onToolError(error);
+    if (typeof output === "string") return { output, outcome };
+    unwatched(output);
+  } catch {
+    // The error is not told in its place: it may hold what the app would have left out.
+  }
+  return { output: "Error: the tool failed, and onToolError gave no text for it", outcome };
 }
 
 /** A result joins the next append; while other tools still run that may take long, so it goes ahead. */
@@ -148,9 +162,9 @@ type Attempt = CallName & {
   readonly onLate: (answer: Answer) => void;
 };
 
-async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): Promise<Answer> {
+async function answerOf(session: RunSession, tool: Tool | undefined, call: Block, attempt: Attempt): Promise<Answer> {
   const { signal, onLate, ...named } = attempt;
-  if (tool === undefined) return { output: `Error: there is no tool named ${call.name ?? "?"}`, outcome: "error" };
+  if (tool === undefined) return failed(session, new Error(`there is no tool named ${call.name ?? "?"}`));
   const timeout = new AbortController();
   const ends = AbortSignal.any([signal, timeout.signal]);
   const timer = setTimeout(() => timeout.abort(new Error(`no answer within ${tool.timeoutMs} ms`)), tool.timeoutMs);
@@ -159,16 +173,16 @@ async function answerOf(tool: Tool | undefined, call: Block, attempt: Attempt): 
     const work = tool.run(call.arguments, context);
     work.then(
       (output) => {
-        if (ends.aborted) onLate(told(tool.name, output ?? ""));
+        if (ends.aborted) onLate(told(session, tool.name, output ?? ""));
       },
       () => undefined,
     );
     const output = await Promise.race([work, rejectionOf(ends)]);
-    return told(tool.name, output ?? "");
+    return told(session, tool.name, output ?? "");
   } catch (error) {
     // Whether it took effect is not known: whoever ends the run says so.
     if (signal.aborted) throw error;
-    return { output: `Error: ${messageOf(error)}`, outcome: timeout.signal.aborted ? "timeout" : "error" };
+    return failed(session, error, timeout.signal.aborted ? "timeout" : "error");
   } finally {
     clearTimeout(timer);
   }

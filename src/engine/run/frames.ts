@@ -3,8 +3,10 @@ import type { Actor } from "../../domain/actor.ts";
 import type { Pass } from "../../domain/events/shared.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
-import { type Layer, type LayerContext, LayerError } from "../middleware.ts";
+import { type Layer, type LayerContext, LayerError, type Next } from "../middleware.ts";
 import { CallScope } from "./call-scope.ts";
+import { LateMisuse } from "./late-misuse.ts";
+import { isHandler, noHandler, noTurn } from "./layer-mistakes.ts";
 import { LayerWatch } from "./layer-watch.ts";
 import { type Call, descendsFrom, type NamedTurn, normalise, notePass, partsOf, writePass } from "./pass.ts";
 import { newBlockId, type RunSession, record } from "./session.ts";
@@ -33,14 +35,19 @@ export type Around = {
 /** Calls the outermost layer with the Turn that the run starts from; gives what it returned. */
 export async function runStack(stack: Stack, given: Turn, signal: AbortSignal): Promise<Turn> {
   const watch = new LayerWatch(stack.session.engine.layerTimeoutMs);
+  const misuse = new LateMisuse();
   try {
-    return await runFrame({ ...stack, watch }, { depth: 0, frame: "0", given, outer: CallScope.ofRun(signal) });
+    const frame = { depth: 0, frame: "0", given, outer: CallScope.ofRun(signal) };
+    const result = await runFrame({ ...stack, watch, misuse }, frame);
+    misuse.throwFirst();
+    return result;
   } finally {
     watch.end();
+    misuse.end();
   }
 }
 
-type WatchedStack = Stack & { readonly watch: LayerWatch };
+type WatchedStack = Stack & { readonly watch: LayerWatch; readonly misuse: LateMisuse };
 
 /** One call of one layer, or of the core below the last one. */
 type FrameCall = { readonly depth: number; readonly frame: string; readonly given: Turn; readonly outer: CallScope };
@@ -72,6 +79,10 @@ class LayerCall implements Around {
   readonly #thrown: { readonly frame: string; readonly message: string }[] = [];
   #isCalling = false;
   #hasEnded = false;
+  /** The layer itself is done; a call that was ended from outside may still be at work. */
+  #hasReturned = false;
+  /** What the layer did wrong and was not told yet. */
+  #untold: LayerError | null = null;
   #since = 0;
 
   constructor(stack: WatchedStack, layer: Layer, { depth, frame, given, outer }: FrameCall) {
@@ -87,7 +98,10 @@ class LayerCall implements Around {
     try {
       const returned = await this.#returned();
       this.#hasEnded = true;
+      if (this.#untold !== null) throw this.#untold;
       if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
+      // What was thrown within was caught.
+      this.#stack.session.thrown.forget();
       return this.#handOn(returned, "response", this.frame);
     } catch (error) {
       const by = this.#layer.isEngine === true ? null : { layer: this.#layer.name, frame: this.frame };
@@ -115,7 +129,33 @@ class LayerCall implements Around {
     };
     // A layer may begin something and never look at it.
     work.then(hasSettled, hasSettled);
-    return work;
+    return this.#untilReturned(work);
+  }
+
+  /** A layer that has returned takes no failure any more: what it left waiting is not answered (decision 0028). */
+  #untilReturned<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const unlessReturned =
+        <V>(settle: (value: V) => void) =>
+        (value: V): void => {
+          if (!this.#hasReturned) settle(value);
+        };
+      work.then(unlessReturned(resolve), (error: unknown) => {
+        const isOwn = error instanceof LayerError && error.layer === this.#layer.name;
+        if (isOwn) this.#tell(error, reject);
+        else unlessReturned(reject)(error);
+      });
+    });
+  }
+
+  /** A layer that looks at no call of its own has returned a turn of the event loop later: then its misuse fails it. */
+  #tell(misuse: LayerError, reject: (error: LayerError) => void): void {
+    if (!this.#hasReturned) this.#untold = misuse;
+    setImmediate(() => {
+      if (this.#hasReturned) return;
+      this.#untold = null;
+      reject(misuse);
+    });
   }
 
   /** The layer took too long. */
@@ -126,20 +166,40 @@ class LayerCall implements Around {
 
   /** What the layer returns. Once the call has failed, what the layer still does is nobody's affair. */
   #returned(): Promise<Turn> {
-    const { watch, contextOf } = this.#stack;
+    const { watch } = this.#stack;
     return new Promise((resolve, reject) => {
       this.#fail = reject;
       watch.start(this);
       this.#since = performance.now();
-      const next = (turn: Turn): Promise<Turn> => this.during(this.#next(turn));
-      const work = this.#layer.handle(next)(this.given, contextOf(this.#layer, this));
-      Promise.resolve(work).then(resolve, reject);
+      const next: Next = (turn) => this.during(this.#next(turn));
+      const hasReturned =
+        <V>(settle: (value: V) => void) =>
+        (value: V): void => {
+          this.#hasReturned = true;
+          settle(value);
+        };
+      Promise.resolve(this.#begin(next)).then(hasReturned(resolve), hasReturned(reject));
     });
+  }
+
+  #begin(next: Next): Promise<Turn> {
+    try {
+      const handler: unknown = this.#layer.handle(next);
+      if (!isHandler(handler)) throw noHandler(this.#layer.name, handler);
+      return handler(this.given, this.#stack.contextOf(this.#layer, this));
+    } catch (error) {
+      this.#hasReturned = true;
+      throw error;
+    }
   }
 
   #next(turn: Turn): Promise<Turn> {
     const { name } = this.#layer;
-    if (this.#hasEnded) return Promise.reject(new LayerError("late-next", name, "called next after it had returned"));
+    if (this.#hasEnded) {
+      const late = new LayerError("late-next", name, "called next after it had returned: await each call of next");
+      if (this.#hasReturned) this.#stack.misuse.note(late);
+      return Promise.reject(late);
+    }
     if (this.#isCalling) {
       return Promise.reject(new LayerError("concurrent-next", name, "called next while a call of it was open"));
     }
@@ -178,7 +238,7 @@ class LayerCall implements Around {
 
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */
   #handOn(handed: unknown, direction: "request" | "response", frame: string): Turn {
-    const turn = this.#checked(handed);
+    const turn = this.#checked(handed, direction);
     const { session, lastPasses } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
     session.passes.push({ frame: this.frame, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
@@ -204,9 +264,9 @@ class LayerCall implements Around {
     return settled;
   }
 
-  #checked(handed: unknown): Turn {
+  #checked(handed: unknown, direction: "request" | "response"): Turn {
     const { name } = this.#layer;
-    if (!(handed instanceof Turn)) throw new LayerError("not-a-turn", name, "handed on something that is not a Turn");
+    if (!(handed instanceof Turn)) throw noTurn(name, direction, handed);
     if (handed.length === 0) throw new LayerError("empty-turn", name, "handed on an empty Turn");
     return handed;
   }

@@ -15,6 +15,11 @@ export class ThrownErrors {
     } else if (this.#newest === null || !Object.is(this.#newest.value, error)) this.#newest = { value: error, by };
   }
 
+  /** A layer has returned, so what was thrown within it was caught: another may throw the same text. */
+  forget(): void {
+    this.#newest = null;
+  }
+
   /** Null where no layer threw it. */
   throwerOf(error: unknown): Thrower | null {
     if (isObject(error)) return this.#byObject.get(error) ?? null;

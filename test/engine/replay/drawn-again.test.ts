@@ -123,7 +123,7 @@ async function record(seed: number) {
   const lookUp = tool({
     name: "look-up",
     description: "Looks up.",
-    inputSchema: z.unknown(),
+    inputSchema: z.looseObject({}),
     execute: () => passing(random, clock, "found"),
   });
   const meanwhile: Promise<unknown>[] = [];

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
@@ -121,15 +122,33 @@ test("a second call of next while one is open is refused, and names the layer", 
   expect(textsOf(turn)).toEqual(["hello", "answer"]);
 });
 
-test("next after the layer has returned is refused", async () => {
+test("next after its run has ended is a warning of the process, and asks nobody", async () => {
   const leaked: Next[] = [];
   const leaking = layer("leaking", (next) => (turn) => {
     leaked.push(next);
     return next(turn);
   });
-  const { turn } = await runThrough([leaking]);
-  const late = await Promise.all(leaked.map((next) => rejectionOf(next(turn))));
-  expect(late).toMatchObject([{ code: "late-next", layer: "leaking" }]);
+  const { turn, provider } = await runThrough([leaking]);
+  const warned = once(process, "warning");
+  for (const next of leaked) void next(turn);
+  expect(await warned).toMatchObject([{ code: "late-next", layer: "leaking" }]);
+  expect(provider.requests).toHaveLength(1);
+});
+
+test("next after the layer has returned fails the run that goes on, and names the layer", async () => {
+  const leaked: Next[] = [];
+  const leaking = layer("leaking", (next) => (turn) => {
+    leaked.push(next);
+    return next(turn);
+  });
+  const waiting = layer("waiting", (next) => async (turn) => {
+    const result = await next(turn);
+    for (const late of leaked) void late(turn);
+    return result;
+  });
+  const { outcome, provider } = await runThrough([waiting, leaking]);
+  expect(outcome).toMatchObject({ kind: "late-next", cause: { layer: "leaking" } });
+  expect(provider.requests).toHaveLength(1);
 });
 
 test("a layer that returns while a call is open fails the run by its name, which waits until the call has ended", async () => {
