@@ -1,6 +1,7 @@
 import type { Divergence } from "../domain/events/inference-events.ts";
+import { divergenceOf } from "../engine/planner/divergence.ts";
 import { withoutFirst } from "../engine/planner/instruction-blocks.ts";
-import { plan } from "../engine/planner/plan.ts";
+import { type PlanRequest, refusalOf } from "../engine/planner/plan.ts";
 import { planRequest } from "../engine/requests.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { codecs } from "../providers/codecs.ts";
@@ -9,39 +10,55 @@ import type { FoundRequest } from "./recorded-request.ts";
 /** A context that a request might have continued from, and why it did not. */
 export type Candidate = {
   readonly context: ServerContext;
-  /** `taken`; `shorter` or `older` where it could have been, but another saved more; else what spoke against it. */
+  /** `taken`; `shorter` or `older` where another saved more; else what spoke against it. */
   readonly verdict: string;
   readonly divergence: Divergence | null;
 };
 
-/** Every context that was known, newest first, with what the planner says of it alone, under the run's own policy. */
-export function candidatesOf(found: FoundRequest): readonly Candidate[] {
-  return found.view.server.all.toReversed().map((context) => judge(found, context));
+/**
+ * Every context that was known, newest first, with what speaks against it, under the run's own policy. The planner has tried
+ * them by their length until one could be taken, so none has to be shaped again; and each is judged when it is asked for.
+ */
+export function* candidatesOf(found: FoundRequest): Generator<Candidate> {
+  const { view, recorded } = found;
+  const asked = planRequest(view, recorded, codecs);
+  const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
+  for (let index = view.server.all.length - 1; index >= 0; index -= 1) {
+    const context = view.server.all[index];
+    if (context === undefined) continue;
+    const plain = plainVerdict(found, asked, context);
+    if (plain !== null) yield { context, verdict: plain, divergence: null };
+    else if (beginnings.has(context.turn)) yield { context, verdict: lostBy(found, asked, context), divergence: null };
+    else yield diverging(found, asked, context);
+  }
 }
 
-function judge({ view, recorded, request, contextTurns }: FoundRequest, context: ServerContext): Candidate {
-  const { anchor } = request.decision;
-  if (anchor !== null && anchor.inferenceId === context.inferenceId)
-    return { context, verdict: "taken", divergence: null };
-  if (context.unusable !== null) return { context, verdict: context.unusable, divergence: null };
-  if (context.scope !== request.scope) return { context, verdict: "another endpoint", divergence: null };
-  const asked = planRequest(view, recorded, codecs);
-  const invalidation = asked.contexts.invalidation(context);
-  if (invalidation !== null) return { context, verdict: invalidation.reason, divergence: null };
-  const turn = contextTurns.get(context.inferenceId) ?? null;
-  const decision = plan({
-    ...asked,
-    // What the server cannot do at all is said of the request, not of each context.
-    capabilities: { ...asked.capabilities, chain: true },
-    contexts: {
-      ...asked.contexts,
-      byTurn: (digest) => (digest === context.turn ? [context] : []),
-      newest: () => ({ context, turn: turn && withoutFirst(context, turn, turn.length - context.length) }),
-    },
-  });
-  const divergence = decision.rejected?.divergence ?? null;
-  if (divergence !== null) return { context, verdict: "no beginning of the Turn", divergence };
-  if (decision.strategy === "full") return { context, verdict: decision.reason ?? "no-anchor", divergence: null };
-  if (anchor === null) return { context, verdict: "not asked for", divergence: null };
-  return { context, verdict: context.length < anchor.length ? "shorter" : "older", divergence: null };
+/** What is said without a look at the Turn; null where that has to be compared. */
+function plainVerdict({ request }: FoundRequest, { contexts }: PlanRequest, context: ServerContext): string | null {
+  if (request.decision.anchor?.inferenceId === context.inferenceId) return "taken";
+  if (context.unusable !== null) return context.unusable;
+  if (context.scope !== request.scope) return "another endpoint";
+  return contexts.invalidation(context)?.reason ?? null;
+}
+
+/** Why a context that is a beginning of the Turn was not continued from. */
+function lostBy({ request }: FoundRequest, asked: PlanRequest, context: ServerContext): string {
+  const { anchor, reason } = request.decision;
+  if (asked.policy.mode === "never") return "policy";
+  const refusal = refusalOf(asked, context);
+  if (refusal !== null) return refusal;
+  if (anchor !== null && context.length <= anchor.length) return context.length < anchor.length ? "shorter" : "older";
+  // The planner has tried it, unless nothing was to be continued from at all.
+  const isTried = anchor !== null || !(reason !== null && reasonsForNone.has(reason));
+  return isTried ? "illegal-continuation" : "not asked for";
+}
+
+const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy"]);
+
+/** A context that is no beginning of the Turn, and where it stops being one. */
+function diverging({ contextTurns }: FoundRequest, asked: PlanRequest, context: ServerContext): Candidate {
+  const turn = contextTurns.get(context.inferenceId);
+  const held = turn && withoutFirst(context, turn, turn.length - context.length);
+  const divergence = held === undefined ? null : divergenceOf(held, asked.turn, asked.provenance);
+  return { context, verdict: divergence === null ? "no-anchor" : "no beginning of the Turn", divergence };
 }

@@ -32,9 +32,14 @@ export async function findPlace(store: TurnlogStore, text: string): Promise<Foun
 }
 
 /** The same, read: its events once, in which `follow` makes of them what else is wanted. */
-export async function openPlace(store: TurnlogStore, text: string, follow?: () => Follower): Promise<FoundPlace> {
+export async function openPlace(
+  store: TurnlogStore,
+  text: string,
+  follow: (own: string) => Follower = () => () => undefined,
+): Promise<FoundPlace> {
   const { conversation, revision } = await findPlace(store, text);
-  return { conversation, past: await loadPast(store.log, conversationStream(conversation.id), revision, follow) };
+  const own = conversationStream(conversation.id);
+  return { conversation, past: await loadPast(store.log, own, revision, () => follow(own)) };
 }
 
 /** The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. */

@@ -2,13 +2,15 @@ import type { InferenceRequestedData } from "../domain/events/inference-events.t
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
+import type { EventLog } from "../engine/codec/event-log.ts";
 import type { Conversation } from "../engine/conversation.ts";
+import { loadPast } from "../engine/past.ts";
+import { readRecorded } from "../engine/recorded.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
-import { type TimelineView, timeline } from "../projections/timeline.ts";
-import { NotFoundError, UsageError } from "./exit-codes.ts";
-import { findConversation, findRevision } from "./find.ts";
-import { lastRevision, parsePlace } from "./revision.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
+import { NotFoundError } from "./exit-codes.ts";
+import { findPlace } from "./open-place.ts";
 
 /** A request, and what was known when it was planned. */
 export type FoundRequest = {
@@ -16,7 +18,7 @@ export type FoundRequest = {
   readonly recorded: RecordedEvent;
   readonly request: InferenceRequestedData;
   readonly view: ConversationView;
-  readonly times: TimelineView;
+  readonly labels: BlockLabels["labels"];
   /** What each response left, as a Turn, by inference. */
   readonly contextTurns: ReadonlyMap<string, Turn>;
 };
@@ -28,39 +30,37 @@ export type FoundRequest = {
  * @throws {NotFoundError} when nothing was asked by then.
  */
 export async function openRequest(store: TurnlogStore, text: string): Promise<FoundRequest> {
-  const { conversation: name, at } = parsePlace(text);
-  if (at.type === "range") throw new UsageError(`'${text}' is a range: name one revision`);
-  const conversation = await findConversation(store, name);
-  const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
-  const wanted = await requestAt(conversation, revision);
+  const { conversation, revision } = await findPlace(store, text);
   const stream = conversationStream(conversation.id);
-  let view = conversationView.initial(stream);
-  let times = timeline.initial(stream);
-  const contextTurns = new Map<string, Turn>();
-  for await (const recorded of conversation.history(revision)) {
-    view = conversationView.apply(view, recorded);
-    times = timeline.apply(times, recorded);
-    const { event } = recorded;
-    if (event.type === "ResponseReceived") {
-      for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
-    }
-    if (recorded.stream !== stream || recorded.revision !== wanted || event.type !== "InferenceRequested") continue;
-    return { conversation, recorded, request: event.data, view, times, contextTurns };
-  }
-  throw new NotFoundError(`nothing was asked in ${conversation.id} up to revision ${revision}`);
+  const wanted = await requestAt(store.log, stream, revision);
+  const around = { labels: noLabels().labels, contextTurns: new Map<string, Turn>() };
+  const follow = () => {
+    const known = noLabels();
+    around.labels = known.labels;
+    return (recorded: RecordedEvent, view: ConversationView): void => {
+      noteLabels(known, recorded);
+      if (recorded.event.type !== "ResponseReceived") return;
+      for (const { context, turn } of view.newest.values()) around.contextTurns.set(context.inferenceId, turn);
+    };
+  };
+  const { event: recorded, view } = await loadPast(store.log, stream, wanted ?? revision, follow);
+  const { event } = recorded;
+  if (event.type !== "InferenceRequested" || recorded.revision !== wanted)
+    throw new NotFoundError(`nothing was asked in ${conversation.id} up to revision ${revision}`);
+  return { conversation, recorded, request: event.data, view, ...around };
 }
 
-async function requestAt(conversation: Conversation, revision: number): Promise<number | null> {
-  const byInference = new Map<string, number>();
+/** Looked for from the end: it mostly is a few events before. */
+async function requestAt(log: EventLog, stream: string, revision: number): Promise<number | null> {
+  let asked: string | null = null;
   let last: number | null = null;
-  for await (const { event, revision: here } of conversation.events()) {
-    if (here > revision) break;
-    if (event.type === "InferenceRequested") {
-      byInference.set(event.data.inferenceId, here);
-      last = here;
-    }
+  for await (const stored of log.read(stream, { from: revision, direction: "backwards" })) {
+    const { event, revision: here } = readRecorded(stored);
     const isOutcome = event.type === "ResponseReceived" || event.type === "InferenceFailed";
-    if (here === revision && isOutcome) return byInference.get(event.data.inferenceId) ?? last;
+    if (here === revision && isOutcome) asked = event.data.inferenceId;
+    if (event.type !== "InferenceRequested") continue;
+    if (asked === null || event.data.inferenceId === asked) return here;
+    last ??= here;
   }
   return last;
 }

@@ -2,7 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import { movedIn, removedFrom } from "../domain/turn-difference.ts";
+import { displacedBetween } from "../domain/turn-difference.ts";
 import { ConversationDamagedError } from "./damage.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
@@ -57,9 +57,9 @@ export class RunTurns {
 
   /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. Gives what it left out. */
   handOn(name: TurnName, turn: Turn, { base, actor }: Origin): readonly BlockId[] {
-    const removed = removedFrom(this.get(base), turn);
+    const { removed, moved } = displacedBetween(this.get(base), turn);
     for (const id of removed) this.#removers.set(id, actor);
-    for (const id of movedIn(this.get(base), turn)) this.#movers.set(id, actor);
+    for (const id of moved) this.#movers.set(id, actor);
     this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#see(frame);
@@ -150,7 +150,7 @@ export class RunTurns {
       // The core makes a result of what it was given, and leaves nothing out.
       const base = this.#settled(origin?.base ?? `given/${frameOf(at)}`);
       if (origin !== undefined) {
-        for (const id of removedFrom(this.get(origin.base), this.get(at))) {
+        for (const id of displacedBetween(this.get(origin.base), this.get(at)).removed) {
           if (!removals.has(id)) removals.set(id, origin.actor);
         }
       }

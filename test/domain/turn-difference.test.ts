@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { idOf } from "../../src/domain/block.ts";
-import { movedIn, removedFrom } from "../../src/domain/turn-difference.ts";
+import { displacedBetween } from "../../src/domain/turn-difference.ts";
 import { blockId, said, turnOf, turnPairs } from "./turn-builders.ts";
 
 describe("between two Turns", () => {
@@ -9,23 +9,23 @@ describe("between two Turns", () => {
 
   test("blocks that are missing were removed, wherever others went", () => {
     const after = before.remove(said(2)).move(said(5), 0);
-    expect(removedFrom(before, after)).toEqual([blockId(2)]);
+    expect(displacedBetween(before, after).removed).toEqual([blockId(2)]);
   });
 
   test("the fewest blocks that explain the other order were moved", () => {
-    expect(movedIn(before, before.move(said(1), 3))).toEqual([blockId(1)]);
-    expect(movedIn(before, before.move(said(5), 0).insert(2, said(9)))).toEqual([blockId(5)]);
+    expect(displacedBetween(before, before.move(said(1), 3)).moved).toEqual([blockId(1)]);
+    expect(displacedBetween(before, before.move(said(5), 0).insert(2, said(9))).moved).toEqual([blockId(5)]);
   });
 
   test("nothing was moved by edits, removals, insertions and what is appended", () => {
     const after = before.replace(said(2), said(2, "edited")).remove(said(3)).insert(1, said(9)).append(said(10));
-    expect(movedIn(before, after)).toEqual([]);
+    expect(displacedBetween(before, after).moved).toEqual([]);
   });
 
   test("what was neither removed nor moved stands in the order that it had", () => {
     fc.assert(
       fc.property(turnPairs(12), ([from, to]) => {
-        const gone = new Set([...removedFrom(from, to), ...movedIn(from, to)]);
+        const gone = new Set([...displacedBetween(from, to).removed, ...displacedBetween(from, to).moved]);
         const kept = from.blocks.map(idOf).filter((id) => !gone.has(id));
         expect(to.blocks.map(idOf).filter((id) => kept.includes(id))).toEqual(kept);
       }),

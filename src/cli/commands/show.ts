@@ -1,13 +1,13 @@
 import { describeActor } from "../../domain/actor.ts";
 import type { Origin } from "../../domain/events/conversation-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { contextsOf } from "../../engine/inference/contexts.ts";
 import type { LoadedPast } from "../../engine/past.ts";
 import { splitTurn } from "../../engine/planner/instruction-blocks.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import { describeOrigin, timeline } from "../../projections/timeline.ts";
-import { type UsageRow, usage } from "../../projections/usage.ts";
+import { describeEvent, describeOrigin, noLabels, noteLabels } from "../../projections/timeline.ts";
+import { type UsageRow, type UsageView, usage } from "../../projections/usage.ts";
 import { counted, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockData, turnData, turnRows } from "../block-rows.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
@@ -18,8 +18,17 @@ import { tableLines } from "../table.ts";
 /** A conversation at one revision: the Turn, the open run, and what servers hold. */
 export const run: CommandHandler = async (context, { arguments: [text = ""] }) => {
   await using store = await context.openStore({ mustExist: true });
-  const place = await openPlace(store, text);
-  const around = await readAround(store, place);
+  const folds: OtherFolds[] = [];
+  const place = await openPlace(store, text, (own) => {
+    const fold = new OtherFolds(own);
+    folds[0] = fold;
+    return (recorded) => {
+      fold.take(recorded);
+    };
+  });
+  const [others = new OtherFolds("")] = folds;
+  const { stream, revision } = place.past.event;
+  const around = others.around(place.past.event, (await store.events.head(stream))?.revision === revision);
   if (context.isJson) printJson(context, place, around);
   else print(context, place, around);
 };
@@ -33,22 +42,38 @@ type Around = {
   readonly heard: LastHeard;
 };
 
-async function readAround(store: TurnlogStore, { conversation, past }: FoundPlace): Promise<Around> {
-  let times = timeline.initial(conversation.id);
-  let origin: Origin = { type: "new" };
-  let costs = usage.initial(conversation.id);
-  let at = past.event.at;
-  const own = past.event.stream;
-  for await (const recorded of conversation.history(past.revision)) {
-    times = timeline.apply(times, recorded);
-    // What the ancestors of a fork cost was paid by them; what models their settings name is known from them.
-    if (recorded.stream === own || recorded.event.type === "SettingsDeclared") costs = usage.apply(costs, recorded);
-    const { event } = recorded;
-    if (event.type === "ConversationStarted" && recorded.stream === own) origin = event.data.origin;
-    if (recorded.runId !== null) at = recorded.at;
+/** They read the events that the place is folded from. */
+class OtherFolds {
+  readonly #own: string;
+  readonly #labels = noLabels();
+  #costs: UsageView;
+  #origin: Origin = { type: "new" };
+  #heardAt: string | null = null;
+
+  constructor(own: string) {
+    this.#own = own;
+    this.#costs = usage.initial(own);
   }
-  const heard = { at, isNow: (await store.events.head(own))?.revision === past.revision };
-  return { words: times.rows.at(-1)?.words ?? "", labels: times.labels, usage: costs.rows, origin, heard };
+
+  take(recorded: RecordedEvent): void {
+    const { event, stream } = recorded;
+    const isOwn = stream === this.#own;
+    noteLabels(this.#labels, recorded);
+    // What the ancestors of a fork cost was paid by them; what models their settings name is known from them.
+    if (isOwn || event.type === "SettingsDeclared") this.#costs = usage.apply(this.#costs, recorded);
+    if (isOwn && event.type === "ConversationStarted") this.#origin = event.data.origin;
+    if (recorded.runId !== null) this.#heardAt = recorded.at;
+  }
+
+  around(last: RecordedEvent, isNow: boolean): Around {
+    return {
+      words: describeEvent(this.#labels, last),
+      labels: this.#labels.labels,
+      usage: this.#costs.rows,
+      origin: this.#origin,
+      heard: { at: this.#heardAt ?? last.at, isNow },
+    };
+  }
 }
 
 /** How a context stands to the Turn, and what speaks against continuing from it, if anything does. */

@@ -5,28 +5,22 @@ import { describeDivergence, describeStrategy } from "../../projections/timeline
 import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import { blockRow } from "../block-rows.ts";
-import { type Candidate, candidatesOf } from "../candidates.ts";
+import { candidatesOf } from "../candidates.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { eventPlace, placeName } from "../open-place.ts";
 import { type FoundRequest, openRequest } from "../recorded-request.ts";
-import { tableLines } from "../table.ts";
+import { type Cell, tableLines } from "../table.ts";
 
 /** Why a request was sent as it was. */
 export const run: CommandHandler = async (context, { arguments: [text = ""] }) => {
   await using store = await context.openStore({ mustExist: true });
   const found = await openRequest(store, text);
-  const candidates = candidatesOf(found);
   const fullBytes = utf8Length(planAgain(found.view, found.recorded, codecs, { full: "policy" }).bodyText);
-  if (context.isJson) printJson(context, found, candidates, fullBytes);
-  else print(context, found, candidates, fullBytes);
+  if (context.isJson) printJson(context, found, fullBytes);
+  else print(context, found, fullBytes);
 };
 
-function printJson(
-  context: CliContext,
-  found: FoundRequest,
-  candidates: readonly Candidate[],
-  fullBytes: number,
-): void {
+function printJson(context: CliContext, found: FoundRequest, fullBytes: number): void {
   const { conversation, recorded, request } = found;
   const { inferenceId, attempt, decision, input, requestBytes } = request;
   context.printJson({
@@ -41,7 +35,8 @@ function printJson(
     blocks: input.blocks,
     bytes: requestBytes,
     fullBytes,
-    candidates: candidates.map(
+    candidates: Array.from(
+      candidatesOf(found),
       ({ context: { responseId, inferenceId, stream, revision, length }, verdict, divergence }) => ({
         responseId,
         inferenceId,
@@ -55,7 +50,7 @@ function printJson(
   });
 }
 
-function print(context: CliContext, found: FoundRequest, candidates: readonly Candidate[], fullBytes: number): void {
+function print(context: CliContext, found: FoundRequest, fullBytes: number): void {
   const { style } = context;
   const { conversation, recorded, request } = found;
   const { decision, input, requestBytes, attempt } = request;
@@ -71,12 +66,12 @@ function print(context: CliContext, found: FoundRequest, candidates: readonly Ca
     ...sentLines(context, found),
     "",
     style.bold("Known contexts, newest first"),
-    ...candidateLines(context, candidates, recorded.stream),
+    ...candidateLines(context, found),
   ];
   for (const line of lines) context.print(line);
 }
 
-function reasonLines({ request, times }: FoundRequest): readonly string[] {
+function reasonLines({ request, labels }: FoundRequest): readonly string[] {
   const { decision } = request;
   const { anchor, reason, rejected, changedSettings, repairs } = decision;
   const lines: string[] = [];
@@ -87,7 +82,7 @@ function reasonLines({ request, times }: FoundRequest): readonly string[] {
   if (reason !== null) lines.push(`because: ${reasonWords[reason]}`);
   const divergence = rejected?.divergence ?? null;
   if (divergence !== null) {
-    const label = times.labels.get(divergence.blockId ?? "") ?? "";
+    const label = labels.get(divergence.blockId ?? "") ?? "";
     lines.push(
       `what ${shortId(rejected?.responseId ?? "")} holds differs: ${describeDivergence(divergence)} (${label})`,
     );
@@ -126,33 +121,35 @@ function repairWords(repair: Repair): string {
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
 const linesMax = 20;
 
-function sentLines(context: CliContext, { view, recorded, request, times }: FoundRequest): readonly string[] {
+function sentLines(context: CliContext, { view, recorded, request, labels }: FoundRequest): readonly string[] {
   const { sendFrom } = request.decision;
-  const rows = inputTurn(view, recorded)
-    .after(sendFrom)
+  const sent = inputTurn(view, recorded).after(sendFrom);
+  const { stream } = recorded;
+  const rows = sent
+    .slice(0, linesMax)
     .map((block, offset) =>
-      blockRow(block, sendFrom + offset, {
-        blame: view.client.blame,
-        style: context.style,
-        labels: times.labels,
-        stream: recorded.stream,
-      }),
+      blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style, labels, stream }),
     );
-  return withRest(tableLines(rows.slice(0, linesMax), context), rows.length);
+  return withRest(tableLines(rows, context), sent.length);
 }
 
-function candidateLines(context: CliContext, candidates: readonly Candidate[], own: string): readonly string[] {
+function candidateLines(context: CliContext, found: FoundRequest): readonly string[] {
   const { style } = context;
-  const rows = candidates.map(({ context: held, verdict, divergence }) => [
-    `  ${shortId(held.responseId) || "(no id)"}`,
-    { text: eventPlace(held, own), style: style.dim },
-    counted(held.length, "block"),
-    {
-      text: divergence === null ? verdict : describeDivergence(divergence),
-      style: verdict === "taken" ? style.good : style.dim,
-    },
-  ]);
-  return rows.length === 0 ? ["  none"] : withRest(tableLines(rows.slice(0, linesMax), context), rows.length);
+  const rows: Cell[][] = [];
+  for (const { context: held, verdict, divergence } of candidatesOf(found)) {
+    if (rows.length === linesMax) break;
+    rows.push([
+      `  ${shortId(held.responseId) || "(no id)"}`,
+      { text: eventPlace(held, found.recorded.stream), style: style.dim },
+      counted(held.length, "block"),
+      {
+        text: divergence === null ? verdict : describeDivergence(divergence),
+        style: verdict === "taken" ? style.good : style.dim,
+      },
+    ]);
+  }
+  const lines = tableLines(rows, context);
+  return lines.length === 0 ? ["  none"] : withRest(lines, found.view.server.all.length);
 }
 
 const withRest = (lines: readonly string[], count: number): readonly string[] =>

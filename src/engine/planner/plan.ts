@@ -127,16 +127,11 @@ function preferred(sharing: readonly ServerContext[], turn: Turn, length: number
 }
 
 function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejected {
-  const { turn, contexts, policy, capabilities } = request;
+  const { turn, capabilities } = request;
   const reject = (reason: FullReason): Rejected => ({ context: anchor, reason });
-  if (anchor.unusable !== null) return reject(anchor.unusable === "suspect" ? "suspect" : "no-anchor");
-  const invalidation = contexts.invalidation(anchor);
-  if (invalidation !== null) return reject(invalidation.reason === "expired" ? "expired" : "refused");
-  const before = contexts.settings(anchor.settingsDigest);
-  const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
-  if (ageMs > Math.min(policy.maxAgeMs, keptMs(before)) || ageMs < -clockSkewMsMax) return reject("expired");
-  const changed = anchor.settingsDigest === request.settingsDigest ? [] : changedSettings(before, request.settings);
-  if (changed.some((name) => settingsRule(request, name, anchor) === "full")) return reject("settings-changed");
+  const refusal = refusalOf(request, anchor);
+  if (refusal !== null) return reject(refusal);
+  const changed = changedSince(request, anchor);
   const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
   const omitted = repairs.filter(({ action }) => action === "omit").length;
   const isAnswering = repairs.some(({ action }) => action === "answer");
@@ -144,6 +139,31 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejecte
   if (isEmpty && !capabilities.emptyInput) return reject("illegal-continuation");
   return { anchor, repairs, changed };
 }
+
+/** What speaks against continuing from a context that is a beginning of the Turn, whatever follows it; null if nothing does. */
+export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReason | null {
+  const { contexts, policy } = request;
+  if (anchor.unusable !== null) return anchor.unusable === "suspect" ? "suspect" : "no-anchor";
+  const invalidation = contexts.invalidation(anchor);
+  if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";
+  const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
+  const keptForMs = Math.min(policy.maxAgeMs, keptMs(contexts.settings(anchor.settingsDigest)));
+  if (ageMs > keptForMs || ageMs < -clockSkewMsMax) return "expired";
+  const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
+  return isFull ? "settings-changed" : null;
+}
+
+/** The settings that differ from those of a context; of many contexts with the same settings it is asked once. */
+function changedSince(request: PlanRequest, { settingsDigest: before }: ServerContext): readonly string[] {
+  if (before === request.settingsDigest) return [];
+  const known = changesOf.get(request) ?? new Map<string, readonly string[]>();
+  changesOf.set(request, known);
+  const changed = known.get(before) ?? changedSettings(request.contexts.settings(before), request.settings);
+  known.set(before, changed);
+  return changed;
+}
+
+const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
 
 /** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
 const clockSkewMsMax = 60_000;
@@ -155,7 +175,8 @@ const keptMs = (settings: JsonObject): number =>
 function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): "chain" | "full" {
   const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
   if (rule !== undefined || name !== "model") return rule ?? "chain";
-  return turn.blocks.slice(0, anchor.length).some(({ kind }) => kind === "reasoning") ? "full" : "chain";
+  const first = turn.blocks.findIndex(({ kind }) => kind === "reasoning");
+  return first >= 0 && first < anchor.length ? "full" : "chain";
 }
 
 const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
