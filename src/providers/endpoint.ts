@@ -17,11 +17,11 @@ import { ProviderSettingsError } from "./settings-error.ts";
  */
 export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
   const { secrets = {} } = options;
-  const apiKey = secretValue(options.apiKey ?? process.env["OPENAI_API_KEY"] ?? "", secrets);
+  const apiKey = secretValue("apiKey", options.apiKey ?? process.env["OPENAI_API_KEY"] ?? "", secrets);
   if (apiKey === "") throw new ProviderSettingsError("there is no API key: set OPENAI_API_KEY, or give apiKey");
   const { address, basic } = addressOf(options);
   const headers = Object.entries(options.headers ?? {}).map(
-    ([name, value]) => [name, secretValue(value, secrets)] as const,
+    ([name, value]) => [name, secretValue(`headers.${name}`, value, secrets)] as const,
   );
   return {
     apiKey,
@@ -54,7 +54,7 @@ export function credentialsOf(options: OpenaiResponsesOptions, { apiKey }: Endpo
   const { secrets = {} } = options;
   const { search, searchParams, basic } = addressOf(options);
   const values = [
-    ...Object.entries(secrets),
+    ...Object.entries(secrets).map(([name, value]) => [name, value ?? ""] as const),
     ["apiKey", apiKey] as const,
     ...Object.entries(options.headers ?? {}).flatMap(([name, value]) => headerValues(name, value, secrets)),
     ...(basic === null ? [] : [basic.password, basic.token].map((value) => ["baseURL", value] as const)),
@@ -72,7 +72,7 @@ function headerValues(
 ): readonly (readonly [string, string])[] {
   const isSecret = given instanceof SecretReference;
   if (!isSecret && !isCredentialName(name)) return [];
-  const value = secretValue(given, secrets);
+  const value = secretValue(`headers.${name}`, given, secrets);
   const called = isSecret ? given.$secret : `headers.${name}`;
   return [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => [called, text] as const);
 }

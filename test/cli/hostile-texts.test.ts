@@ -104,6 +104,7 @@ test.each([
   const typed = [
     ...commands.map((words) => words.split(" ")),
     ["compare", "cnv_hostile", fork],
+    ...(terminal === undefined ? [] : [["export", "cnv_hostile"]]),
     ["import", file("odd\u202e.jsonl")],
     ["show", `cnv_${hostile}`],
     [hostile],

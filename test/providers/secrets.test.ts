@@ -78,7 +78,23 @@ test("key and headers may be secrets too", async () => {
 describe("refused before anything is sent:", () => {
   const mcp = { type: "mcp", server_label: "crm", server_url: "https://crm.example" };
   test.each<[string, Partial<OpenaiResponsesOptions>, RegExp]>([
-    ["a secret without a value", { tools }, /^the secret CRM has no value: give it in secrets$/],
+    ["a secret without a value", { tools }, /^the secret CRM has no value: give it in secrets, as \{ "CRM": … \}$/],
+    [
+      "a secret whose environment variable is not set",
+      { tools, secrets: { CRM: undefined } },
+      /^the secret CRM has no value/,
+    ],
+    [
+      "a secret that is no text",
+      { secrets: { X: 12345678 as never } },
+      /^the secret X is 12345678: give its value as a text$/,
+    ],
+    [
+      "a header that is none",
+      { headers: { "x-a": undefined as never } },
+      /^headers\.x-a is undefined: give a text, or secret\("NAME"\)$/,
+    ],
+    ["a key that is none", { apiKey: 4711 as never }, /^apiKey is 4711: give a text/],
     ["a key without a value", { apiKey: secret("KEY") }, /^the secret KEY has no value/],
     ["a short secret", { tools, secrets: { CRM: "1234567" } }, /^the secret CRM has 7 characters: it takes at least 8/],
     ["a short secret that nothing names", { secrets: { X: "" } }, /^the secret X has 0 characters/],

@@ -1,6 +1,6 @@
 import { bundleBegin, bundleLines } from "../../engine/copy/bundle.ts";
 import { openStoreSource } from "../../engine/copy/copy-source.ts";
-import { grouped } from "../../projections/wording.ts";
+import { grouped, printableJson } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
@@ -45,7 +45,8 @@ export const run: CommandHandler = async (context, { arguments: names, options }
 
 async function writeOut(context: CliContext, lines: AsyncIterable<string>): Promise<void> {
   for await (const line of lines) {
-    context.write(line);
+    // A terminal would obey what is in it; a pipe gets the very bytes.
+    context.write(context.isTerminal ? printableJson(line) : line);
     await context.drained();
   }
 }
