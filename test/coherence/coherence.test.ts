@@ -25,11 +25,27 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.rebased).toBeGreaterThan(requestsWanted / 50);
   expect(tally.instructed).toBeGreaterThan(requestsWanted / 50);
   expect(tally.retried).toBeGreaterThan(requestsWanted / 200);
+  expect(tally.again).toBeGreaterThan(requestsWanted / 200);
+  expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);
 });
 
 afterAll(() => {
-  const { requests, chained, rebased, full, failedRuns, forks, instructed, faulty, retried, lost, incoherent } = tally;
+  const {
+    requests,
+    chained,
+    rebased,
+    full,
+    failedRuns,
+    forks,
+    instructed,
+    faulty,
+    retried,
+    again,
+    repeated,
+    lost,
+    incoherent,
+  } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent\n`,
   );
 });

@@ -2,8 +2,10 @@ import { z } from "zod";
 import { isJsonObject } from "../../src/base/json.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
-import { createEngine } from "../../src/engine/create-engine.ts";
+import { createEngine, type Engine } from "../../src/engine/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/middleware.ts";
+import type { RunResult } from "../../src/engine/run/result.ts";
+import type { AnswerOptions } from "../../src/engine/run/run-options.ts";
 import type { RunPart } from "../../src/engine/stream-part.ts";
 import { tool } from "../../src/engine/tool.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
@@ -41,6 +43,9 @@ export type Tally = {
   faulty: number;
   /** Requests that were sent again because the server had not acted on them. */
   retried: number;
+  /** Runs that asked anew although nothing waited, and deliveries that came twice. */
+  again: number;
+  repeated: number;
   lost: number;
   readonly incoherent: string[];
 };
@@ -58,6 +63,8 @@ export const emptyTally = (): Tally => ({
   instructed: 0,
   faulty: 0,
   retried: 0,
+  again: 0,
+  repeated: 0,
   lost: 0,
   incoherent: [],
 });
@@ -146,13 +153,10 @@ export class World {
         sleep: async () => undefined,
         sinks: [{ next: (part) => this.#countRetry(part) }],
       });
-      try {
-        await conversation.run(engine);
-      } catch (error) {
-        this.#tally.failedRuns += 1;
-        const isExpected = error instanceof Error && "code" in error && error.code === "run-failed";
-        if (!isExpected) this.#blame(`run ended with ${String(error)}`);
-      }
+      const again = random.chance(0.1);
+      const first = await this.#run(conversation, engine, {});
+      if (first !== null && again) await this.#run(conversation, engine, { again });
+      else if (first !== null && random.chance(0.3)) await this.#deliverAgain(conversation, engine, first);
       if (random.chance(0.15)) conversation = await this.#forked(conversation);
       else if (random.chance(0.05)) await this.#revert(conversation);
     }
@@ -161,6 +165,31 @@ export class World {
     // Folded anew from the first event, the log gives what the writer held.
     const past = await conversation.at(-1);
     if (past.turn.digest !== (await conversation.turn()).digest) this.#blame("the log folds to another Turn");
+  }
+
+  /** Runs the conversation; null when the run failed, as some do. */
+  async #run(conversation: Conversation, engine: Engine, options: AnswerOptions): Promise<RunResult | null> {
+    try {
+      const result = await conversation.run(engine, options);
+      if (options.again === true) this.#tally.again += 1;
+      if (!result.isNew) this.#blame("a run that somebody waits for was not made");
+      return result;
+    } catch (error) {
+      this.#tally.failedRuns += 1;
+      const isExpected = error instanceof Error && "code" in error && error.code === "run-failed";
+      if (!isExpected) this.#blame(`run ended with ${String(error)}`);
+      return null;
+    }
+  }
+
+  /** A delivery that comes twice: nobody is asked, and what is given is what was given. */
+  async #deliverAgain(conversation: Conversation, engine: Engine, first: RunResult): Promise<void> {
+    const before = this.#server.requests.length;
+    const second = await conversation.run(engine);
+    this.#tally.repeated += 1;
+    if (this.#server.requests.length !== before) this.#blame("a message that was answered was asked again");
+    const isSame = JSON.stringify({ ...second, isNew: true }) === JSON.stringify(first);
+    if (second.isNew || !isSame) this.#blame("the recorded result is not the result that was given");
   }
 
   #countRetry(part: RunPart): void {
