@@ -121,10 +121,11 @@ export const commandList: readonly CommandDeclaration[] = [
   },
   {
     usage: "resume <conversation>",
-    summary: "finish a run that was cut off, or settle what it waits for",
+    summary: "finish a run that was cut off, settle what it waits for, or give it up",
     options: [
       ["--stack <file>", "a module that exports the run's `engine`"],
       ["--settle <call=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT"],
+      ["--abandon", "give the run up: what it did stays, and every call is answered"],
       ["--takeover", "take the run from a process that may still live"],
     ],
     load: () => import("./commands/resume.ts"),

@@ -2,8 +2,8 @@ import { Observable } from "rxjs";
 import { checkText } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import { blockFromJson, blockToJson } from "../domain/block-json.ts";
+import { idOf } from "../domain/block.ts";
+import { blockToJson } from "../domain/block-json.ts";
 import { draftsOf, type Said } from "../domain/chat-message.ts";
 import type { Origin } from "../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -27,12 +27,12 @@ import { skipEvent } from "./damage/skip-event.ts";
 import { skippedIn } from "./damage/skipped-in.ts";
 import { idInDoubt, NotInDoubtError, recordableSettlement } from "./effects/doubt.ts";
 import { followStream } from "./follow.ts";
+import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ConversationExistsError, forkOrigin } from "./lineage/fork.ts";
 import { readHistory } from "./lineage/lineage.ts";
 import { ExchangeNotFoundError, revertTurn } from "./lineage/revert.ts";
 import { createPartQueue } from "./part-queue.ts";
 import { type PastConversation, readPast } from "./past.ts";
-import { readRecorded } from "./recorded.ts";
 import { abandonRun, resumeConversation, runConversation } from "./run/begin.ts";
 import type { RunResult } from "./run/result.ts";
 import { type AnswerOptions, checkedRun, type ResumeOptions, type RunOptions } from "./run/run-options.ts";
@@ -79,7 +79,7 @@ export class Conversation {
     const isNew = new Set(
       written.flatMap(({ event }) => (event.type === "BlockAppended" ? [event.data.block.id] : [])),
     );
-    const recorded = blocks.map(async (block) => (isNew.has(idOf(block)) ? block : this.#appendedBefore(block)));
+    const recorded = blocks.map(async (block) => (isNew.has(idOf(block)) ? block : recordedBlock(this.#stream, block)));
     return { blocks: await Promise.all(recorded), isNew: isNew.size > 0 };
   }
 
@@ -107,7 +107,7 @@ export class Conversation {
   }
 
   #run(engine: EngineOptions, { key, ...options }: AnswerOptions & RunOptions): Promise<RunResult> {
-    const wanted = key === undefined ? null : { key, blockId: this.#blockId(key, 0) };
+    const wanted = key === undefined ? null : { key, blockId: blockIdOf(this.id, key, 0) };
     return runConversation(this.#stream, engine, { ...options, wanted });
   }
 
@@ -259,14 +259,26 @@ export class Conversation {
     return this.#stream.read(from);
   }
 
+  /**
+   * The events of its own stream from a revision on, then each as it comes, whoever writes it, once it is durable: what
+   * shows another process's run while it goes on. By default those that come from now on; it ends when the signal aborts.
+   *
+   * @throws {RangeError} for what is no revision.
+   */
+  follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
+    if (from !== undefined && (!Number.isInteger(from) || from < 0))
+      throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
+    return followStream(this.#log, this.#stream, { from, signal });
+  }
+
   /** Every event of the conversation from now on, whoever writes it, once it is durable. */
   readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
     const left = new AbortController();
-    const follow = async (): Promise<void> => {
-      for await (const recorded of followStream(this.#log, this.#stream, left.signal)) subscriber.next(recorded);
+    const tell = async (): Promise<void> => {
+      for await (const recorded of this.follow(undefined, left.signal)) subscriber.next(recorded);
       subscriber.complete();
     };
-    follow().catch((error: unknown) => subscriber.error(error));
+    tell().catch((error: unknown) => subscriber.error(error));
     return () => left.abort();
   });
 
@@ -284,22 +296,7 @@ export class Conversation {
     await this.commit([{ command: { type: "StartConversation", data }, actor }]);
   }
 
-  /** The block that was appended under the id of this one. */
-  async #appendedBefore(block: Block): Promise<Block> {
-    const made = this.#stream.view.client.blame.get(idOf(block))?.made;
-    if (made === undefined) return block;
-    const { stream, revision } = made;
-    for await (const stored of this.#log.read(stream, { from: revision, to: revision, blobs: "resolve" })) {
-      const { event } = readRecorded(stored);
-      if (event.type === "BlockAppended") return blockFromJson(event.data.block);
-    }
-    return block;
-  }
-
   #blockId(key: string | undefined, index: number): BlockId {
-    if (key === undefined) return blockIdSchema.parse(this.#others.newId("blk"));
-    // The number stands first, where no key does, after what no id has: the second block of `a` is not the first of `a 1`.
-    const name = index === 0 ? `${this.id} ${key}` : `#${index} ${this.id} ${key}`;
-    return blockIdSchema.parse(`blk_${sha256Hex(name).slice(0, 21)}`);
+    return key === undefined ? blockIdSchema.parse(this.#others.newId("blk")) : blockIdOf(this.id, key, index);
   }
 }

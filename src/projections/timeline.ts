@@ -7,6 +7,7 @@ import type { Origin } from "../domain/events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import { type Decision, type Divergence, learnedName } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { asidesOf } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { usageOf } from "./usage.ts";
 import { actorLabel, blockLabel, counted, excerpt, grouped } from "./wording.ts";
@@ -83,7 +84,10 @@ const textLength = 160;
 const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
 
 /** An event in words, for whoever has followed those up to it. */
-export function describeEvent(view: BlockLabels, { event }: RecordedEvent): string {
+export const describeEvent = (view: BlockLabels, { event }: RecordedEvent): string =>
+  [wordsOf(view, event), ...asidesOf(event)].join("; ");
+
+function wordsOf(view: BlockLabels, event: ConversationEvent): string {
   switch (event.type) {
     case "ConversationStarted": {
       const { origin, title } = event.data;
@@ -108,16 +112,20 @@ export function describeEvent(view: BlockLabels, { event }: RecordedEvent): stri
       return describeSettings(event.data);
     case "RunStarted": {
       const stack = event.data.stack.map(({ name }) => name);
-      return `run started: ${[...stack, event.data.provider.name].join(" > ")}`;
+      const again = event.data.again === true ? " once more" : "";
+      return `run started${again}: ${[...stack, event.data.provider.name].join(" > ")}`;
     }
     case "RunResumed":
       return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;
     case "RunParked":
       return `run waits until ${counted(event.data.blockIds.length, "call")} in doubt will be settled`;
     case "RunCompleted":
-      return "run completed";
-    case "RunFailed":
-      return `run failed (${event.data.kind}): ${excerpt(event.data.message, textLength)}`;
+      return completedWords[event.data.status];
+    case "RunFailed": {
+      const { kind, message, thrownBy } = event.data;
+      const where = thrownBy === undefined ? "" : ` in ${excerpt(thrownBy.layer, 40)} (frame ${thrownBy.frame})`;
+      return `run failed (${kind})${where}: ${excerpt(message, textLength)}`;
+    }
     case "RunCancelled":
       return `run cancelled: ${excerpt(event.data.reason, textLength)}`;
     case "TurnEdited": {
@@ -147,6 +155,12 @@ export function describeEvent(view: BlockLabels, { event }: RecordedEvent): stri
       return inferenceWords(event);
   }
 }
+
+const completedWords = {
+  completed: "run completed",
+  "calls-open": "run completed: its calls wait for an answer from outside the engine",
+  incomplete: "run completed: its last answer broke off at a limit",
+} as const;
 
 const settlementWords = {
   result: "its result is known",

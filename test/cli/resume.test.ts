@@ -45,7 +45,7 @@ const resumedSchema = z.strictObject({
   data: z.strictObject({
     conversation: z.string(),
     runId: z.string().nullable(),
-    status: z.enum(["completed", "parked", "open", "none"]),
+    status: z.enum(["completed", "calls-open", "incomplete", "parked", "open", "abandoned", "none"]),
     settled: z.array(z.string()),
     did: z.strictObject({ requests: z.int(), fetched: z.int(), tools: z.int(), events: z.int() }),
     text: z.string(),
@@ -67,6 +67,21 @@ test("finishes a run that was cut off, and says what it did; again there is noth
   const again = await world.resume(["--stack", stack]);
   expect(again).toEqual({ code: 0, stdout: "", stderr: "no run of cnv_cutoff was cut off: nothing to do\n" });
   expect(await world.types()).toEqual(types);
+});
+
+test("gives a run up by hand: what it did stays, every call is answered, and the next run begins anew", async () => {
+  const world = await cutOff("tool", "after");
+  const both = await world.resume(["--abandon", "--stack", stack]);
+  expect(both).toMatchObject({ code: 2 });
+  expect(both.stderr).toMatch(/leave out --stack/);
+  const outcome = await world.resume(["--abandon", "--json"]);
+  expect(resumedSchema.parse(documentOf(outcome)).data).toMatchObject({
+    status: "abandoned",
+    runId: expect.stringMatching(/^run_/),
+  });
+  expect((await world.types()).slice(-2)).toEqual(["ToolFinished", "RunFailed"]);
+  const again = await world.resume(["--abandon"]);
+  expect(again).toEqual({ code: 0, stdout: "", stderr: "no run of cnv_cutoff was cut off: nothing to do\n" });
 });
 
 const shownSchema = z.object({

@@ -19,18 +19,26 @@ import { loadEngine } from "../stack-file.ts";
 export const run: CommandHandler = async (context, { arguments: [name = ""], options }) => {
   const path = textOption(options, "stack");
   const settlements = settlementsOf(options);
-  if (path === null && settlements.length === 0)
-    throw new UsageError("name the run's engine with --stack FILE, or settle a call with --settle CALL=rerun");
+  const isAbandoned = flag(options, "abandon");
+  if (path === null && settlements.length === 0 && !isAbandoned)
+    throw new UsageError(
+      "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or give the run up with --abandon",
+    );
+  if (isAbandoned && (path !== null || settlements.length > 0))
+    throw new UsageError("--abandon gives the run up as it is: leave out --stack and --settle");
   const engine = path === null ? null : await loadEngine(path);
   await using store = await context.openStore({ mustExist: true, isWritten: true });
   const conversation = await findConversation(store, name);
   const settled = await settle(conversation, settlements);
   const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
-  const result = engine === null ? null : await conversation.resume(engine, { takeover: flag(options, "takeover") });
+  const takeover = flag(options, "takeover");
+  const abandoned = isAbandoned ? await conversation.abandon({ takeover }) : null;
+  const result = engine === null ? null : await conversation.resume(engine, { takeover });
   const report: Report = {
     conversation: conversation.id,
     settled,
     result,
+    abandoned,
     did: await didSince(conversation, before),
     ...(await stateOf(conversation)),
   };
@@ -96,12 +104,16 @@ type Report = State & {
   readonly conversation: string;
   readonly settled: readonly string[];
   readonly result: RunResult | null;
+  /** The run that was given up. */
+  readonly abandoned: string | null;
   readonly did: Did;
 };
 
 function tell(context: CliContext, report: Report, isResumed: boolean): ExitCode {
-  const { conversation, result, runId, inDoubt, settled, did } = report;
-  const status = result?.status ?? (runId === null ? "none" : inDoubt.length > 0 ? "parked" : "open");
+  const { conversation, result, abandoned, inDoubt, settled, did } = report;
+  const runId = abandoned ?? report.runId;
+  const open = runId === null ? "none" : inDoubt.length > 0 ? "parked" : "open";
+  const status = result?.status ?? (abandoned === null ? open : "abandoned");
   const isWaiting = isResumed && status === "parked";
   if (context.isJson) {
     const doubts = inDoubt.map((doubt) => ({ ...doubt, settle: settlementWords(doubt.blockId) }));
@@ -126,6 +138,7 @@ const statusWords = {
   "calls-open": "completed; calls wait for an answer from outside the engine",
   incomplete: "completed; the last answer broke off at a limit",
   parked: "waits: nobody knows whether these happened",
+  abandoned: "given up: what it did stays, and every call is answered",
   open: "can go on: resume it with --stack FILE",
 } as const;
 

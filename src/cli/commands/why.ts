@@ -1,8 +1,9 @@
 import { utf8Length } from "../../base/utf8.ts";
-import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
 import { inputTurn, planAgain } from "../../engine/requests.ts";
+import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
-import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
+import { counted, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import { blockRow } from "../block-rows.ts";
 import { candidatesOf } from "../candidates.ts";
@@ -90,6 +91,7 @@ function reasonLines({ request, labels }: FoundRequest): readonly string[] {
   if (changedSettings.length > 0)
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
+  for (const pass of request.passes ?? []) lines.push(...layerAsides(pass));
   return lines;
 }
 
@@ -104,19 +106,6 @@ const reasonWords: Readonly<Record<NonNullable<Decision["reason"]>, string>> = {
   suspect: "the answer's echo differed from what was sent: the server may not hold the context",
   policy: "the policy says so",
 };
-
-function repairWords(repair: Repair): string {
-  switch (repair.action) {
-    case "omit":
-      return `block ${repair.index} left out (${repair.rule})`;
-    case "omit-id":
-      return `block ${repair.index} sent without its item id (${repair.rule})`;
-    case "rename-call":
-      return `block ${repair.index} sent as call ${excerpt(repair.callId, 40)}: its id was taken`;
-    case "answer":
-      return `call ${excerpt(repair.callId, 40)} of block ${repair.index} answered as aborted: it had no result`;
-  }
-}
 
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
 const linesMax = 20;

@@ -1,3 +1,5 @@
+import type { Turn } from "../../domain/turn.ts";
+
 /** Where a re-execution left the way of the run. */
 export type DivergencePlace = {
   /** The frame where it was noticed. */
@@ -60,4 +62,14 @@ export function layerIndex(frame: string, direction: "request" | "response" | nu
   const numbers = frame.split(".");
   if (direction !== null) return numbers.length - (direction === "request" ? 2 : 1);
   return numbers.findLastIndex((number) => number !== "0") - 1;
+}
+
+/** The first block in which a Turn differs from the recorded one: its place and its id. */
+export type FirstBlock = { readonly blockIndex: number; readonly id: string };
+
+export function firstDifference(recorded: Turn, turn: Turn): FirstBlock {
+  let blockIndex = 0;
+  while (blockIndex < recorded.length && recorded.at(blockIndex)?.digest === turn.at(blockIndex)?.digest)
+    blockIndex += 1;
+  return { blockIndex, id: (turn.at(blockIndex) ?? recorded.at(blockIndex))?.id ?? "none" };
 }

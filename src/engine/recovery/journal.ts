@@ -2,7 +2,13 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
-import { type DivergencePlace, layerIndex, ReplayDivergedError } from "./divergence.ts";
+import {
+  type DivergencePlace,
+  type FirstBlock,
+  firstDifference,
+  layerIndex,
+  ReplayDivergedError,
+} from "./divergence.ts";
 import type { PastEffect, PastInference } from "./journal-answer.ts";
 
 type KnownEffect = {
@@ -38,7 +44,7 @@ export class Journal {
   #remaining = 0;
   #consumed: Promise<void> | null = null;
   /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
-  #unknownEdit: Handing | null = null;
+  #unknownEdit: (Handing & FirstBlock) | null = null;
 
   /** The names of the layers that re-execute the run, to name one of them. */
   readonly #layers: readonly string[];
@@ -75,17 +81,19 @@ export class Journal {
     return this.#remaining > 0;
   }
 
-  /** Whether the log has this edit already; then it is not recorded again. */
-  hasEdit({ direction, after }: ConversationEventOf<"TurnEdited">["data"], frame: string): boolean {
+  /** Whether the log has this edit of a layer, which hands on `turn`, already; then it is not recorded again. */
+  hasEdit({ direction, after }: ConversationEventOf<"TurnEdited">["data"], frame: string, turn: Turn): boolean {
     if (!this.isReplaying) return false;
     const edited = this.#edits.get(`${direction} ${frame}`)?.shift();
     if (edited === undefined) {
-      this.#unknownEdit ??= { frame, direction };
+      this.#unknownEdit ??= { frame, direction, ...this.#firstDifference({ frame, direction }, turn) };
       return false;
     }
     if (edited.after !== after) {
       const { revision } = edited;
-      throw this.#diverged(`another Turn was handed on (${direction})`, { frame, direction, revision, field: "after" });
+      const { blockIndex, id } = this.#firstDifference({ frame, direction }, turn);
+      const what = `block ${blockIndex} (${id}) of the Turn handed on (${direction}) differs`;
+      throw this.#diverged(what, { frame, direction, revision, field: "after", blockIndex });
     }
     this.#meet(1);
     return true;
@@ -116,7 +124,9 @@ export class Journal {
     const { revision } = known;
     this.#beforeKnown(revision);
     if (known.name !== name) {
-      throw this.#diverged(`${name} was begun in the place of ${known.name}`, { frame, revision, field: "name" });
+      const layer = this.#layers[frame.split(".").length - 1] ?? null;
+      const what = `${name} was begun in the place of ${known.name}`;
+      throw this.#diverged(what, { frame, revision, field: "name", layer });
     }
     this.#effects.delete(id);
     this.#meet(known.events);
@@ -165,25 +175,29 @@ export class Journal {
     { revision }: PastInference,
     { recorded, outgoing }: { readonly recorded: Turn; readonly outgoing: Turn },
   ): never {
-    let index = 0;
-    while (index < recorded.length && recorded.at(index)?.digest === outgoing.at(index)?.digest) index += 1;
-    const block = outgoing.at(index) ?? recorded.at(index);
+    const { blockIndex, id } = firstDifference(recorded, outgoing);
     const missed = [...this.#edits].find(([key, edits]) => edits.length > 0 && isWithin(key, frame));
     const handing = this.#unknownEdit ?? (missed === undefined ? { frame } : handingOf(missed[0]));
-    const what = `block ${index} (${block?.id ?? "none"}) of the request differs`;
-    throw this.#diverged(what, { ...handing, revision, field: "input.turn", blockIndex: index });
+    const what = `block ${blockIndex} (${id}) of the request differs`;
+    throw this.#diverged(what, { ...handing, revision, field: "input.turn", blockIndex });
+  }
+
+  #firstDifference({ frame, direction }: Handing, turn: Turn): FirstBlock {
+    const recorded = direction === "request" ? this.turns.given(frame) : this.turns.result(frame);
+    return firstDifference(recorded ?? Turn.empty, turn);
   }
 
   /** Something that the log has comes after an edit that it has not. */
   #beforeKnown(revision: number): void {
     if (this.#unknownEdit === null || !this.isReplaying) return;
-    const what = "a Turn was changed that was handed on unchanged";
-    throw this.#diverged(what, { ...this.#unknownEdit, revision, field: "after" });
+    const { id, ...handing } = this.#unknownEdit;
+    const what = `a Turn was changed that was handed on unchanged, first in block ${handing.blockIndex} (${id})`;
+    throw this.#diverged(what, { ...handing, revision, field: "after" });
   }
 
   #diverged(what: string, place: DivergencePlace): ReplayDivergedError {
     const layer = this.#layers[layerIndex(place.frame, place.direction ?? null)] ?? null;
-    const error = new ReplayDivergedError(what, { ...place, layer });
+    const error = new ReplayDivergedError(what, { layer, ...place });
     this.#onDiverged(error);
     return error;
   }

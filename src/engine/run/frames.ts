@@ -257,6 +257,7 @@ class LayerCall implements Around {
     for (const { from, edits, after } of partsOf(pass, target, session.turns)) {
       const data = { direction, from, edits: [...edits], after };
       const edit = from === base.name ? data : { ...data, base: base.name };
+      if (session.journal.hasEdit(edit, frame, settled)) continue;
       record(session, { type: "EditTurn", runId: session.runId, data: edit }, actor, frame);
     }
     notePass(session.turns, pass, target, actor);

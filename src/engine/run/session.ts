@@ -108,7 +108,6 @@ export function derivedRandom(session: RunSession, frame: string): number {
 
 /** Records what happens at a frame; `at` is when it did, where the layers were told so. */
 export function record(session: RunSession, command: Command, actor: Actor, frame: string, at?: number): void {
-  if (command.type === "EditTurn" && session.journal.hasEdit(command.data, frame)) return;
   session.recorder.record(command, at === undefined ? { actor, frame } : { actor, frame, at });
 }
 

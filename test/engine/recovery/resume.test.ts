@@ -192,7 +192,10 @@ describe("what cannot be taken up", () => {
     const { scene, unchanged } = await cutOff({ middleware: [behind] });
     const { conversation, engine } = scene.process();
     const error = await rejectionOf(conversation.run(engine));
-    expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0.0" });
+    expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0.0", layer: "behind", blockIndex: 1 });
+    expect(String(error)).toMatch(
+      /at frame 0\.0\.0, layer behind \(revision \d+\): block 1 \(run_\S+\) of .* differs; .*onDiverged: "abandon"/,
+    );
     expect(asked(scene.provider)).toBe(1);
     await unchanged();
   });
@@ -212,6 +215,24 @@ describe("what cannot be taken up", () => {
     await unchanged();
   });
 
+  test("a run whose layers do something else is given up where the caller says so, and answered anew", async () => {
+    let lives = 0;
+    const changed = layer("changed", (turn, next) => next(lives === 0 ? turn : turn.append(user("be brief"))));
+    const { scene } = await cutOff({ middleware: [changed] });
+    lives += 1;
+    const { conversation, engine } = scene.process();
+    const error = await rejectionOf(conversation.run(engine));
+    expect(error).toMatchObject({ code: "replay-diverged", layer: "changed", blockIndex: 1 });
+    const result = await conversation.run(engine, { onDiverged: "abandon" });
+    expect(result).toMatchObject({ text: "an answer", isNew: true, resumed: false });
+    const [failed, ...others] = dataOf(await eventsOf(conversation), "RunFailed");
+    expect({ kind: failed?.kind, others, closedRun: result.closedRun !== null }).toEqual({
+      kind: "diverged",
+      others: [],
+      closedRun: true,
+    });
+  });
+
   test("an effect is not answered by another one that stood in its place", async () => {
     let lives = 0;
     const moody = layer("moody", async (turn, next, ctx) => {
@@ -222,7 +243,7 @@ describe("what cannot be taken up", () => {
     lives += 1;
     const { conversation, engine } = scene.process();
     const error = await rejectionOf(conversation.run(engine));
-    expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0", field: "name" });
+    expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0", field: "name", layer: "moody" });
     expect(String(error)).toContain("guess was begun in the place of fetch");
     await unchanged();
   });

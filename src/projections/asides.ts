@@ -1,0 +1,64 @@
+import { blockFromJson } from "../domain/block-json.ts";
+import type { ConversationEvent } from "../domain/events/event.ts";
+import type { Repair } from "../domain/events/inference-events.ts";
+import type { Pass } from "../domain/events/shared.ts";
+import { entersTurn } from "./client-turn.ts";
+import { blockLabel, counted, excerpt } from "./wording.ts";
+
+/** What an event says beside what it is about: what did not get through, and what layers did that no Turn shows. */
+export function asidesOf(event: ConversationEvent): readonly string[] {
+  switch (event.type) {
+    case "InferenceRequested":
+      return [...repairAsides(event.data.decision.repairs), ...(event.data.passes ?? []).flatMap(layerAsides)];
+    case "ResponseReceived": {
+      const omitted = event.data.output.filter((block) => !entersTurn(block)).map(blockFromJson);
+      return omitted.length === 0
+        ? []
+        : [`not in the Turn, for it is not whole: ${omitted.map(blockLabel).join(", ")}`];
+    }
+    case "InferenceFailed": {
+      const { length } = event.data.partial;
+      return length === 0
+        ? []
+        : [`${counted(length, "item")} had come by then, and ${length === 1 ? "is" : "are"} in no Turn`];
+    }
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunCancelled":
+      return (event.data.passes ?? []).flatMap(layerAsides);
+    default:
+      return [];
+  }
+}
+
+/** What a layer did in one call that no Turn shows. */
+export function layerAsides({ layer, withoutNext, swallowed = [] }: Pass): readonly string[] {
+  const name = excerpt(layer, 40);
+  const errors = swallowed.map(
+    ({ frame, message }) => `${name} went on after an error of frame ${frame}: ${excerpt(message, 80)}`,
+  );
+  return withoutNext === true ? [`${name} answered by itself, without calling next`] : errors;
+}
+
+/** More repairs than these are counted. */
+const shownRepairs = 2;
+
+function repairAsides(repairs: readonly Repair[]): readonly string[] {
+  if (repairs.length === 0) return [];
+  const shown = repairs.slice(0, shownRepairs).map(repairWords).join(", ");
+  return [`repaired: ${shown}${repairs.length > shownRepairs ? ` and ${repairs.length - shownRepairs} more` : ""}`];
+}
+
+/** A change that kept a request legal, in words. */
+export function repairWords(repair: Repair): string {
+  switch (repair.action) {
+    case "omit":
+      return `block ${repair.index} left out (${repair.rule})`;
+    case "omit-id":
+      return `block ${repair.index} sent without its item id (${repair.rule})`;
+    case "rename-call":
+      return `block ${repair.index} sent as call ${excerpt(repair.callId, 40)}: its id was taken`;
+    case "answer":
+      return `call ${excerpt(repair.callId, 40)} of block ${repair.index} answered as aborted: it had no result`;
+  }
+}

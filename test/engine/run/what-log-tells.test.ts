@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+import { assistant } from "../../../src/domain/make-block.ts";
+import { timeline } from "../../../src/projections/timeline.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, type Workshop } from "../../support/workshop.ts";
+import { layer } from "./scene.ts";
+import { add, calling } from "./tool-runs.ts";
+
+const refused = { error: { message: "not today" } } as const;
+
+function throwAny(value: unknown): never {
+  throw value;
+}
+
+async function wordsOf({ conversation }: Pick<Workshop, "conversation">): Promise<readonly string[]> {
+  let view = timeline.initial("conversation-cnv_workshop");
+  for (const recorded of await eventsOf(conversation)) view = timeline.apply(view, recorded);
+  return view.rows.map(({ words }) => words);
+}
+
+test("a run that a layer ended names the layer and its frame in the log", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const strict = layer("strict", () => Promise.reject(new Error("too long")));
+  const { engine } = workshop.scripted([], {
+    tools: [add],
+    middleware: [layer("idle", (turn, next) => next(turn)), strict],
+  });
+  await conversation.append("hello");
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ layer: "strict", frame: "0.0.0" });
+  const [failed] = dataOf(await eventsOf(conversation), "RunFailed");
+  expect(failed?.thrownBy).toEqual({ layer: "strict", frame: "0.0.0" });
+  expect((await wordsOf(workshop)).at(-1)).toContain("run failed (layer-failed) in strict (frame 0.0.0): too long");
+});
+
+test.each([
+  ["a text", "no more"],
+  ["a number", 42],
+  ["nothing", undefined],
+])("a layer that throws %s is named as well", async (_, thrown) => {
+  const { conversation, ...workshop } = createWorkshop();
+  // A layer may be JavaScript, which throws anything.
+  const odd = layer("odd", async () => throwAny(thrown));
+  const { engine } = workshop.scripted([], { middleware: [layer("outer", (turn, next) => next(turn)), odd] });
+  await conversation.append("hello");
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-failed", layer: "odd", frame: "0.0" });
+});
+
+test("an error of the provider is nobody's of the layers", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted([refused], { middleware: [layer("idle", (turn, next) => next(turn))] });
+  await conversation.append("hello");
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ layer: null, frame: null });
+  expect(dataOf(await eventsOf(conversation), "RunFailed")[0]).not.toHaveProperty("thrownBy");
+});
+
+test("a layer that goes on after an error of what it called is recorded with that error", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const stubborn = layer("stubborn", async (turn, next) => {
+    try {
+      return await next(turn);
+    } catch {
+      return next(turn);
+    }
+  });
+  const { engine } = workshop.scripted([refused, "an answer"], { middleware: [stubborn] });
+  await conversation.append("hello");
+  await conversation.run(engine);
+  const passes = dataOf(await eventsOf(conversation), "RunCompleted").flatMap(({ passes = [] }) => passes);
+  expect(passes.filter(({ swallowed }) => swallowed !== undefined)).toMatchObject([
+    { layer: "stubborn", frame: "0", direction: "response", swallowed: [{ frame: "0.0", message: "not today" }] },
+  ]);
+  expect((await wordsOf(workshop)).at(-1)).toBe(
+    "run completed; stubborn went on after an error of frame 0.0: not today",
+  );
+});
+
+test("a layer that answers without calling next is recorded as one that did", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const cache = layer("cache", async (turn) => turn.append(assistant("from the cache")));
+  const { engine, provider } = workshop.scripted([], {
+    middleware: [layer("idle", (turn, next) => next(turn)), cache],
+  });
+  await conversation.append("hello");
+  expect((await conversation.run(engine)).text).toBe("from the cache");
+  expect(provider.requests).toEqual([]);
+  const passes = dataOf(await eventsOf(conversation), "RunCompleted").flatMap(({ passes = [] }) => passes);
+  expect(passes.filter(({ withoutNext }) => withoutNext === true).map(({ layer }) => layer)).toEqual(["cache"]);
+  expect((await wordsOf(workshop)).at(-1)).toBe("run completed; cache answered by itself, without calling next");
+});
+
+test("what did not get through stands on the result and in the log", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const half = {
+    reasoning: "thinking",
+    text: "half an",
+    calls: [{ name: "add", arguments: "{}" }],
+    status: "incomplete",
+  };
+  const { engine } = workshop.scripted([half]);
+  await conversation.append("hello");
+  const result = await conversation.run(engine);
+  expect(result).toMatchObject({ status: "incomplete", text: "half an" });
+  expect(result.losses).toMatchObject([
+    { kind: "omitted-blocks", frame: "0", blocks: [{ kind: "reasoning" }, { kind: "tool_call" }] },
+  ]);
+  const words = await wordsOf(workshop);
+  expect(words.at(-2)).toContain("; not in the Turn, for it is not whole: reasoning, tool_call add");
+  expect(words.at(-1)).toBe("run completed: its last answer broke off at a limit");
+  expect((await conversation.run(engine)).losses).toEqual(result.losses);
+});
+
+test("a request that was repaired, and an answer that broke off, are losses of their runs", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const provider = scripted([calling(["lookup", "{}", "c1"]), "an answer"]);
+  await conversation.append("look it up");
+  const engine = workshop.engine({ provider });
+  await conversation.run(engine);
+  await conversation.append("never mind");
+  const { losses } = await conversation.run(engine);
+  expect(losses).toMatchObject([{ kind: "repair", frame: "0", repair: { action: "answer", callId: "c1" } }]);
+  const asked = (await wordsOf(workshop)).filter((words) => words.startsWith("asked"));
+  expect(asked.at(-1)).toContain("; repaired: call c1 of block 1 answered as aborted: it had no result");
+});
