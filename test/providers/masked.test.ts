@@ -87,6 +87,14 @@ const answers: readonly (readonly [string, Answer])[] = [
   ["a field, its name and a usage", answering({ ...response, output: [], usage: { [carried.key]: everything } })],
   ["the id of the response", answering({ ...response, id: `resp_${carried.token}`, output: [said("hi")] })],
   ["the id of the request", answering({ ...response, output: [] }, 200, { "x-request-id": `req_${carried.token}` })],
+  [
+    "an answer that is made in the background",
+    (reply, received) => {
+      const made = { ...response, id: `resp_${carried.token}`, background: true };
+      const whole = { ...made, output: [said(everything)] };
+      answering(received.method === "GET" ? whole : { ...made, status: "queued", output: [] })(reply, received);
+    },
+  ],
   ["what is no response", answering(`<html><title>${everything}</title></html>`)],
   ["half a document", answering(`{"id":"resp_1","outp${everything}`)],
   ["an error", answering({ error }, 400)],
