@@ -1,4 +1,4 @@
-import { isJsonList, type JsonValue, setMember } from "./json.ts";
+import { isJsonList, type JsonValue, nestingMax, setMember } from "./json.ts";
 
 /** Freezes JSON that nobody else holds, through and through. Frozen JSON is taken to be so all through. */
 export function freezeJson(json: JsonValue): void {
@@ -13,47 +13,46 @@ export function freezeJson(json: JsonValue): void {
  * JSON that nobody can change any more: what is frozen through and through as it stands, of anything else a copy without
  * the members that are undefined.
  *
- * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that is none, a gap in a list.
+ * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that is none, a gap in a list; and for
+ * what has more levels of lists and objects, 256 of them by default.
  */
-export function frozenJson<Json extends JsonValue>(value: Json, place: string): Json {
+export function frozenJson<Json extends JsonValue>(value: Json, place: string, levels = nestingMax): Json {
   // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
-  return copyOrRefuse(value, place) as Json;
-}
-
-function copyOrRefuse(value: unknown, place: string): JsonValue {
-  try {
-    return copyOf(value, place);
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw new TypeError(`${place} is no JSON: it is nested too deeply, or in a circle`, { cause });
-  }
+  return copyOf(value, place, { place, levels }) as Json;
 }
 
 /** @throws {TypeError} for what is no JSON, with its place: what is recorded has to be what was meant. */
 export function checkJson(place: string, value: unknown): void {
-  copyOrRefuse(value, place);
+  copyOf(value, place, { place, levels: nestingMax });
 }
+
+type Root = { readonly place: string; readonly levels: number };
 
 /** A member of objects that stand for something in JSON: frozen, they are taken as they are. */
 export const standIn: unique symbol = Symbol("standIn");
 
-function copyOf(value: unknown, place: string): JsonValue {
-  if (isFrozenJson(value)) return value;
+function copyOf(value: unknown, place: string, { place: whole, levels }: Root): JsonValue {
+  if (isFrozenJson(value, levels)) return value;
+  if (levels === 0 && typeof value === "object") {
+    throw new TypeError(`${whole} is no JSON: it is nested too deeply, or in a circle`);
+  }
+  const inner = { place: whole, levels: levels - 1 };
   if (Array.isArray(value)) {
-    return Object.freeze(Array.from(value, (item: unknown, index) => copyOf(item, `${place}[${index}]`)));
+    return Object.freeze(Array.from(value, (item: unknown, index) => copyOf(item, `${place}[${index}]`, inner)));
   }
   if (!isPlainObject(value)) throw new TypeError(`${place} is no JSON: ${nameOf(value)}`);
   const copy: Record<string, JsonValue> = {};
   for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) setMember(copy, name, copyOf(member, `${place}.${name}`));
+    if (member !== undefined) setMember(copy, name, copyOf(member, `${place}.${name}`, inner));
   }
   return Object.freeze(copy);
 }
 
-function isFrozenJson(value: unknown): value is JsonValue {
+function isFrozenJson(value: unknown, levels: number): value is JsonValue {
   if (typeof value === "object" && value !== null) {
     const isJson = Array.isArray(value) || isPlainObject(value) || standIn in value;
-    return isJson && Object.isFrozen(value) && Object.values(value).every(isFrozenJson);
+    if (!isJson || levels === 0 || !Object.isFrozen(value)) return false;
+    return Object.values(value).every((member) => isFrozenJson(member, levels - 1));
   }
   return typeof value === "string" || typeof value === "boolean" || value === null || Number.isFinite(value);
 }

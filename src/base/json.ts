@@ -13,6 +13,23 @@ export function isJsonList(value: unknown): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
+/**
+ * So many levels of lists and objects are taken from callers and servers. Whatever reads, compares and writes JSON goes into it
+ * level by level, and a stack has an end; a difference of two such values has twice as many levels.
+ */
+export const nestingMax = 256;
+/** So many levels an event's data may have: room for such a difference, and what stands around it. */
+export const storedNestingMax = 1_024;
+
+/** Whether a value has more levels of lists and objects than that; it looks no deeper. */
+export function isNestedDeeper(value: JsonValue | undefined, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (isJsonList(value)) return value.some((item) => isNestedDeeper(item, levels - 1));
+  for (const name in value) if (isNestedDeeper(value[name], levels - 1)) return true;
+  return false;
+}
+
 /** The object without the named members, in its own key order. */
 export function omitMembers(object: JsonObject, names: ReadonlySet<string>): JsonObject {
   const rest: Record<string, JsonValue> = {};

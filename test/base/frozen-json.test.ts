@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { freezeJson, frozenJson } from "../../src/base/frozen-json.ts";
-import type { JsonValue } from "../../src/base/json.ts";
+import { type JsonValue, nestingMax } from "../../src/base/json.ts";
 
 const isFrozenThrough = (value: JsonValue | undefined): boolean =>
   typeof value !== "object" ||
@@ -46,4 +46,18 @@ test("a circle is no JSON", () => {
   expect(() => frozenJson(circle as JsonValue, "it")).toThrow(
     new TypeError("it is no JSON: it is nested too deeply, or in a circle"),
   );
+});
+
+test("what is nested more deeply than can be read again is refused, frozen or not", () => {
+  const nested = (levels: number): JsonValue => {
+    let value: JsonValue = "inside";
+    for (let level = 0; level < levels; level += 1) value = Object.freeze({ value });
+    return value;
+  };
+  const deepest = nested(nestingMax);
+  expect(frozenJson(deepest, "it")).toBe(deepest);
+  for (const levels of [nestingMax + 1, 5_000, 100_000]) {
+    expect(() => frozenJson(nested(levels), "it")).toThrow(TypeError);
+    expect(() => frozenJson([nested(levels)], "it")).toThrow("it is nested too deeply");
+  }
 });

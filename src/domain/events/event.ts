@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
-import type { JsonObject, JsonValue } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, storedNestingMax } from "../../base/json.ts";
 import { quickCheck } from "../../base/quick-check.ts";
 import { type Actor, actorSchema } from "../actor.ts";
 import {
@@ -92,7 +92,7 @@ function stripped(given: ConversationEvent, givenActor: Actor): Made {
 
 function asJson(value: JsonValue, type: string): JsonValue {
   try {
-    return frozenJson(value, "it");
+    return frozenJson(value, "it", storedNestingMax);
   } catch (cause) {
     throw refused(type, `: ${messageOf(cause)}`);
   }

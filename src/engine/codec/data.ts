@@ -1,22 +1,32 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  isNestedDeeper,
+  type JsonObject,
+  type JsonValue,
+  setMember,
+  storedNestingMax,
+} from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
-import { StoreCorruptedError } from "../ports/event-store.ts";
+import { EventTooLargeError, StoreCorruptedError } from "../ports/event-store.ts";
 import { escapedBytes } from "./bounds.ts";
 import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
+import { chooseStructures, type Structure } from "./structures.ts";
 
-/** A string that is stored beside the event that names it. */
+/** A text that is stored beside the event that names it: a string of its data, or the JSON of a list or an object. */
 export type BlobText = { readonly reference: BlobReference; readonly text: string };
 
 export type EncodedData = { readonly text: string; readonly blobs: readonly BlobText[] };
 
 /**
- * Writes an event's data as text: strings over 64 KiB become blobs, then the longest ones left, until the text takes no
- * more than `room()` bytes inside the envelope or no string is worth it any more. Own keys that would look like a
- * reference get one more `$`.
+ * Writes an event's data as text: strings over 64 KiB become blobs, then the longest ones left, then lists and objects, until
+ * the text takes no more than `room()` bytes inside the envelope. Own keys that would look like a reference get one more `$`.
+ *
+ * @throws {EventTooLargeError} for data that is nested too deeply to be read again.
  */
 export function encodeData(data: JsonObject, room: () => number): EncodedData {
-  const text = JSON.stringify(data);
+  const text = textOf(data);
   if (hasReservedKey(text)) return encodeWithBlobs(data, room());
   // A UTF-16 unit takes three bytes at most: a short text needs no count, and there is room for it in every event.
   if (text.length * 3 <= blobBytesMin) return { text, blobs: [] };
@@ -26,44 +36,65 @@ export function encodeData(data: JsonObject, room: () => number): EncodedData {
 
 /** Reads what `encodeData` wrote, blobs as `BlobReference`s, which are listed beside. Equal parts are not copied. */
 export function decodeData(text: string): { readonly data: JsonObject; readonly blobs: readonly BlobReference[] } {
-  const parsed = parseObject(text);
-  if (!hasReservedKey(text)) return { data: parsed, blobs: [] };
   const blobs: BlobReference[] = [];
-  const data = mapJson(parsed, (object) => {
-    const reference = readReference(object);
-    if (reference instanceof BlobReference) blobs.push(reference);
-    return reference ?? renameKeys(object, (key) => (/^\$\$+(blob|secret)$/.test(key) ? key.slice(1) : key));
-  });
-  if (!isJsonObject(data) || isReference(data)) throw new StoreCorruptedError("an event's data is a reference");
+  const data = readJson(text, blobs);
+  if (!isJsonObject(data)) throw new StoreCorruptedError("an event's data is not a JSON object");
+  if (isReference(data)) throw new StoreCorruptedError("an event's data is a reference");
   return { data, blobs };
 }
 
-/** The data with each reference replaced by its text. */
+/** The data with each reference replaced by what it stands for. */
 export function fillBlobs(data: JsonObject, textBySha256: ReadonlyMap<string, string>): JsonObject {
-  const filled = mapJson(data, (object) =>
-    object instanceof BlobReference ? (textBySha256.get(object.$blob.sha256) ?? object) : object,
-  );
+  const filled = mapJson(data, (object) => {
+    if (!(object instanceof BlobReference)) return object;
+    const text = textBySha256.get(object.$blob.sha256);
+    if (text === undefined) return object;
+    return object.$blob.json === true ? readJson(text, []) : text;
+  });
   if (!isJsonObject(filled)) throw new StoreCorruptedError("an event's data is a reference");
   return filled;
 }
 
 function encodeWithBlobs(data: JsonObject, bytesMax: number): EncodedData {
+  const texts = chooseTexts(data, bytesMax);
+  const structures = chooseStructures(data, texts, bytesMax);
+  const blobs = new Map<string, BlobText>();
+  const stored = (text: string, reference: BlobReference): BlobReference => {
+    blobs.set(reference.$blob.sha256, { reference, text });
+    return reference;
+  };
+  // A blob names no other: what stands in a structure that is stored is stored with it.
+  const stay = (structure: Structure): BlobReference | null => {
+    if (!structures.has(structure)) return null;
+    const text = JSON.stringify(withReferences(structure));
+    return stored(text, blobReferenceTo(text, "json"));
+  };
+  const replaced = withReferences(data, stay, (text) => {
+    const reference = texts.get(text);
+    return reference === undefined ? text : stored(text, reference);
+  });
+  return { text: JSON.stringify(replaced), blobs: [...blobs.values()] };
+}
+
+/** Strings over 64 KiB, and the longest ones left while the rest is too big. */
+function chooseTexts(data: JsonObject, bytesMax: number): ReadonlyMap<string, BlobReference> {
   const countByText = countStrings(data);
   const texts = [...countByText.keys()].map((text) => ({ text, bytes: utf8Length(text) }));
   const longestFirst = texts.sort((left, right) => right.bytes - left.bytes);
-  let bytes = escapedBytes(JSON.stringify(withReferences(data, new Map())));
+  let bytes = escapedBytes(JSON.stringify(withReferences(data)));
   const chosen = new Map<string, BlobReference>();
   for (const { text, bytes: textBytes } of longestFirst) {
-    if (textBytes <= blobBytesMin && bytes <= bytesMax) break;
+    if (textBytes <= blobBytesMin && (bytes <= bytesMax || textBytes < textBytesMin)) break;
     const reference = blobReferenceTo(text);
-    const saved = escapedBytes(JSON.stringify(text)) - escapedBytes(JSON.stringify(reference));
-    if (saved <= 0) continue;
     chosen.set(text, reference);
+    const saved = escapedBytes(JSON.stringify(text)) - escapedBytes(JSON.stringify(reference));
     bytes -= saved * (countByText.get(text) ?? 0);
   }
-  const blobs = Array.from(chosen, ([text, reference]) => ({ reference, text }));
-  return { text: JSON.stringify(withReferences(data, chosen)), blobs };
+  return chosen;
 }
+
+/** A blob is a stream of its own: where many short strings are what is too much, they are stored together. */
+const textBytesMin = 4 * 1024;
 
 function countStrings(data: JsonValue): ReadonlyMap<string, number> {
   const countByText = new Map<string, number>();
@@ -75,27 +106,38 @@ function countStrings(data: JsonValue): ReadonlyMap<string, number> {
   return countByText;
 }
 
-const withReferences = (data: JsonObject, referenceByText: ReadonlyMap<string, BlobReference>): JsonValue =>
+/** The value as it is written, with what takes the place of some structures and texts; names that look like a reference's get one more `$`. */
+const withReferences = (
+  value: JsonValue,
+  mapStructure: (structure: Structure) => JsonValue | null = () => null,
+  mapText: (text: string) => JsonValue = (text) => text,
+): JsonValue =>
   mapJson(
-    data,
+    value,
     (object) =>
       isReference(object) ? object : renameKeys(object, (key) => (/^\$+(blob|secret)$/.test(key) ? `$${key}` : key)),
-    (text) => referenceByText.get(text) ?? text,
+    { mapStructure, mapText },
   );
 
 const isReference = (value: object): value is BlobReference | SecretReference =>
   value instanceof BlobReference || value instanceof SecretReference;
 
+type Outside = {
+  /** What takes the place of a list or an object; null where it is gone through. */
+  readonly mapStructure?: (structure: Structure) => JsonValue | null;
+  readonly mapText?: (text: string) => JsonValue;
+};
+
 /** Maps the strings and then, from the inside out, the objects of a value; what stays equal stays the same object. */
 function mapJson(
   value: JsonValue,
   mapObject: (object: JsonObject) => JsonValue,
-  mapText: (text: string) => JsonValue = (text) => text,
+  { mapStructure = () => null, mapText = (text) => text }: Outside = {},
 ): JsonValue {
   const map = (item: JsonValue): JsonValue => {
     if (typeof item === "string") return mapText(item);
     if (typeof item !== "object" || item === null) return item;
-    return isJsonList(item) ? mapArray(item, map) : mapObject(mapMembers(item, map));
+    return mapStructure(item) ?? (isJsonList(item) ? mapArray(item, map) : mapObject(mapMembers(item, map)));
   };
   return map(value);
 }
@@ -137,20 +179,44 @@ function readReference(object: JsonObject): BlobReference | SecretReference | nu
   if (Object.keys(object).length === 1) {
     if (typeof secret === "string") return new SecretReference(secret);
     if (isJsonObject(blob)) {
-      const { sha256, bytes } = blob;
-      if (typeof sha256 === "string" && typeof bytes === "number") return new BlobReference(sha256, bytes);
+      const { sha256, bytes, json } = blob;
+      const isKnown = json === undefined || json === true;
+      if (typeof sha256 === "string" && typeof bytes === "number" && isKnown) {
+        return new BlobReference(sha256, bytes, json === true ? "json" : "text");
+      }
     }
   }
   throw new StoreCorruptedError("an event's data has a reference that says nothing");
 }
 
-function parseObject(text: string): JsonObject {
-  let parsed: unknown;
+/** A text that was written here: its references as such, which are listed, and its names as they were. */
+function readJson(text: string, blobs: BlobReference[]): JsonValue {
+  const parsed = parse(text);
+  if (!hasReservedKey(text)) return parsed;
+  return mapJson(parsed, (object) => {
+    const reference = readReference(object);
+    if (reference instanceof BlobReference) blobs.push(reference);
+    return reference ?? renameKeys(object, (key) => (/^\$\$+(blob|secret)$/.test(key) ? key.slice(1) : key));
+  });
+}
+
+function parse(text: string): JsonValue {
   try {
-    parsed = JSON.parse(text);
+    // JSON.parse makes nothing but JSON values.
+    return JSON.parse(text) as JsonValue;
   } catch (cause) {
     throw new StoreCorruptedError("an event's data is not JSON", { cause });
   }
-  if (!isJsonObject(parsed)) throw new StoreCorruptedError("an event's data is not a JSON object");
-  return parsed;
+}
+
+function textOf(data: JsonObject): string {
+  try {
+    const text = JSON.stringify(data);
+    // Each level takes two characters at least.
+    if (text.length <= 2 * storedNestingMax || !isNestedDeeper(data, storedNestingMax)) return text;
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new EventTooLargeError(`an event's data has no JSON text: ${cause.message}`, { cause });
+  }
+  throw new EventTooLargeError(`an event's data has more than ${storedNestingMax} levels of lists and objects`);
 }

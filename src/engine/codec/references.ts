@@ -5,20 +5,21 @@ import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
 /**
- * Stands in an event's data for a long string that is stored beside the event. As JSON it is `{"$blob": {sha256,
- * bytes}}`; an object of that look that a caller made is ordinary data, so ask `instanceof`.
+ * Stands in an event's data for a long string, or for a big list or object, that is stored beside the event. As JSON it is
+ * `{"$blob": {sha256, bytes}}`, of a list or an object `{"$blob": {sha256, bytes, json: true}}` with digest and length of its
+ * JSON text; an object of that look that a caller made is ordinary data, so ask `instanceof`.
  */
 export class BlobReference {
   // Lets data hold a reference wherever it holds a JSON object.
   readonly [member: string]: JsonValue | undefined;
-  readonly $blob: { readonly sha256: Sha256; readonly bytes: number };
+  readonly $blob: { readonly sha256: Sha256; readonly bytes: number; readonly json?: true };
 
   get [standIn](): true {
     return true;
   }
 
-  constructor(sha256: Sha256, bytes: number) {
-    this.$blob = Object.freeze({ sha256, bytes });
+  constructor(sha256: Sha256, bytes: number, holds: "text" | "json" = "text") {
+    this.$blob = Object.freeze(holds === "json" ? { sha256, bytes, json: true } : { sha256, bytes });
     Object.freeze(this);
   }
 }
@@ -54,6 +55,6 @@ export function secretReference(name: string): SecretReference {
  * The reference to a text. A text with a lone surrogate has no UTF-8 form, so it goes by its JSON text instead: hashed as
  * it is, it would share a digest with the text that has U+FFFD in that place.
  */
-export function blobReferenceTo(text: string): BlobReference {
-  return new BlobReference(sha256Hex(text.isWellFormed() ? text : JSON.stringify(text)), utf8Length(text));
+export function blobReferenceTo(text: string, holds: "text" | "json" = "text"): BlobReference {
+  return new BlobReference(sha256Hex(text.isWellFormed() ? text : JSON.stringify(text)), utf8Length(text), holds);
 }

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
+import { type JsonObject, type JsonValue, storedNestingMax } from "../../../src/base/json.ts";
 import { escapedBytes } from "../../../src/engine/codec/bounds.ts";
-import { decodeData, encodeData, fillBlobs } from "../../../src/engine/codec/data.ts";
+import { decodeData, type EncodedData, encodeData, fillBlobs } from "../../../src/engine/codec/data.ts";
 import {
   BlobReference,
   blobReferenceTo,
   SecretReference,
   secretReference,
 } from "../../../src/engine/codec/references.ts";
-import { StoreCorruptedError } from "../../../src/engine/ports/event-store.ts";
+import { EventTooLargeError, StoreCorruptedError } from "../../../src/engine/ports/event-store.ts";
 
 const plenty = (): number => 256 * 1024;
 
@@ -52,20 +52,62 @@ test("reads back what it wrote, keys that look like references included", () => 
   );
 });
 
-test("reads back what it wrote when every string that is worth it is a blob", () => {
-  const long = fc.string({ unit: "binary", minLength: 300, maxLength: 400 });
+test("reads back what it wrote when as much of it as can be stands beside it", () => {
+  const long = fc.string({ unit: "binary", minLength: 300, maxLength: 400 }).map((text) => text.repeat(20));
   // Short data is never looked at: it always fits.
   const padding = "x".repeat(70_000);
+  const room = fc.constantFrom(0, 500, 1_000, 10_000);
   fc.assert(
-    fc.property(jsonObject, fc.array(long), (data, texts) => {
-      const whole = { data, texts, again: texts, padding };
-      const { text, blobs } = encodeData(whole, () => 0);
-      expect(new Set(blobs.map((blob) => blob.text))).toEqual(new Set([...texts, padding]));
-      const textBySha256 = new Map(blobs.map((blob) => [blob.reference.$blob.sha256, blob.text]));
-      const filled = fillBlobs(decodeData(text).data, textBySha256);
-      expect(JSON.stringify(filled)).toBe(JSON.stringify(whole));
+    fc.property(jsonObject, fc.array(long, { maxLength: 4 }), room, (data, texts, bytesMax) => {
+      const whole = { data, texts, again: [texts, data], padding, secret: [secretReference("NAME")] };
+      const encoded = encodeData(whole, () => bytesMax);
+      expect(escapedBytes(encoded.text)).toBeLessThanOrEqual(Math.max(bytesMax, 1_500));
+      expect(JSON.stringify(filledOf(encoded))).toBe(JSON.stringify(whole));
+      expect(filledOf(encoded)["secret"]).toStrictEqual([secretReference("NAME")]);
     }),
   );
+});
+
+/** What a reader gets. */
+function filledOf({ text, blobs }: EncodedData): JsonObject {
+  const textBySha256 = new Map(blobs.map((blob) => [blob.reference.$blob.sha256, blob.text]));
+  return fillBlobs(decodeData(text).data, textBySha256);
+}
+
+test("stores the smallest structure beside the rest that is enough", () => {
+  const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n / 7);
+  const whole = { said: { text: "kept", logprobs: numbers(5_000), other: numbers(1_000) }, list: numbers(300) };
+  const { text, blobs } = encodeData(whole, () => 60_000);
+  const json = JSON.stringify(whole.said.logprobs);
+  expect(blobs).toEqual([{ reference: blobReferenceTo(json, "json"), text: json }]);
+  const { sha256, bytes } = blobReferenceTo(json).$blob;
+  expect(JSON.parse(text)).toEqual({
+    ...whole,
+    said: { ...whole.said, logprobs: { $blob: { sha256, bytes, json: true } } },
+  });
+});
+
+test("stores a list of many short strings as one", () => {
+  const calls = Array.from({ length: 3_000 }, (_, n) => ({ id: n, arguments: `${n} `.repeat(50) }));
+  const encoded = encodeData({ calls, text: "kept" }, plenty);
+  expect(encoded.blobs).toHaveLength(1);
+  expect(encoded.text).toContain("kept");
+  expect(filledOf(encoded)).toEqual({ calls, text: "kept" });
+});
+
+test("refuses data that is nested too deeply to be read again, whatever is around it", () => {
+  const nested = (levels: number): JsonObject => {
+    let value: JsonObject = {};
+    for (let level = 1; level < levels; level += 1) value = { value };
+    return value;
+  };
+  const deepest = nested(storedNestingMax);
+  expect(decodeData(encodeData(deepest, plenty).text).data).toEqual(deepest);
+  const reserved = nested(storedNestingMax - 2);
+  expect(filledOf(encodeData({ $blob: { reserved } }, () => 0))).toEqual({ $blob: { reserved } });
+  for (const levels of [storedNestingMax + 1, 5_000, 100_000]) {
+    expect(() => encodeData({ ...nested(levels), $blob: "x" }, plenty)).toThrow(EventTooLargeError);
+  }
 });
 
 test("writes data without long strings as JSON.stringify does", () => {
@@ -132,6 +174,7 @@ test("fits the room exactly when that can be", () => {
 
 test.each([
   '{"x":{"$blob":1}}',
+  '{"x":{"$blob":{"sha256":"a","bytes":1,"json":false}}}',
   '{"x":{"$secret":{}}}',
   '{"x":{"$secret":"a","y":1}}',
   '{"$blob":{"sha256":"a","bytes":1}}',

@@ -1,0 +1,79 @@
+import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { escapedBytes } from "./bounds.ts";
+import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
+
+/** A list or an object of an event's data. */
+export type Structure = JsonObject | readonly JsonValue[];
+
+/** What takes the place of parts of an event's data. */
+export type Replacements = {
+  readonly texts: ReadonlyMap<string, BlobReference>;
+  readonly structures: ReadonlyMap<Structure, BlobReference>;
+};
+
+type Measured = { readonly bytes: number; readonly structures: readonly Candidate[] };
+type Candidate = { readonly structure: Structure; readonly bytes: number };
+
+/**
+ * Chooses the lists and objects of data that are stored beside it until the rest takes no more than `bytesMax` bytes inside
+ * the envelope: each time the smallest one that is enough, so that what is read without it is as much as can be, and where
+ * none is, the biggest.
+ */
+export function chooseStructures(
+  data: JsonObject,
+  texts: ReadonlyMap<string, BlobReference>,
+  bytesMax: number,
+): ReadonlyMap<Structure, BlobReference> {
+  const chosen = new Map<Structure, BlobReference>();
+  for (;;) {
+    const { bytes, structures } = measure(data, { texts, structures: chosen });
+    // The last one is the data itself, which an event has in any case.
+    const worth = structures.slice(0, -1).filter((candidate) => candidate.bytes > referenceBytesMax);
+    if (bytes <= bytesMax || worth.length === 0) return chosen;
+    const smallestFirst = worth.toSorted((left, right) => left.bytes - right.bytes);
+    const enough = bytes - bytesMax + referenceBytesMax;
+    const next = smallestFirst.find((candidate) => candidate.bytes >= enough) ?? smallestFirst.at(-1);
+    if (next === undefined) return chosen;
+    // Its text is only wanted when it is written; here its length is what counts.
+    chosen.set(next.structure, longestReference);
+  }
+}
+
+// As long as a reference can be, so that it is worth it whatever its text turns out to be.
+const longestReference = blobReferenceTo("", "json");
+const referenceBytesMax = escapedBytes(JSON.stringify(longestReference)) + 16;
+
+/**
+ * The bytes of data inside the envelope, and of each list and object in it, inner ones first; those that hold a reference
+ * which was read stay where they are, so that no blob names another.
+ */
+function measure(data: JsonObject, { texts, structures }: Replacements): Measured {
+  const found: Candidate[] = [];
+  function bytesOf(value: JsonValue): Sized {
+    if (typeof value === "string") return sized(escapedBytes(JSON.stringify(texts.get(value) ?? value)));
+    if (typeof value !== "object" || value === null) return sized(String(value).length);
+    if (value instanceof SecretReference) return sized(escapedBytes(JSON.stringify(value)));
+    if (value instanceof BlobReference) return { bytes: escapedBytes(JSON.stringify(value)), mayMove: false };
+    if (structures.has(value)) return sized(referenceBytesMax);
+    const parts = isJsonList(value) ? value.map(bytesOf) : membersOf(value);
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 1 + Math.max(1, parts.length));
+    const mayMove = parts.every((part) => part.mayMove);
+    if (mayMove || value === data) found.push({ structure: value, bytes });
+    return { bytes, mayMove };
+  }
+  function membersOf(object: JsonObject): readonly Sized[] {
+    const members: Sized[] = [];
+    for (const [name, value] of Object.entries(object)) {
+      if (value === undefined) continue;
+      const { bytes, mayMove } = bytesOf(value);
+      // With its colon; a name that looks like a reference's gets one more `$`.
+      members.push({ bytes: bytes + escapedBytes(JSON.stringify(name)) + 2, mayMove });
+    }
+    return members;
+  }
+  return { bytes: bytesOf(data).bytes, structures: found };
+}
+
+type Sized = { readonly bytes: number; readonly mayMove: boolean };
+
+const sized = (bytes: number): Sized => ({ bytes, mayMove: true });
