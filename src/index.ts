@@ -25,6 +25,7 @@ export { type InDoubt, type InDoubtHandler, NotInDoubtError } from "./engine/eff
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export { EngineDisposedError } from "./engine/engine-life.ts";
 export type { RetryPolicy } from "./engine/inference/retry.ts";
+export { SettingsTooLargeError } from "./engine/inference/settings-size.ts";
 export { compareConversations, type Parting } from "./engine/lineage/compare.ts";
 export { ConversationExistsError } from "./engine/lineage/fork.ts";
 export { ExchangeNotFoundError } from "./engine/lineage/revert.ts";

@@ -22,10 +22,10 @@ export const nestingMax = 256;
 export const storedNestingMax = 1_024;
 
 /** Whether a value has more levels of lists and objects than that; it looks no deeper. */
-export function isNestedDeeper(value: JsonValue | undefined, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
+export function isNestedDeeper(value: unknown, levels: number): boolean {
+  if (isJsonList(value)) return levels === 0 || value.some((item) => isNestedDeeper(item, levels - 1));
+  if (!isJsonObject(value)) return false;
   if (levels === 0) return true;
-  if (isJsonList(value)) return value.some((item) => isNestedDeeper(item, levels - 1));
   for (const name in value) if (isNestedDeeper(value[name], levels - 1)) return true;
   return false;
 }

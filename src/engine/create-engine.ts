@@ -7,12 +7,13 @@ import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { randomId } from "./ids.ts";
 import { type RetryPolicy, retryPolicy } from "./inference/retry.ts";
+import { checkSettings } from "./inference/settings-size.ts";
 import type { Layer } from "./middleware.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./planner/plan.ts";
 import type { Provider } from "./ports/provider.ts";
 import type { RunPart } from "./stream-part.ts";
 import { checkTimeLimit } from "./time-limit.ts";
-import type { Tool } from "./tool.ts";
+import { type Tool, toolDefinitions } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
 
 /** Everything a run needs besides its conversation. */
@@ -122,6 +123,7 @@ export const takeoverAfterMsDefault = 15 * 60_000;
  * @throws {TypeError} for an option that is none; a provider, tool or layer that is none, or that could not be named or
  *   recorded; two layers, or two tools, of one name.
  * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
+ * @throws {SettingsTooLargeError} when the provider's settings and the tools are too much to be stored.
  */
 export function createEngine(config: EngineConfig): Engine {
   checkOptions("createEngine", config, optionNames);
@@ -155,6 +157,7 @@ export function createEngine(config: EngineConfig): Engine {
   };
   checkNames(options.layers, options.tools);
   checkTimeLimits(options);
+  checkSettings(provider.settings, toolDefinitions(options.tools));
   return engineOf(options);
 }
 

@@ -1,6 +1,6 @@
 import { rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
-import { type JsonValue, jsonCopy } from "../../base/json.ts";
+import { isNestedDeeper, type JsonValue, jsonCopy, nestingMax } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -87,11 +87,19 @@ type Done = { readonly answer: Answer; readonly cause?: unknown };
 /** What an effect gave, as the log has it from now on. What no log can hold is its failure; nothing is null. */
 function given(name: string, value: unknown): Done {
   try {
-    return { answer: { outcome: "ok", value: jsonCopy(value ?? null) } };
+    const copy = jsonCopy(value ?? null);
+    return isNestedDeeper(copy, nestingMax) ? tooDeep(name) : { answer: { outcome: "ok", value: copy } };
   } catch (cause) {
+    if (cause instanceof RangeError) return tooDeep(name, cause);
     return failed(`the effect ${name} gave what is no JSON: ${messageOf(cause)}`, cause);
   }
 }
+
+const tooDeep = (name: string, cause?: unknown): Done =>
+  failed(
+    `what the effect ${name} gave cannot be stored: it has more than ${nestingMax} levels of lists and objects`,
+    cause,
+  );
 
 const failed = (message: string, cause: unknown): Done => ({ answer: { outcome: "error", message }, cause });
 

@@ -124,7 +124,8 @@ function told(session: RunSession, name: string, output: unknown): Answer {
   try {
     return { output: typeof output === "string" ? output : jsonTextOf(output), outcome: "ok" };
   } catch (cause) {
-    return failed(session, new Error(`the tool ${name} gave what is no JSON: ${messageOf(cause)}`, { cause }));
+    const why = cause instanceof RangeError ? "what is nested too deeply" : `what is no JSON: ${messageOf(cause)}`;
+    return failed(session, new Error(`the tool ${name} gave ${why}`, { cause }));
   }
 }
 

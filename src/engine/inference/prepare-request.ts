@@ -13,6 +13,7 @@ import { engineActor, type RunSession, record, takePasses } from "../run/session
 import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
 import type { Retry } from "./reactions.ts";
 import { requestSettings, settingsDigest } from "./settings.ts";
+import { checkSettings } from "./settings-size.ts";
 
 /** One request as it was decided, encoded and recorded. */
 export type Prepared = {
@@ -46,6 +47,8 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
     ...instructions,
     ...scope.instructions.map(({ text }) => text),
   ]);
+  // The engine's own were looked at when it was made.
+  if (instructions.length + scope.instructions.length > 0) checkSettings(settings);
   const digest = settingsDigest(settings);
   const contexts = contextLookup(session);
   const decision = plan({

@@ -96,6 +96,8 @@ export const failureKinds = [
   "lost-response",
   /** The provider threw an error that is none of its own: a mistake in it. */
   "provider-failed",
+  /** The answer came, and no store takes it. */
+  "unstorable",
   "unknown",
 ] as const;
 

@@ -1,11 +1,11 @@
 import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Command, Rejection } from "../../domain/commands.ts";
-import { InvalidEventError } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { ConversationStream, Entry } from "../conversation-stream.ts";
 import { RunInProgressError, RunTakenOverError } from "./errors.ts";
+import { failureInPlaceOf, isRefusal } from "./refused.ts";
 import { type Gate, held } from "./stop.ts";
 
 /** Who appends: also one who only looks at what would be. */
@@ -74,12 +74,17 @@ export class Recorder {
     this.fail(reason);
   }
 
-  /** Records what came before the one thing that was refused: it happened, and no more than that is lost. */
+  /**
+   * Records what came before the one thing that was refused: it happened, and no more than that is lost. Of an answer that was
+   * refused it records that it came.
+   */
   async recordUpToRefused(): Promise<void> {
     for (const entry of this.#refused.splice(0)) {
       try {
         await this.#stream.commit([entry], this.#guard);
-      } catch {
+      } catch (error) {
+        const failure = isRefusal(error) ? failureInPlaceOf(entry, error) : null;
+        if (failure !== null) await this.#stream.commit([failure], this.#guard).catch(ignoreRefusal);
         return;
       }
     }
@@ -127,7 +132,7 @@ export class Recorder {
       this.#onDurable(result.events);
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(messageOf(error));
-      if (failure instanceof InvalidEventError) this.#refused.push(...batch);
+      if (isRefusal(failure)) this.#refused.push(...batch);
       this.fail(failure);
       throw failure;
     }
@@ -144,6 +149,11 @@ export class Recorder {
         return new Error(`the log refuses what the engine does: ${JSON.stringify(rejection)}`);
     }
   }
+}
+
+/** The end of the run says it as well. */
+function ignoreRefusal(error: unknown): void {
+  if (!isRefusal(error)) throw error;
 }
 
 const notInjected = (): never => {

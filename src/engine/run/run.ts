@@ -1,6 +1,5 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
-import { InvalidEventError } from "../../domain/events/event.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -19,6 +18,7 @@ import { RunCancelledError, RunFailedError, RunParkedError, type Thrower } from 
 import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
 import { type Beginning, openSession, type RunStream } from "./open-session.ts";
+import { isRefusal, type Refusal } from "./refused.ts";
 import { type RunResult, resultOf } from "./result.ts";
 import { engineActor, type RunSession, record, takePasses } from "./session.ts";
 import type { Gate } from "./stop.ts";
@@ -141,7 +141,7 @@ function recordResumption({ runId, engine, recorder }: RunSession, epoch: number
 /** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */
 async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   const { runId, turns, recorder, signal } = session;
-  if (recorder.failure instanceof InvalidEventError) return endRefused(session, recorder.failure, error);
+  if (isRefusal(recorder.failure)) return endRefused(session, recorder.failure, error);
   if (recorder.failure !== null) return recorder.failure;
   const how = signal.aborted
     ? ({ type: "RunCancelled", reason: messageOf(signal.reason) } as const)
@@ -170,7 +170,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
  * Ends a run of which something could not be recorded, as its log has it: open, it would be taken for one that goes on. A
  * run that had not begun is none.
  */
-async function endRefused(session: RunSession, failure: InvalidEventError, error: unknown): Promise<Error> {
+async function endRefused(session: RunSession, failure: Refusal, error: unknown): Promise<Error> {
   const { runId, recorder } = session;
   await recorder.recordUpToRefused();
   const { run } = session.view().client;

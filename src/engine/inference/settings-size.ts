@@ -1,0 +1,40 @@
+import { isJsonList, isNestedDeeper, type JsonObject, nestingMax } from "../../base/json.ts";
+import { utf8Length } from "../../base/utf8.ts";
+
+/** What the settings of a request may take as JSON, in UTF-8 bytes: they stand in the log, and in the memory of who folds it. */
+export const settingsBytesMax = 8 * 1024 * 1024;
+
+/** The settings of a request are too much to be stored; nothing was asked. */
+export class SettingsTooLargeError extends RangeError {
+  override readonly name = "SettingsTooLargeError";
+  readonly code = "settings-too-large";
+  /** The member that has to be made smaller. */
+  readonly setting: string;
+
+  constructor(setting: string, what: string) {
+    super(`the setting ${setting} ${what}; make it smaller`);
+    this.setting = setting;
+  }
+}
+
+/**
+ * Refuses settings, and what they say of tools besides, that could not be stored, before anything begins.
+ *
+ * @throws {SettingsTooLargeError} that names the biggest of them, or the one that is nested too deeply.
+ */
+export function checkSettings(own: JsonObject, tools: readonly JsonObject[] = []): void {
+  const listed = isJsonList(own["tools"]) ? own["tools"] : [];
+  const settings: JsonObject = tools.length === 0 ? own : { ...own, tools: [...listed, ...tools] };
+  for (const [name, value] of Object.entries(settings)) {
+    if (!isNestedDeeper(value, nestingMax)) continue;
+    throw new SettingsTooLargeError(name, `has more than ${nestingMax} levels of lists and objects`);
+  }
+  const bytes = bytesOf(settings);
+  if (bytes <= settingsBytesMax) return;
+  const sizes = Object.entries(settings).map(([name, value]) => ({ name, bytes: bytesOf(value) }));
+  const biggest = sizes.reduce((left, right) => (right.bytes > left.bytes ? right : left));
+  const all = `all settings together ${bytes}, the most is ${settingsBytesMax}`;
+  throw new SettingsTooLargeError(biggest.name, `takes ${biggest.bytes} bytes as JSON, ${all}`);
+}
+
+const bytesOf = (value: JsonObject[string]): number => utf8Length(JSON.stringify(value ?? null));
