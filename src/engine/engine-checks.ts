@@ -98,6 +98,11 @@ function checkProvider(provider: unknown): void {
   );
   const names = lacking.map(([name]) => name).join(", ");
   if (lacking.length > 0) throw new TypeError(`createEngine: provider is no provider, it lacks ${names}: ${instead}`);
-  checkJson("createEngine: provider.settings", member("settings"));
+  const settings = member("settings");
+  // Each by its own name: of a whole that is nested too deeply no path would say which of them it is.
+  if (isJsonObject(settings)) {
+    for (const [name, value] of Object.entries(settings))
+      checkJson(`createEngine: provider.settings.${name}`, value ?? null);
+  } else checkJson("createEngine: provider.settings", settings);
   checkJson("createEngine: provider.capabilities", member("capabilities"));
 }

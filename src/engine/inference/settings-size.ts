@@ -1,4 +1,4 @@
-import { isJsonList, isNestedDeeper, type JsonObject, nestingMax } from "../../base/json.ts";
+import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
 /** What the settings of a request may take as JSON, in UTF-8 bytes: they stand in the log, and in the memory of who folds it. */
@@ -20,15 +20,11 @@ export class SettingsTooLargeError extends RangeError {
 /**
  * Refuses settings, and what they say of tools besides, that could not be stored, before anything begins.
  *
- * @throws {SettingsTooLargeError} that names the biggest of them, or the one that is nested too deeply.
+ * @throws {SettingsTooLargeError} that names the biggest of them.
  */
 export function checkSettings(own: JsonObject, tools: readonly JsonObject[] = []): void {
   const listed = isJsonList(own["tools"]) ? own["tools"] : [];
   const settings: JsonObject = tools.length === 0 ? own : { ...own, tools: [...listed, ...tools] };
-  for (const [name, value] of Object.entries(settings)) {
-    if (!isNestedDeeper(value, nestingMax)) continue;
-    throw new SettingsTooLargeError(name, `has more than ${nestingMax} levels of lists and objects`);
-  }
   const bytes = bytesOf(settings);
   if (bytes <= settingsBytesMax) return;
   const sizes = Object.entries(settings).map(([name, value]) => ({ name, bytes: bytesOf(value) }));

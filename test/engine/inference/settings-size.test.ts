@@ -26,14 +26,15 @@ test.each<[string, () => unknown, string]>([
     () => createEngine({ provider: scripted([]), tools: [{ ...counted("count", true).tool, description: tooLong }] }),
     "the setting tools takes 8388",
   ],
-  [
-    "a setting that is nested too deeply",
-    () => createEngine({ provider: scripted([], { settings: { model: "m", metadata: nested(257) } }) }),
-    "the setting metadata has more than 256 levels of lists and objects; make it smaller",
-  ],
 ])("createEngine refuses settings that are too big, by name: %s", (_, create, message) => {
   expect(create).toThrow(expect.objectContaining({ code: "settings-too-large" }));
   expect(create).toThrow(message);
+});
+
+test("createEngine refuses a setting that is nested too deeply, by name", () => {
+  const provider = scripted([], { settings: { model: "m", metadata: nested(257) } });
+  const message = "createEngine: provider.settings.metadata is no JSON: it is nested too deeply, or in a circle";
+  expect(() => createEngine({ provider })).toThrow(new TypeError(message));
 });
 
 test("settings that are longer than an event are stored, and read as they were", async () => {
