@@ -1,11 +1,12 @@
 import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { CallHandle } from "./calls.ts";
-import type { AppendOutcome, ExpectedRevision, ProposedEvent } from "./event-log.ts";
+import type { ExpectedRevision, ProposedEvent } from "./event-log.ts";
 import { asCallError, batchStatus, CallError, type Failure } from "./failures.ts";
 import type { ArmedFault } from "./faults.ts";
 import { act, admit, type NodeContext } from "./node-context.ts";
 import { expectedOf, proposedEvent, sizeOnDisk, streamName } from "./proposed.ts";
 import { shared, streams } from "./protocol.ts";
+import { replicated, type SettledOutcome } from "./replication.ts";
 
 type Request = InstanceType<typeof streams.BatchAppendReq>;
 type Response = InstanceType<typeof streams.BatchAppendResp>;
@@ -109,7 +110,7 @@ class BatchCall {
     for (const message of request.getProposedMessagesList()) {
       const event = proposedEvent(message);
       append.events.push(event);
-      append.bytes += sizeOnDisk(event);
+      append.bytes += sizeOnDisk(event, this.#node.unkindness.countedBytes);
     }
     const maxBytes = this.#node.maxAppendBytes;
     if (append.bytes > maxBytes) {
@@ -126,10 +127,13 @@ class BatchCall {
     const when = fault?.fault.when ?? "before";
     if (fault !== null && when === "before" && !(await act(this.#node, fault))) return;
     if (this.#isOver) return;
-    const outcome = this.#node.log.append(stream, append.expected, append.events);
+    const outcome = this.#node.isCutOff()
+      ? ({ status: "dropped" } as const)
+      : this.#node.log.append(stream, append.expected, append.events);
     const acknowledge = async (): Promise<void> => {
+      const settled = await replicated(this.#node, outcome);
       if (fault !== null && when === "after" && !(await act(this.#node, fault))) return;
-      this.#answer(correlation, stream, (response) => fillOutcome(response, append, outcome));
+      this.#answer(correlation, stream, (response) => fillOutcome(response, append, settled));
     };
     // Not awaited: an acknowledgement that is held back must not hold back the appends behind it.
     void acknowledge().catch((error: unknown) => this.#refuse(correlation, stream, error));
@@ -178,7 +182,7 @@ function remainingMs(node: NodeContext, options: Options): number {
   return deadline.getSeconds() * 1000 + deadline.getNanos() / 1e6 - node.log.options.now();
 }
 
-function fillOutcome(response: Response, { stream, expected }: PendingAppend, outcome: AppendOutcome): void {
+function fillOutcome(response: Response, { stream, expected }: PendingAppend, outcome: SettledOutcome): void {
   if (outcome.status !== "appended") {
     const failure: Failure =
       outcome.status === "deleted"
@@ -189,8 +193,9 @@ function fillOutcome(response: Response, { stream, expected }: PendingAppend, ou
   }
   const success = outcome.revision < 0n ? ofNoStream() : new streams.BatchAppendResp.Success();
   if (outcome.revision >= 0n) success.setCurrentRevision(outcome.revision.toString());
-  const position = new shared.AllStreamPosition();
-  success.setPosition(position.setCommitPosition(`${outcome.position}`).setPreparePosition(`${outcome.position}`));
+  const { position } = outcome;
+  const place = new shared.AllStreamPosition();
+  if (position !== null) success.setPosition(place.setCommitPosition(`${position}`).setPreparePosition(`${position}`));
   response.setSuccess(success);
 }
 

@@ -50,6 +50,7 @@ export class Calls {
   open(operation: OpenCall["operation"], stream: string): CallHandle {
     const call: Tracked = { operation, stream, eventsSent: 0 };
     this.#open.add(call);
+    this.#tell();
     return {
       sent: () => {
         call.eventsSent += 1;

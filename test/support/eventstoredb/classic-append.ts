@@ -4,6 +4,7 @@ import { asCallError, CallError } from "./failures.ts";
 import { act, admit, type NodeContext } from "./node-context.ts";
 import { expectedOf, proposedEvent, sizeOnDisk, streamName } from "./proposed.ts";
 import { shared, streams } from "./protocol.ts";
+import { replicated, type SettledOutcome } from "./replication.ts";
 
 type AppendRequest = InstanceType<typeof streams.AppendReq>;
 type AppendResponse = InstanceType<typeof streams.AppendResp>;
@@ -33,11 +34,11 @@ export function serveAppend(
     const fault = node.faults.take("append", stream);
     const when = fault?.fault.when ?? "before";
     if (fault !== null && when === "first-chunk" && !(await act(node, fault))) return null;
-    const events = await proposedEvents(messages, node.maxAppendBytes);
+    const events = await proposedEvents(messages, node);
     if (fault !== null && when === "before" && !(await act(node, fault))) return null;
     if (call.cancelled) return null;
     const expected = expectedOf(options, options.getRevision());
-    const outcome = node.log.append(stream, expected, events);
+    const outcome = await replicated(node, node.log.append(stream, expected, events));
     if (fault !== null && when === "after" && !(await act(node, fault))) return null;
     return appendResponse(stream, expected, outcome);
   };
@@ -55,14 +56,15 @@ export function serveAppend(
   );
 }
 
-async function proposedEvents(messages: AsyncIterable<unknown>, maxBytes: number): Promise<ProposedEvent[]> {
+async function proposedEvents(messages: AsyncIterable<unknown>, node: NodeContext): Promise<ProposedEvent[]> {
+  const { maxAppendBytes: maxBytes, unkindness } = node;
   const events: ProposedEvent[] = [];
   let bytes = 0;
   for await (const message of messages) {
     const proposed = message instanceof streams.AppendReq ? message.getProposedMessage() : undefined;
     if (proposed === undefined) throw new CallError({ kind: "bad-request", message: "Options came twice." });
     const event = proposedEvent(proposed);
-    bytes += sizeOnDisk(event);
+    bytes += sizeOnDisk(event, unkindness.countedBytes);
     if (bytes > maxBytes) throw new CallError({ kind: "too-large", maxBytes });
     events.push(event);
   }
@@ -70,13 +72,15 @@ async function proposedEvents(messages: AsyncIterable<unknown>, maxBytes: number
 }
 
 /** A wrong revision is an answer here, not an error; the fields that end in 2060 are for clients before 20.6.1. */
-function appendResponse(stream: string, expected: ExpectedRevision, outcome: AppendOutcome): AppendResponse {
+function appendResponse(stream: string, expected: ExpectedRevision, outcome: SettledOutcome): AppendResponse {
   if (outcome.status === "deleted") throw new CallError({ kind: "deleted", stream });
   const response = new streams.AppendResp();
   if (outcome.status === "appended") {
-    const position = new streams.AppendResp.Position();
-    position.setCommitPosition(`${outcome.position}`).setPreparePosition(`${outcome.position}`);
-    const success = new streams.AppendResp.Success().setPosition(position);
+    const { position } = outcome;
+    const place = new streams.AppendResp.Position();
+    const success = new streams.AppendResp.Success();
+    if (position === null) success.setNoPosition(new shared.Empty());
+    else success.setPosition(place.setCommitPosition(`${position}`).setPreparePosition(`${position}`));
     if (outcome.revision < 0n) success.setNoStream(new shared.Empty());
     else success.setCurrentRevision(outcome.revision.toString());
     return response.setSuccess(success);
@@ -142,11 +146,11 @@ async function remove(
   const fault = node.faults.take("delete", stream);
   const when = fault?.fault.when ?? "before";
   if (fault !== null && when === "before" && !(await act(node, fault))) return new Promise(() => {});
-  const outcome = write();
+  const outcome = await replicated(node, write());
   if (fault !== null && when === "after" && !(await act(node, fault))) return new Promise(() => {});
   if (outcome.status === "deleted") throw new CallError({ kind: "deleted", stream });
   if (outcome.status === "wrong-version") {
     throw new CallError({ kind: "wrong-version", stream, expected, actual: outcome.actual });
   }
-  return outcome.position.toString();
+  return String(outcome.position);
 }

@@ -21,7 +21,7 @@ export function eventFilter(
   const prefixes = expression?.getPrefixList() ?? [];
   const pattern = regex === "" ? null : new RegExp(regex, "u");
   const accepts = (text: string): boolean =>
-    pattern === null ? prefixes.some((prefix) => text.startsWith(prefix)) : pattern.test(text);
+    pattern === null ? prefixes.some((prefix) => startsByCulture(text, prefix)) : pattern.test(text);
   const window = options.hasMax() ? options.getMax() : PAGE_SIZE;
   return {
     matches: (event) => accepts(byStream === undefined ? event.type : event.stream),
@@ -29,3 +29,14 @@ export function eventFilter(
     checkpointEvery: window * options.getCheckpointintervalmultiplier(),
   };
 }
+
+/**
+ * A prefix is compared by culture, as .NET does unless it is told otherwise: what nobody sees counts for nothing, and a
+ * letter is another one with an accent of its own. Expressions are compared by their characters.
+ */
+function startsByCulture(text: string, prefix: string): boolean {
+  const [seen, wanted] = [visible(text), visible(prefix)];
+  return seen.startsWith(wanted) && !/^\p{Mn}/u.test(seen.slice(wanted.length));
+}
+
+const visible = (text: string): string => text.normalize("NFC").replaceAll(/[\u00AD\u200B-\u200D\uFEFF]/g, "");

@@ -1,15 +1,7 @@
-import { randomUUID } from "node:crypto";
+import { bootEvents, described, type ProposedEvent } from "./server-events.ts";
 import { metadataOf, type StreamMetadata } from "./stream-metadata.ts";
 
-/** An event as a writer proposes it. */
-export interface ProposedEvent {
-  /** A UUID in canonical form: lower case, with hyphens. */
-  readonly id: string;
-  readonly type: string;
-  readonly isJson: boolean;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-}
+export type { ProposedEvent } from "./server-events.ts";
 
 /** An event as it lies in the log. */
 export interface StoredEvent extends ProposedEvent {
@@ -28,8 +20,18 @@ export interface StoredEvent extends ProposedEvent {
 export type ExpectedRevision = bigint | "any" | "no_stream" | "stream_exists";
 
 export type AppendOutcome =
-  /** `revision` is -1 where nothing was ever written; `position` is that of the last event concerned. */
-  | { readonly status: "appended"; readonly revision: bigint; readonly position: bigint }
+  /**
+   * `revision` is -1 where nothing was ever written; `position` is that of the last event concerned, null for a repeat of
+   * what was truncated since; `count` is how many records there have to be for it to stand.
+   */
+  | {
+      readonly status: "appended";
+      readonly revision: bigint;
+      readonly position: bigint | null;
+      readonly count: number;
+    }
+  /** A repeat of what is not replicated yet: the server says nothing about it. */
+  | { readonly status: "dropped" }
   | { readonly status: "wrong-version"; readonly actual: bigint }
   | { readonly status: "deleted" };
 
@@ -38,6 +40,8 @@ export interface EventLogOptions {
   readonly firstPosition: bigint;
   /** How many ids the server remembers for appends at `any`. The real one forgets (memory, restart): 0. */
   readonly rememberedIds: number;
+  /** Milliseconds from storing a record until the other nodes have it. */
+  readonly replicationMs: number;
   readonly now: () => number;
 }
 
@@ -46,21 +50,6 @@ export const DELETED_REVISION = 9_223_372_036_854_775_807n;
 
 export const metastreamOf = (stream: string): string => `$$${stream}`;
 
-const described = (type: string, value: unknown): ProposedEvent => ({
-  id: randomUUID(),
-  type,
-  isJson: true,
-  data: Buffer.from(JSON.stringify(value)),
-  metadata: new Uint8Array(),
-});
-
-/** What a fresh server has written before its first user: `$all` never begins with one's own event. */
-const bootEvents: readonly (readonly [string, ProposedEvent])[] = [
-  ["$$$stats-127.0.0.1:2113", described("$metadata", { $maxAge: 86_400 })],
-  ["$user-admin", described("$UserCreated", { loginName: "admin" })],
-  ["$users", described("$User", "admin")],
-];
-
 /** The stored log of one cluster: what was written, and the rules for writing. It outlives restarts of its servers. */
 export class EventLog {
   readonly options: EventLogOptions;
@@ -68,6 +57,8 @@ export class EventLog {
   #streams = new Map<string, StoredEvent[]>();
   #remembered = new Map<string, StoredEvent>();
   readonly #listeners = new Set<() => void>();
+  #replicated = 0;
+  #isHeld = false;
 
   constructor(options: EventLogOptions) {
     this.options = options;
@@ -76,6 +67,35 @@ export class EventLog {
 
   get records(): readonly StoredEvent[] {
     return this.#records;
+  }
+
+  /** How many records the other nodes have: what lies beyond is not readable, and lost when another node leads. */
+  get replicated(): number {
+    return this.#replicated;
+  }
+
+  /** What is written from now on reaches no other node, until `replicate`. */
+  holdReplication(): void {
+    this.#isHeld = true;
+  }
+
+  replicate(): void {
+    this.#isHeld = false;
+    this.#reach(this.#records.length);
+  }
+
+  /** As when another node becomes the leader: what only the former one had is gone. */
+  loseUnreplicated(): void {
+    this.#isHeld = false;
+    if (this.#replicated === this.#records.length) return;
+    this.#records = this.#records.slice(0, this.#replicated);
+    for (const [name, events] of this.#streams) {
+      const kept = events.filter(({ index }) => index < this.#replicated);
+      if (kept.length === 0) this.#streams.delete(name);
+      else this.#streams.set(name, kept);
+    }
+    this.forgetIds();
+    this.#announce();
   }
 
   /** Everything ever written to the stream, truncated and deleted events included. */
@@ -109,10 +129,10 @@ export class EventLog {
     const hidden = revived === undefined ? 0n : this.lastRevision(revived) + 1n;
     for (const [offset, event] of events.entries()) this.#store(stream, last + 1n + BigInt(offset), event);
     if (revived !== undefined) this.#hideBefore(revived, hidden);
-    this.#announce();
+    this.#written();
     const revision = last + BigInt(events.length);
     const written = events.length === 0 ? undefined : this.stream(stream).at(-1);
-    return { status: "appended", revision, position: written?.position ?? this.#lastPosition() };
+    return this.#appended(revision, written?.position ?? this.#lastPosition());
   }
 
   /** Hides the stream by truncation, as the real server does: nothing is removed, and it may be written to again. */
@@ -120,8 +140,8 @@ export class EventLog {
     const refused = this.#check(stream, expected, [described("$deletion", {})]);
     if (refused !== null) return refused;
     this.#hideBefore(stream, DELETED_REVISION);
-    this.#announce();
-    return { status: "appended", revision: this.lastRevision(stream), position: this.#lastPosition() };
+    this.#written();
+    return this.#appended(this.lastRevision(stream), this.#lastPosition());
   }
 
   /** Ends the stream for ever. */
@@ -133,8 +153,8 @@ export class EventLog {
       isJson: false,
       data: new Uint8Array(),
     });
-    this.#announce();
-    return { status: "appended", revision: DELETED_REVISION, position: this.#lastPosition() };
+    this.#written();
+    return this.#appended(DELETED_REVISION, this.#lastPosition());
   }
 
   /** As after a restart: the ids that made appends at `any` idempotent are gone. */
@@ -147,6 +167,28 @@ export class EventLog {
     this.#streams = new Map();
     this.forgetIds();
     for (const [stream, event] of bootEvents) this.#store(stream, this.lastRevision(stream) + 1n, event);
+    this.#isHeld = false;
+    this.#replicated = this.#records.length;
+    this.#announce();
+  }
+
+  #appended(revision: bigint, position: bigint): AppendOutcome {
+    return { status: "appended", revision, position, count: this.#records.length };
+  }
+
+  #written(): void {
+    const count = this.#records.length;
+    if (this.#isHeld) this.#announce();
+    else if (this.options.replicationMs === 0) this.#reach(count);
+    else {
+      setTimeout(() => {
+        if (!this.#isHeld) this.#reach(count);
+      }, this.options.replicationMs).unref();
+    }
+  }
+
+  #reach(count: number): void {
+    this.#replicated = Math.max(this.#replicated, Math.min(count, this.#records.length));
     this.#announce();
   }
 
@@ -175,7 +217,7 @@ export class EventLog {
   ): AppendOutcome | null {
     const there = this.stream(stream).filter((event) => event.revision > expected);
     const different = events.findIndex((event, offset) => there[offset]?.id !== event.id);
-    if (different === -1 && events.length > 0) return appendedAt(there[events.length - 1]);
+    if (different === -1 && events.length > 0) return this.#repeatedAt(there[events.length - 1]);
     const revived = different === 0 && expected === -1n && this.metadata(stream).isSoftDeleted;
     return revived ? null : wrong;
   }
@@ -184,7 +226,15 @@ export class EventLog {
     const known = events.map(({ id }) => this.#remembered.get(id)).filter((event) => event?.stream === stream);
     if (known[0] === undefined || events[0]?.id !== known[0].id) return null;
     if (known.length < events.length) return { status: "wrong-version", actual: this.lastRevision(stream) };
-    return appendedAt(known.at(-1));
+    return this.#repeatedAt(known.at(-1));
+  }
+
+  #repeatedAt(last: StoredEvent | undefined): AppendOutcome {
+    if (last === undefined) throw new Error("A repeated append has no last event.");
+    const { revision, position, stream, index } = last;
+    if (index >= this.#replicated) return { status: "dropped" };
+    const isHidden = revision < this.metadata(stream).truncateBefore;
+    return { status: "appended", revision, position: isHidden ? null : position, count: index + 1 };
   }
 
   #hideBefore(stream: string, revision: bigint): void {
@@ -231,8 +281,3 @@ export class EventLog {
     for (const listener of [...this.#listeners]) listener();
   }
 }
-
-const appendedAt = (last: StoredEvent | undefined): AppendOutcome => {
-  if (last === undefined) throw new Error("A repeated append has no last event.");
-  return { status: "appended", revision: last.revision, position: last.position };
-};

@@ -25,6 +25,8 @@ export type Failure =
   | { readonly kind: "bad-request"; readonly message: string }
   | { readonly kind: "missing-metadata"; readonly property: string }
   | { readonly kind: "invalid-position" }
+  | { readonly kind: "bad-count" }
+  | { readonly kind: "too-slow" }
   | { readonly kind: "status"; readonly code: status; readonly details: string };
 
 /** Ends a call; the shape is what grpc-js sends as status and trailers. */
@@ -111,7 +113,15 @@ function trailersOf(failure: Failure): readonly [status, string, Readonly<Record
         { exception: "missing-required-metadata-property", "required-metadata-properties": "type,content-type" },
       ];
     case "invalid-position":
-      return [status.INVALID_ARGUMENT, "Trying to read from an invalid position.", {}];
+      return [status.UNKNOWN, "Unexpected FilteredReadAllResult: InvalidPosition", {}];
+    case "bad-count":
+      return [status.UNKNOWN, "Exception was thrown by handler. ArgumentOutOfRangeException: count", {}];
+    case "too-slow":
+      return [
+        status.ABORTED,
+        "Operation timed out: Consumer too slow to handle event while live. Client resubscription required.",
+        {},
+      ];
     case "status":
       return [failure.code, failure.details, {}];
   }

@@ -3,6 +3,7 @@ import type { Calls } from "./calls.ts";
 import type { EventLog } from "./event-log.ts";
 import { CallError, type Endpoint } from "./failures.ts";
 import { type ArmedFault, type Faults, failureOf, type Operation } from "./faults.ts";
+import type { Unkindness } from "./unkindness.ts";
 import { mayAccess, type User } from "./users.ts";
 
 /** What a member of the cluster tells about another. */
@@ -17,8 +18,9 @@ export interface NodeContext {
   readonly log: EventLog;
   readonly faults: Faults;
   readonly calls: Calls;
+  readonly unkindness: Unkindness;
   readonly maxAppendBytes: number;
-  /** Milliseconds after which an append that never became complete is answered with a time-out. */
+  /** Milliseconds after which an append that never became complete, or was never replicated, is answered with a time-out. */
   readonly writeTimeoutMs: number;
   /** How `GetSupportedMethods` answers: with batch append, without it, or not at all (servers before 21.10). */
   readonly features: "batch" | "classic" | "unimplemented";
@@ -28,6 +30,10 @@ export interface NodeContext {
   limit(): number;
   members(): readonly Member[];
   self(): Member;
+  /** Whether the other nodes cannot be reached from this one, which may not have noticed yet. */
+  isCutOff(): boolean;
+  /** Drops the connection of a client, with all of its calls. */
+  dropConnection(peer: string): void;
   /** Calls back when `limit` may have risen, until the returned function is called. */
   onChange(listener: () => void): () => void;
   die(how: "kill" | "restart"): void;
@@ -44,6 +50,12 @@ export function admit(
   node.calls.note({ ...call, requiresLeader, user: user?.name ?? null });
   if (node.users !== null && !mayAccess(user, call.operation, call.stream))
     throw new CallError({ kind: "access-denied" });
+  demandRole(node, metadata);
+}
+
+/** What is asked again for every page of a read and of a subscription that catches up. */
+export function demandRole(node: NodeContext, metadata: Metadata): void {
+  const requiresLeader = metadata.get("requires-leader")[0]?.toString() === "true";
   const { role } = node.self();
   if (role === "leaderless") throw new CallError({ kind: "not-ready" });
   if (role === "follower" && requiresLeader) throw notLeader(node);

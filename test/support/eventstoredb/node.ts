@@ -11,30 +11,40 @@ import { Faults } from "./faults.ts";
 import type { Member, NodeContext } from "./node-context.ts";
 import { GossipService, type Handlers, ServerFeaturesService, StreamsService } from "./protocol.ts";
 import { serveRead } from "./read.ts";
+import type { Unkindness } from "./unkindness.ts";
 import type { User } from "./users.ts";
 
 export interface NodeOptions {
   readonly log: EventLog;
+  readonly unkindness: Unkindness;
   readonly maxAppendBytes: number;
   readonly writeTimeoutMs: number;
   readonly features: NodeContext["features"];
   readonly users: ReadonlyMap<string, User> | null;
   readonly certificate: Certificate | null;
-  readonly members: () => readonly Member[];
+  /** The cluster as a node sees it. */
+  readonly members: (viewer: Node) => readonly Member[];
 }
 
 export const LOOPBACK = "127.0.0.1";
+
+/** How far the index of a new leader may be behind. */
+const lateRecords = 20;
+
+/** What a fresh server has written itself. */
+const bootRecords = 3;
 
 /** One server process: it can die and come back on its port; the log is not its own. */
 export class Node implements NodeContext {
   readonly log: EventLog;
   readonly faults = new Faults();
   readonly calls = new Calls();
+  readonly unkindness: Unkindness;
   readonly maxAppendBytes: number;
   readonly writeTimeoutMs: number;
   readonly features: NodeContext["features"];
   readonly users: ReadonlyMap<string, User> | null;
-  readonly members: () => readonly Member[];
+  readonly #members: NodeOptions["members"];
   readonly #certificate: Certificate | null;
   readonly #sockets = new Set<Socket>();
   readonly #listeners = new Set<() => void>();
@@ -42,16 +52,20 @@ export class Node implements NodeContext {
   #closing: Promise<void> = Promise.resolve();
   #port = 0;
   #frozenAt: number | null = null;
+  #indexed = 0;
+  #isCutOff = false;
 
   constructor(options: NodeOptions) {
     this.log = options.log;
+    this.unkindness = options.unkindness;
     this.maxAppendBytes = options.maxAppendBytes;
     this.writeTimeoutMs = options.writeTimeoutMs;
     this.features = options.features;
     this.users = options.users;
-    this.members = options.members;
+    this.#members = options.members;
     this.#certificate = options.certificate;
-    this.log.onChange(() => this.#announce());
+    this.#indexed = this.log.replicated;
+    this.log.onChange(() => this.#index());
   }
 
   get endpoint(): Endpoint {
@@ -117,12 +131,43 @@ export class Node implements NodeContext {
   }
 
   limit(): number {
-    return this.#frozenAt ?? this.log.records.length;
+    return this.#frozenAt ?? Math.min(this.#indexed, this.log.replicated);
   }
 
-  /** A follower stops taking over what the leader writes, until it is thawed. */
+  /** What is written from now on is not readable here, until it is thawed: a follower that lags, an index that is slow. */
   freeze(): void {
-    this.#frozenAt ??= this.log.records.length;
+    this.#frozenAt ??= this.limit();
+  }
+
+  isCutOff(): boolean {
+    return this.#isCutOff;
+  }
+
+  /** The other nodes cannot be reached: it learns nothing, and what it is told to write is never replicated. */
+  cutOff(): void {
+    this.#isCutOff = true;
+    this.freeze();
+  }
+
+  rejoin(): void {
+    this.#isCutOff = false;
+    this.thaw();
+  }
+
+  /** It leads from now on; its index may still be on its way. */
+  lead(): void {
+    const { lateLeaderMs } = this.unkindness;
+    if (lateLeaderMs === 0) return;
+    this.#frozenAt ??= Math.max(bootRecords, this.limit() - lateRecords);
+    setTimeout(() => this.thaw(), lateLeaderMs).unref();
+  }
+
+  members(): readonly Member[] {
+    return this.#members(this);
+  }
+
+  dropConnection(peer: string): void {
+    for (const socket of this.#sockets) if (`${socket.remoteAddress}:${socket.remotePort}` === peer) socket.destroy();
   }
 
   thaw(): void {
@@ -142,7 +187,11 @@ export class Node implements NodeContext {
 
   #createGrpcServer(): Server {
     // A log record may have 16 MiB; the default of 4 MiB would refuse what the real server takes.
-    const grpc = new Server({ "grpc.max_receive_message_length": 17 * 1024 * 1024 });
+    const grpc = new Server({
+      "grpc.max_receive_message_length": 17 * 1024 * 1024,
+      // Kestrel's default. What a client asks beyond it, its own gRPC library keeps back without a word.
+      "grpc.max_concurrent_streams": 100,
+    });
     const handlers: Handlers = {
       streams: {
         read: (call) => serveRead(this, call),
@@ -175,6 +224,19 @@ export class Node implements NodeContext {
     end(running.grpc);
     this.#closing = closed;
     return closed;
+  }
+
+  #index(): void {
+    const count = this.log.replicated;
+    const { indexLagMs } = this.unkindness;
+    if (indexLagMs === 0) this.#indexed = count;
+    else setTimeout(() => this.#reach(count), indexLagMs).unref();
+    this.#announce();
+  }
+
+  #reach(count: number): void {
+    this.#indexed = Math.max(this.#indexed, count);
+    this.#announce();
   }
 
   #announce(): void {

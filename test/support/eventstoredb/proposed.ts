@@ -1,6 +1,7 @@
 import type { ExpectedRevision, ProposedEvent } from "./event-log.ts";
 import { CallError } from "./failures.ts";
 import type { shared } from "./protocol.ts";
+import type { Unkindness } from "./unkindness.ts";
 
 type Uuid = InstanceType<typeof shared.UUID>;
 
@@ -39,8 +40,8 @@ export function proposedEvent(message: ProposedMessage): ProposedEvent {
 }
 
 /** The bytes that the server counts against its limit (Event.SizeOnDisk): two for each character of the type. */
-export const sizeOnDisk = ({ type, data, metadata }: ProposedEvent): number =>
-  data.length + metadata.length + 2 * type.length;
+export const sizeOnDisk = ({ type, data, metadata }: ProposedEvent, counted: Unkindness["countedBytes"]): number =>
+  counted === "data" ? data.length : data.length + metadata.length + 2 * type.length;
 
 export function expectedOf(options: ExpectedOptions, revision: string): ExpectedRevision {
   if (options.hasAny()) return "any";

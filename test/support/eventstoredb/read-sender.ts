@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerWritableStream } from "@grpc/grpc-js";
 import type { CallHandle } from "./calls.ts";
 import type { StoredEvent } from "./event-log.ts";
 import { asCallError } from "./failures.ts";
 import type { ArmedFault } from "./faults.ts";
-import { act, type NodeContext } from "./node-context.ts";
+import { act, demandRole, type NodeContext } from "./node-context.ts";
 import { shared, streams } from "./protocol.ts";
 
 export type ReadRequest = InstanceType<typeof streams.ReadReq>;
@@ -54,6 +55,21 @@ export class ReadSender {
     await this.#strikeAt(0);
   }
 
+  /**
+   * To be called before every page: what is live is not asked any more.
+   *
+   * @throws {CallError} when the node is not what the call demands.
+   */
+  page(): void {
+    demandRole(this.#node, this.#call.metadata);
+  }
+
+  /** The time that a filter takes for so many events. */
+  async search(events: number): Promise<void> {
+    const { searchMs } = this.#node.unkindness;
+    if (searchMs > 0) await this.orGone(sleep((events * searchMs) / 1000));
+  }
+
   async event(event: StoredEvent): Promise<void> {
     await this.send(new streams.ReadResp().setEvent(readEvent(event)));
     this.#sent += 1;
@@ -92,7 +108,13 @@ export class ReadSender {
     const drained = Promise.withResolvers<undefined>();
     const drain = (): void => drained.resolve(undefined);
     this.#call.once("drain", drain);
-    await this.orGone(drained.promise).finally(() => this.#call.off("drain", drain));
+    const { stalledReaderMs } = this.#node.unkindness;
+    const drop = (): void => this.#node.dropConnection(this.#call.getPeer());
+    const timer = stalledReaderMs === null ? undefined : setTimeout(drop, stalledReaderMs);
+    await this.orGone(drained.promise).finally(() => {
+      clearTimeout(timer);
+      this.#call.off("drain", drain);
+    });
   }
 
   end(): void {

@@ -74,7 +74,7 @@ test("refuses a position between two records, and has nothing beyond the end", a
   const last = server.events(stream)[0];
   const between = (last?.position ?? 0n) + 1n;
   const invalid = collect(bare.client.readAll({ fromPosition: { commit: between, prepare: between } }));
-  await expect(invalid).rejects.toThrow("Trying to read from an invalid position.");
+  await expect(invalid).rejects.toThrow("InvalidPosition");
   const beyond = { commit: (last?.end ?? 0n) + 999n, prepare: 0n };
   expect(await collect(bare.client.readAll({ fromPosition: beyond }))).toEqual([]);
 });

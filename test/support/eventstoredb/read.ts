@@ -23,6 +23,7 @@ export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequ
     admit(node, call.metadata, { operation, stream });
     await sender.begin();
     const count = BigInt(options?.getCount() ?? "0");
+    if (operation === "read" && count === 0n) throw new CallError({ kind: "bad-count" });
     const isBackwards = options?.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
     if (ofStream !== undefined) {
       const from = ofStream.hasRevision() ? BigInt(ofStream.getRevision()) : ofStream.hasEnd() ? "end" : "start";
@@ -60,6 +61,7 @@ interface StreamRead {
 async function readStream({ node, sender, stream, from, count, isBackwards }: StreamRead): Promise<void> {
   let next = from;
   for (let remaining = count; remaining > 0n; ) {
+    sender.page();
     const view = visibleStream(node.log, stream, node.limit());
     if (view.status === "deleted") throw new CallError({ kind: "deleted", stream });
     if (view.status === "missing") return sender.streamNotFound(stream);
@@ -123,7 +125,12 @@ async function readAll({ node, sender, from, count, isBackwards, filter }: AllRe
   const startBackwards = from === "start" ? 0 : from === "end" ? node.limit() : startForwards;
   const step = isBackwards ? -1 : 1;
   let index = isBackwards ? Math.min(startBackwards, node.limit()) - 1 : startForwards;
-  for (let remaining = count; remaining > 0n && index >= 0 && index < node.limit(); index += step) {
+  for (let remaining = count, looked = 1; remaining > 0n && index >= 0 && index < node.limit(); index += step) {
+    if (looked % PAGE_SIZE === 0) {
+      sender.page();
+      await sender.search(PAGE_SIZE);
+    }
+    looked += 1;
     const event = node.log.records[index];
     if (event === undefined) return;
     if (filter !== null && !filter.matches(event)) continue;

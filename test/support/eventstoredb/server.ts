@@ -2,23 +2,17 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { OpenCall, SeenCall } from "./calls.ts";
 import { createCertificate } from "./certificate.ts";
-import {
-  type AppendOutcome,
-  EventLog,
-  type ExpectedRevision,
-  type ProposedEvent,
-  type StoredEvent,
-} from "./event-log.ts";
-import type { Endpoint } from "./failures.ts";
-import type { Fault, InjectedFault } from "./faults.ts";
-import { LOOPBACK, Node } from "./node.ts";
+import { EventLog, type ProposedEvent } from "./event-log.ts";
+import { Node } from "./node.ts";
 import type { Member, NodeContext } from "./node-context.ts";
+import { connectionString, type EventStoreDbServer, NodeServer } from "./node-server.ts";
+import { kind, type Unkindness } from "./unkindness.ts";
 import type { User } from "./users.ts";
 
 export type { ProposedEvent, StoredEvent } from "./event-log.ts";
 export type { Fault } from "./faults.ts";
+export type { EventStoreDbServer } from "./node-server.ts";
 
 export interface EventStoreDbServerOptions {
   /** TLS with a certificate of its own, and authentication. Default false: an insecure server, which lets everybody in. */
@@ -37,43 +31,10 @@ export interface EventStoreDbServerOptions {
   readonly firstPosition?: bigint;
   /** How many ids make a repeated append at `any` harmless. Default 0: the real one forgets at its leisure. */
   readonly rememberedIds?: number;
+  /** What the real servers do to their clients. Default nothing of it. */
+  readonly unkindness?: Partial<Unkindness>;
   /** Milliseconds since 1970, for the age of events and the deadlines of appends. */
   readonly now?: () => number;
-}
-
-/** A server that the real client talks gRPC to, with what a test may do to it. */
-export interface EventStoreDbServer extends AsyncDisposable {
-  readonly host: string;
-  readonly port: number;
-  /** `esdb://…` for this node alone; over TLS with the administrator's credentials and the certificate's file. */
-  readonly connectionString: string;
-  /** The same as `user`, over TLS. */
-  connectionStringFor(user: string, password: string): string;
-  /** File with the certificate that clients have to trust; null without TLS. */
-  readonly certificateFile: string | null;
-  inject(fault: Fault): InjectedFault;
-  /** Calls that have not ended. */
-  openCalls(): readonly OpenCall[];
-  /** Settles when no read, subscription or append is open; rejects with the list after `timeoutMs` (default 2000). */
-  idle(timeoutMs?: number): Promise<void>;
-  /** Settles when the open calls satisfy the condition; rejects after `timeoutMs` (default 2000). */
-  untilCalls(holds: (calls: readonly OpenCall[]) => boolean, timeoutMs?: number): Promise<void>;
-  /** Calls that have begun since the last `clear`. */
-  seenCalls(): readonly SeenCall[];
-  /** What is stored in a stream, hidden events included; without a name the whole log. */
-  events(stream?: string): readonly StoredEvent[];
-  /** Writes as another client would, without a wire. */
-  write(stream: string, events: readonly ProposedEvent[], expected?: ExpectedRevision): AppendOutcome;
-  /** Ends as by `kill -9`; the data stay. */
-  kill(): Promise<void>;
-  /** Dies (`kill`, the default) or shuts down, and comes back on the same port with its data; a dead one just comes back. */
-  restart(how?: "kill" | "stop"): Promise<void>;
-  /** As a follower does that lags: what is written from now on is not seen on this node until `thaw`. */
-  freeze(): void;
-  thaw(): void;
-  /** Forgets data, faults and seen calls. */
-  clear(): void;
-  stop(): Promise<void>;
 }
 
 export interface EventStoreDbCluster extends AsyncDisposable {
@@ -82,7 +43,17 @@ export interface EventStoreDbCluster extends AsyncDisposable {
   readonly connectionString: string;
   /** Null while the leader is dead and none was elected: the others answer "not ready". */
   readonly leader: EventStoreDbServer | null;
+  /** Makes a node the leader: what the former one had not replicated is lost. */
   elect(node: EventStoreDbServer): void;
+  /**
+   * Cuts a node off from the others, and not from its clients: a leader believes that it leads, serves reads of what it
+   * had, and can replicate nothing. It notices with `resign`.
+   */
+  cutOff(node: EventStoreDbServer): void;
+  /** The node that was cut off has noticed, and answers that it is not ready. */
+  resign(node: EventStoreDbServer): void;
+  /** The node is with the others again, and follows whom they elected. */
+  rejoin(node: EventStoreDbServer): void;
   stop(): Promise<void>;
 }
 
@@ -108,25 +79,37 @@ export async function startEventStoreDbCluster(
   options: EventStoreDbServerOptions & { readonly nodes: number },
 ): Promise<EventStoreDbCluster> {
   const { firstPosition = 2n ** 53n + 1n, rememberedIds = 0, now = Date.now } = options;
-  const log = new EventLog({ firstPosition, rememberedIds, now });
+  const unkindness: Unkindness = { ...kind, ...options.unkindness };
+  const log = new EventLog({ firstPosition, rememberedIds, replicationMs: unkindness.replicationMs, now });
   const certificate = options.tls === true ? createCertificate() : null;
   const directory = certificate === null ? null : mkdtempSync(join(tmpdir(), "esdb-test-server-"));
   const certificateFile = directory === null ? null : join(directory, "ca.crt");
   if (certificate !== null && certificateFile !== null) writeFileSync(certificateFile, certificate.certificatePem);
   const nodes: Node[] = [];
   let elected = 0;
-  const members = (): readonly Member[] =>
+  const resigned = new Set<Node>();
+  const members = (viewer: Node): readonly Member[] =>
     nodes.map((node, index) => ({
       endpoint: node.endpoint,
-      isAlive: node.isAlive,
-      role: roleOf(nodes, elected, index),
+      isAlive: node.isAlive && (node === viewer || (!node.isCutOff() && !viewer.isCutOff())),
+      role: viewer.isCutOff()
+        ? node === viewer && !resigned.has(node)
+          ? "leader"
+          : "leaderless"
+        : roleOf(nodes, elected, index),
     }));
+  const nodeOf = (server: EventStoreDbServer): Node => {
+    const node = nodes.find(({ endpoint }) => endpoint.port === server.port);
+    if (node === undefined) throw new Error("The server is no node of this cluster.");
+    return node;
+  };
   for (let index = 0; index < options.nodes; index += 1) {
     nodes.push(
       new Node({
         log,
         certificate,
         members,
+        unkindness,
         users: options.tls === true ? userMap(options.users) : null,
         maxAppendBytes: options.maxAppendBytes ?? 1024 * 1024,
         writeTimeoutMs: options.writeTimeoutMs ?? 2000,
@@ -154,7 +137,23 @@ export async function startEventStoreDbCluster(
       return nodes[elected]?.isAlive === true ? (servers[elected] ?? null) : null;
     },
     elect: (server) => {
-      elected = nodes.findIndex(({ endpoint }) => endpoint.port === server.port);
+      const node = nodeOf(server);
+      if (nodes[elected] === node) return;
+      elected = nodes.indexOf(node);
+      log.loseUnreplicated();
+      node.lead();
+    },
+    cutOff: (server) => {
+      const node = nodeOf(server);
+      if (nodes[elected] !== node) resigned.add(node);
+      node.cutOff();
+    },
+    resign: (server) => {
+      resigned.add(nodeOf(server));
+    },
+    rejoin: (server) => {
+      resigned.delete(nodeOf(server));
+      nodeOf(server).rejoin();
     },
     stop,
     [Symbol.asyncDispose]: stop,
@@ -162,7 +161,8 @@ export async function startEventStoreDbCluster(
 }
 
 function roleOf(nodes: readonly Node[], elected: number, index: number): Member["role"] {
-  if (nodes[elected]?.isAlive !== true) return "leaderless";
+  const leader = nodes[elected];
+  if (leader?.isAlive !== true || leader.isCutOff()) return "leaderless";
   return index === elected ? "leader" : "follower";
 }
 
@@ -172,100 +172,4 @@ function userMap(users: EventStoreDbServerOptions["users"]): ReadonlyMap<string,
     ([name, { password, isAdmin = false, mayWrite = true }]): User => ({ name, password, isAdmin, mayWrite }),
   );
   return new Map([admin, ...others].map((user) => [user.name, user]));
-}
-
-function connectionString(endpoints: readonly Endpoint[], certificateFile: string | null, credentials: string): string {
-  const hosts = endpoints.map(({ host, port }) => `${host}:${port}`).join(",");
-  if (certificateFile === null) return `esdb://${hosts}?tls=false`;
-  return `esdb://${credentials}@${hosts}?tls=true&tlsCAFile=${encodeURIComponent(certificateFile)}`;
-}
-
-class NodeServer implements EventStoreDbServer {
-  readonly host = LOOPBACK;
-  readonly certificateFile: string | null;
-  readonly #node: Node;
-  readonly #cleanUp: () => void;
-
-  constructor(node: Node, certificateFile: string | null, cleanUp: () => void) {
-    this.#node = node;
-    this.certificateFile = certificateFile;
-    this.#cleanUp = cleanUp;
-  }
-
-  get port(): number {
-    return this.#node.endpoint.port;
-  }
-
-  get connectionString(): string {
-    return this.connectionStringFor("admin", "changeit");
-  }
-
-  connectionStringFor(user: string, password: string): string {
-    const credentials = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
-    return connectionString([this.#node.endpoint], this.certificateFile, credentials);
-  }
-
-  inject(fault: Fault): InjectedFault {
-    return this.#node.faults.inject(fault);
-  }
-
-  openCalls(): readonly OpenCall[] {
-    return this.#node.calls.list();
-  }
-
-  idle(timeoutMs = 2000): Promise<void> {
-    return this.untilCalls((calls) => calls.every(({ operation }) => operation === "batch"), timeoutMs);
-  }
-
-  untilCalls(holds: (calls: readonly OpenCall[]) => boolean, timeoutMs = 2000): Promise<void> {
-    return this.#node.calls.until(holds, timeoutMs);
-  }
-
-  seenCalls(): readonly SeenCall[] {
-    return this.#node.calls.seen();
-  }
-
-  events(stream?: string): readonly StoredEvent[] {
-    return [...(stream === undefined ? this.#node.log.records : this.#node.log.stream(stream))];
-  }
-
-  write(stream: string, events: readonly ProposedEvent[], expected: ExpectedRevision = "any"): AppendOutcome {
-    return this.#node.log.append(stream, expected, events);
-  }
-
-  kill(): Promise<void> {
-    this.#node.log.forgetIds();
-    return this.#node.kill();
-  }
-
-  async restart(how: "kill" | "stop" = "kill"): Promise<void> {
-    await this.#node.settled();
-    this.#node.log.forgetIds();
-    await (how === "kill" ? this.#node.kill() : this.#node.stop());
-    if (!this.#node.isAlive) await this.#node.start();
-  }
-
-  freeze(): void {
-    this.#node.freeze();
-  }
-
-  thaw(): void {
-    this.#node.thaw();
-  }
-
-  clear(): void {
-    this.#node.log.clear();
-    this.#node.faults.clear();
-    this.#node.calls.forgetSeen();
-  }
-
-  async stop(): Promise<void> {
-    await this.#node.settled();
-    await this.#node.stop();
-    this.#cleanUp();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
 }

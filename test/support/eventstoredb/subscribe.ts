@@ -51,6 +51,7 @@ export async function subscribeToStream({ node, sender, stream, from }: StreamSu
       );
       if (waiting.length > LIVE_EVENTS_MAX) isLive = false;
       // Truncated events are left out while catching up; what is live was just written.
+      if (!isLive) sender.page();
       const page = isLive ? waiting : shown(node, stream, waiting).slice(0, PAGE_SIZE);
       for (const event of page) {
         await sender.event(event);
@@ -91,13 +92,16 @@ export async function subscribeToAll({ node, sender, from, filter }: AllSubscrip
   try {
     await sender.confirmation(randomUUID());
     const begin = from === "start" ? 0 : from === "end" ? node.limit() : firstWhere(node.log.records, isAfter(from));
-    const progress = new Progress(sender, filter, typeof from === "string" ? null : from);
+    const { checkpointBeyondEnd, endsSlowConsumers } = node.unkindness;
+    const options = { filter, from: typeof from === "string" ? null : from, checkpointBeyondEnd };
+    const progress = new Progress(sender, options);
     let cursor = begin;
     let isLive = cursor >= node.limit();
     if (isLive) await sender.caughtUp();
     for (;;) {
       const changed = grown.next();
       if (node.limit() - cursor > LIVE_EVENTS_MAX && isLive) {
+        if (endsSlowConsumers) throw new CallError({ kind: "too-slow" });
         isLive = false;
         await progress.fallBehind();
       }
@@ -106,7 +110,9 @@ export async function subscribeToAll({ node, sender, from, filter }: AllSubscrip
         await sender.orGone(changed);
         continue;
       }
+      sender.page();
       const page = pageOf(node, cursor, filter);
+      await sender.search(page.end - cursor - page.events.length);
       await progress.page(page.events, { considered: page.end - cursor, isLast: page.end >= node.limit() });
       progress.next(node.log.records[page.end - 1]);
       cursor = page.end;
@@ -136,6 +142,15 @@ function pageOf(node: NodeContext, start: number, filter: EventFilter | null) {
   return { events, end };
 }
 
+interface ProgressOptions {
+  readonly filter: EventFilter | null;
+  readonly from: Position | null;
+  readonly checkpointBeyondEnd: boolean;
+}
+
+/** What (-1, -1) becomes on the wire. */
+const beyondEnd: Position = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
+
 /**
  * Checkpoints as the server counts them: every so many events looked at, and when it has caught up. While catching up,
  * a checkpoint is the last event sent or the place where the page began, whichever is later: it may lie up to one page
@@ -148,12 +163,15 @@ class Progress {
   #pageStart: Position | null;
   #told: Position | null = null;
   #considered = 0;
+  /** Whether nothing but the beginning was told or given: then some versions know no checkpoint at the end, and say so. */
+  #isBlank: boolean;
 
-  constructor(sender: ReadSender, filter: EventFilter | null, from: Position | null) {
+  constructor(sender: ReadSender, { filter, from, checkpointBeyondEnd }: ProgressOptions) {
     this.#sender = sender;
     this.#filter = filter;
     this.#checkpoint = from;
     this.#pageStart = from;
+    this.#isBlank = checkpointBeyondEnd && from === null;
   }
 
   async page(
@@ -164,6 +182,10 @@ class Progress {
     this.#considered += page.considered;
     this.#checkpoint = later(this.#checkpoint, this.#pageStart);
     const every = this.#filter?.checkpointEvery ?? Number.POSITIVE_INFINITY;
+    if (page.isLast && this.#isBlank && this.#filter !== null) {
+      this.#considered = 0;
+      return this.#sender.checkpoint(beyondEnd);
+    }
     if (page.isLast) this.#considered = 0;
     else if (this.#considered < every) return;
     else this.#considered %= every;
@@ -193,12 +215,14 @@ class Progress {
 
   async #send(event: StoredEvent): Promise<void> {
     await this.#sender.event(event);
+    this.#isBlank = false;
     this.#checkpoint = { commit: event.position, prepare: event.position };
   }
 
   async #tell(checkpoint: Position | null): Promise<void> {
     if (this.#filter === null || checkpoint === null || later(this.#told, checkpoint) === this.#told) return;
     this.#told = checkpoint;
+    this.#isBlank = false;
     await this.#sender.checkpoint(checkpoint);
   }
 }
