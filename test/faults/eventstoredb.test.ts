@@ -5,7 +5,8 @@ import { all, append, headAfter, prepared } from "../stores/prepared.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "./eventstoredb-script.ts";
 
-const quick = "defaultDeadline=400";
+/** As at a server whose own time-outs are short, so that silence is found out soon. */
+const quick = "defaultDeadline=800&turnlogCommitTimeout=320&turnlogReadTimeout=320";
 
 /** Plays the script once for every call of the fault's kind, which the fault strikes; answers how often it did. */
 async function playWithFault(fault: Fault): Promise<number> {
@@ -122,7 +123,7 @@ describe("a server that comes and goes", () => {
   test("is told when no node is left, and goes on when they are back", async () => {
     const cluster = await startEventStoreDbCluster({ nodes: 2 });
     onTestFinished(() => cluster.stop());
-    const settings = "defaultDeadline=300&maxDiscoverAttempts=1&discoveryInterval=10";
+    const settings = "defaultDeadline=300&turnlogReadTimeout=160&maxDiscoverAttempts=1&discoveryInterval=10";
     const store = await opened(withSetting(cluster.connectionString, settings));
     const { sent } = await append(store, { count: 2 });
     const following = all(store.subscribe({ limit: 3 }));

@@ -29,6 +29,22 @@ export function describeSubscriptions(store: () => EventStore): void {
     abort.abort();
   });
 
+  test("delivers what comes to a subscriber by a prefix that nothing matched when it began", async () => {
+    await append(store(), { stream: "blob-1", count: 3 });
+    const collected = collect(store().subscribe({ streamPrefix: "conversation-new", limit: 3 }), 1);
+    const unmatched = all(store().subscribe({ streamPrefix: "conversation-", limit: 3 }));
+    await append(store(), { stream: "blob-2" });
+    const { sent } = await append(store(), { stream: "conversation-new" });
+    await collected.enough;
+    await append(store(), { stream: "conversation-new", expected: headAfter(sent), count: 2 });
+    for (const delivered of [await collected.whole, await unmatched])
+      expect(delivered.map(({ stream, revision }) => `${stream} ${revision}`)).toEqual([
+        "conversation-new 0",
+        "conversation-new 1",
+        "conversation-new 2",
+      ]);
+  });
+
   test("delivers each event once and in order while many append", async () => {
     const writers = 8;
     const rounds = 25;

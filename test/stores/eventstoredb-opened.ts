@@ -1,4 +1,6 @@
 import { onTestFinished } from "vitest";
+import type { PreparedAppend } from "../../src/engine/ports/event-store.ts";
+import { serverEventOf } from "../../src/stores/eventstoredb/envelope.ts";
 import {
   type EventStoreDbOptions,
   type EventStoreDbStore,
@@ -9,6 +11,7 @@ import {
   type EventStoreDbServerOptions,
   startEventStoreDbServer,
 } from "../support/eventstoredb/server.ts";
+import { type PreparedOptions, prepared } from "./prepared.ts";
 
 /** A server that ends with the test; call inside a test or a hook of one. */
 export async function startServer(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
@@ -26,3 +29,13 @@ export async function opened(url: string, options: EventStoreDbOptions = {}): Pr
 
 /** The address with one more setting. */
 export const withSetting = (url: string, setting: string): string => `${url}${url.includes("?") ? "&" : "?"}${setting}`;
+
+/** What another process of turnlog writes, without a wire. */
+export function writeAside(server: EventStoreDbServer, options: PreparedOptions): PreparedAppend {
+  const sent = prepared(options);
+  server.write(
+    sent.stream,
+    sent.envelopes.map((envelope) => ({ ...serverEventOf(envelope), isJson: true })),
+  );
+  return sent;
+}

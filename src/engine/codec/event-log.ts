@@ -93,7 +93,7 @@ export function createEventReader(store: EventStore): EventReader {
   async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<StoredEvent> {
     const { to, blobs = "keep", ...range } = options;
     const isBackwards = range.direction === "backwards";
-    for await (const envelope of store.readStream(stream, range)) {
+    for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
       const { revision } = envelope;
       if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
       const decoded = decode(envelope);
@@ -105,6 +105,11 @@ export function createEventReader(store: EventStore): EventReader {
   }
 
   return { store, read };
+}
+
+/** How many events a range has at most, so that a store at the end of a wire sends no more. */
+function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptions): { readonly limit?: number } {
+  return from === undefined || to === undefined ? {} : { limit: Math.min(limit, Math.abs(to - from) + 1) };
 }
 
 type Decoded = ReturnType<typeof decodeData>;

@@ -123,6 +123,12 @@ export interface EventStore extends AsyncDisposable {
   /** As `readLog`, then every event as it comes, until the signal aborts (which ends it without an error) or `close`. */
   subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
 
+  /**
+   * The position of the newest event of the whole log, for stores in which a subscription from the beginning costs a search:
+   * who wants what comes from now on begins there. Null for an empty log.
+   */
+  end?(): Promise<string | null>;
+
   head(stream: string): Promise<Head | null>;
 
   /**

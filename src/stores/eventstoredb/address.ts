@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { silencesMax } from "./patience.ts";
 
 /** Where a store is, and how it is reached. */
 export type Address = {
@@ -8,8 +9,10 @@ export type Address = {
   readonly shown: string;
   /** Stands before every stream's name, so that several stores share a server; empty for none. */
   readonly namespace: string;
-  /** How long an append may take, or a read go on without success: `defaultDeadline` of the address. */
+  /** How long an append or a read is tried without success: `defaultDeadline` of the address. */
   readonly timeoutMs: number;
+  /** How long the server may say nothing to an append, and to a read, before another try. */
+  readonly silenceMs: { readonly append: number; readonly read: number };
 };
 
 /** What `openStore` hands to this store. */
@@ -17,7 +20,7 @@ export const isEventStoreDbAddress = (url: string): boolean => schemePattern.tes
 
 /**
  * Reads `esdb://user:password@host:port,host:port?key=value`. `kurrentdb://` and `kdb://` mean the same; the client knows
- * `esdb` only. `turnlogNamespace` is ours, every other key is the client's.
+ * `esdb` only. Keys that begin with `turnlog` are ours, every other key is the client's.
  *
  * @throws {StoreUnavailableError} that names the part to change.
  */
@@ -34,16 +37,26 @@ export function parseAddress(url: string): Address {
   const settings = parseSettings(queries.join("?"));
   const namespace = settings.get("turnlogNamespace") ?? "";
   if (!namespacePattern.test(namespace)) throw refusal("turnlogNamespace is of letters, digits and _");
-  settings.delete("turnlogNamespace");
+  const timeoutMs = Number(settings.get("defaultDeadline") ?? defaultTimeoutMs);
+  const silenceMs = {
+    append: silenceLimit(timeoutMs, Number(settings.get("turnlogCommitTimeout") ?? commitTimeoutMs)),
+    read: silenceLimit(timeoutMs, Number(settings.get("turnlogReadTimeout") ?? readTimeoutMs)),
+  };
+  for (const key of ownKeys) settings.delete(key);
   const query = Array.from(settings, ([key, value]) => `${key}=${value}`).join("&");
   const server = `esdb${scheme[2] ?? ""}://`;
   return {
     connectionString: `${server}${authority.slice(0, at + 1)}${hosts}${query === "" ? "" : `?${query}`}`,
     shown: `${server}${hosts}`,
     namespace,
-    timeoutMs: Number(settings.get("defaultDeadline") ?? defaultTimeoutMs),
+    timeoutMs,
+    silenceMs,
   };
 }
+
+/** Who gave up before the server does would ask again while the first answer is still on its way. */
+const silenceLimit = (timeoutMs: number, serverTimeoutMs: number): number =>
+  Math.max(Math.ceil(timeoutMs / silencesMax), Math.ceil(serverTimeoutMs * 1.25));
 
 const schemePattern = /^(esdb|kurrentdb|kdb)(\+discover)?:\/\//;
 const hostPattern = /^[A-Za-z0-9_.-]+(:\d{1,5})?$/;
@@ -51,6 +64,10 @@ const namespacePattern = /^[A-Za-z0-9_]{0,64}$/;
 
 // The client's own default.
 const defaultTimeoutMs = 10_000;
+
+// The server's: `CommitTimeoutMs`, which may be set, and the limit of a read request, which may not.
+const commitTimeoutMs = 2_000;
+const readTimeoutMs = 10_000;
 
 const refusal = (rule: string): StoreUnavailableError =>
   new StoreUnavailableError(`the address of the store cannot be used: ${rule}`);
@@ -80,15 +97,19 @@ function parseSettings(query: string): Map<string, string> {
       throw refusal("tlsVerifyCert=false is not supported; name the certificate authority's file: tlsCAFile=…");
     }
     if (numberKeys.includes(key) && !/^-?\d+$/.test(value)) throw refusal(`${key} is a whole number`);
-    if (key === "defaultDeadline" && Number(value) <= 0) throw refusal(`${key} is greater than 0`);
+    if (positiveKeys.includes(key) && Number(value) <= 0) throw refusal(`${key} is greater than 0`);
     if (value === "") throw refusal(`${key} has no value`);
     settings.set(key, value);
   }
   return settings;
 }
 
+/** Milliseconds of the server's own time-outs, where they are not the default ones. */
+const positiveKeys = ["defaultDeadline", "turnlogCommitTimeout", "turnlogReadTimeout"];
+const ownKeys = ["turnlogNamespace", "turnlogCommitTimeout", "turnlogReadTimeout"];
+
 const numberKeys = [
-  "defaultDeadline",
+  ...positiveKeys,
   "discoveryInterval",
   "gossipTimeout",
   "keepAliveInterval",

@@ -4,28 +4,35 @@ import { Failure, failureOf, failureOfAppend, Silence } from "./failure.ts";
 import type { Position } from "./position.ts";
 import type { AppendCall, Transport } from "./transport.ts";
 
-/** What the server answered: the revision and place of the last event, or that the stream is not as expected. */
+/**
+ * What the server answered: the revision and place of the last event, or that the stream is not as expected and which
+ * revision it has instead, -1 for none. That one may be written already and not yet be readable.
+ */
 export type AppendAnswer =
   | { readonly status: "appended"; readonly revision: number; readonly position: Position | null }
-  | { readonly status: "wrong-expected" };
+  | { readonly status: "wrong-expected"; readonly current: number };
+
+type Way = Pick<Transport, "driver" | "startCall" | "isCurrent" | "reconnect">;
 
 type Waiting = { readonly resolve: (answer: BatchAppendResp) => void; readonly reject: (failure: Failure) => void };
 
 /** A call on which appends go out and answers come back, in any order. */
-type Lane = { readonly call: AppendCall; readonly waitingById: Map<string, Waiting>; isOver: boolean };
+type Lane = { readonly call: AppendCall; readonly waitingById: Map<string, Waiting>; isOver: boolean; answers: number };
 
 /**
- * All appends of a connection on one call, as the client itself sends them; but each with a time limit, and each told
- * of the end of its own call only. (The client has no limit here, and rejects what its other instances wait for.)
+ * All appends of a connection on one call, as the client itself sends them; but each with a time limit of its own. A lane
+ * on which something went wrong takes no more appends, and ends when those that it has are answered; the next append
+ * opens another on the connection of the day. (The client has no limit here, keeps to its call, and rejects what its
+ * other instances wait for.)
  */
 export class AppendChannel {
-  readonly #transport: Pick<Transport, "driver" | "startCall" | "reconnect">;
+  readonly #way: Way;
+  readonly #lanes = new Set<Lane>();
   #lane: Lane | null = null;
   #opening: Promise<Lane> | null = null;
-  #answers = 0;
 
-  constructor(transport: Pick<Transport, "driver" | "startCall" | "reconnect">) {
-    this.#transport = transport;
+  constructor(way: Way) {
+    this.#way = way;
   }
 
   /**
@@ -35,52 +42,56 @@ export class AppendChannel {
    */
   async send(request: BatchAppendReq, limitMs: number): Promise<AppendAnswer> {
     const id = randomUUID();
-    request.setCorrelationId(new this.#transport.driver.shared.UUID().setString(id));
-    const answersBefore = this.#answers;
+    request.setCorrelationId(new this.#way.driver.shared.UUID().setString(id));
     const late = Promise.withResolvers<never>();
-    let isLate = false;
+    const sent: { lane: Lane | null; answersBefore: number; isLate: boolean } = {
+      lane: null,
+      answersBefore: 0,
+      isLate: false,
+    };
     const timer = setTimeout(() => {
-      isLate = true;
-      this.#giveUp(id, answersBefore);
+      sent.isLate = true;
       late.reject(new Silence(limitMs));
     }, limitMs);
     try {
-      const answer = await Promise.race([this.#ask(id, request, () => isLate), late.promise]);
-      return this.#answerOf(answer);
+      const lane = await Promise.race([this.#openLane(), late.promise]);
+      sent.lane = lane;
+      sent.answersBefore = lane.answers;
+      return this.#answerOf(await Promise.race([ask(lane, id, request), late.promise]));
     } catch (error) {
-      throw failureOf(error);
+      const failure = failureOf(error);
+      if (sent.lane !== null && failure.kind === "passing") {
+        // A lane that answers others belongs to a server that is there.
+        const isDead = !sent.isLate || sent.lane.answers === sent.answersBefore;
+        this.#retire(sent.lane);
+        if (isDead) void this.#way.reconnect(sent.lane.call);
+      }
+      throw failure;
     } finally {
       clearTimeout(timer);
+      if (sent.lane !== null) this.#forget(sent.lane, id);
     }
   }
 
   close(): void {
-    this.#lane?.call.cancel();
+    for (const { call } of this.#lanes) call.cancel();
   }
 
-  async #ask(id: string, request: BatchAppendReq, isLate: () => boolean): Promise<BatchAppendResp> {
-    this.#opening ??= this.#lane === null ? this.#open() : null;
-    const lane = this.#lane ?? (await this.#opening);
-    if (isLate()) throw new Failure("passing", "the time was up before it was sent");
-    if (lane === null || lane.isOver) throw new Failure("passing", "the connection was lost before it was sent");
-    return new Promise((resolve, reject) => {
-      lane.waitingById.set(id, { resolve, reject });
-      lane.call.write(request);
-    });
+  async #openLane(): Promise<Lane> {
+    // Reads may have found another leader meanwhile.
+    if (this.#lane !== null && !this.#way.isCurrent(this.#lane.call)) this.#retire(this.#lane);
+    if (this.#lane !== null) return this.#lane;
+    this.#opening ??= this.#open();
+    return this.#opening;
   }
 
   async #open(): Promise<Lane> {
     try {
-      const lanes: Lane[] = [];
-      await this.#transport.startCall((grpc, ...args) => {
-        const lane: Lane = { call: grpc.batchAppend(...args), waitingById: new Map(), isOver: false };
-        this.#watch(lane);
-        lanes.push(lane);
-        return lane.call;
-      });
-      const [lane] = lanes;
-      if (lane === undefined) throw new Failure("passing", "there is no connection");
-      if (!lane.isOver) this.#lane = lane;
+      const call = await this.#way.startCall((grpc, ...args) => grpc.batchAppend(...args));
+      const lane: Lane = { call, waitingById: new Map(), isOver: false, answers: 0 };
+      this.#watch(lane);
+      this.#lanes.add(lane);
+      this.#lane = lane;
       return lane;
     } finally {
       this.#opening = null;
@@ -90,15 +101,14 @@ export class AppendChannel {
   #watch(lane: Lane): void {
     const end = (error: unknown): void => {
       lane.isOver = true;
+      this.#lanes.delete(lane);
       if (this.#lane === lane) this.#lane = null;
       for (const { reject } of lane.waitingById.values()) reject(failureOf(error));
       lane.waitingById.clear();
     };
     lane.call.on("data", (answer: BatchAppendResp) => {
-      this.#answers += 1;
-      const id = answer.getCorrelationId()?.getString() ?? "";
-      lane.waitingById.get(id)?.resolve(answer);
-      lane.waitingById.delete(id);
+      lane.answers += 1;
+      lane.waitingById.get(answer.getCorrelationId()?.getString() ?? "")?.resolve(answer);
     });
     lane.call.on("error", end);
     lane.call.on("end", () => {
@@ -106,13 +116,15 @@ export class AppendChannel {
     });
   }
 
-  /** Forgets an append that is late. A call that answered nothing since is given up, with whatever waits for it. */
-  #giveUp(id: string, answersBefore: number): void {
-    const lane = this.#lane;
-    lane?.waitingById.delete(id);
-    if (lane === null || this.#answers > answersBefore) return;
-    lane.call.cancel();
-    void this.#transport.reconnect();
+  /** It takes no more, and ends when nobody waits on it. */
+  #retire(lane: Lane): void {
+    if (this.#lane === lane) this.#lane = null;
+    if (lane.waitingById.size === 0 && !lane.isOver) lane.call.cancel();
+  }
+
+  #forget(lane: Lane, id: string): void {
+    lane.waitingById.delete(id);
+    if (this.#lane !== lane) this.#retire(lane);
   }
 
   #answerOf(answer: BatchAppendResp): AppendAnswer {
@@ -126,15 +138,29 @@ export class AppendChannel {
           place === undefined ? null : { commit: place.getCommitPosition(), prepare: place.getPreparePosition() },
       };
     }
+    const { BadRequest, WrongExpectedVersion } = this.#way.driver.shared;
     const error = answer.getError();
     const details = error?.getDetails();
     const type = details?.getTypeName() ?? "";
-    if (type === "event_store.client.WrongExpectedVersion") return { status: "wrong-expected" };
-    const { BadRequest } = this.#transport.driver.shared;
+    if (type === "event_store.client.WrongExpectedVersion") {
+      const wrong = details?.unpack((bytes) => WrongExpectedVersion.deserializeBinary(bytes), type);
+      return {
+        status: "wrong-expected",
+        current: wrong?.hasCurrentStreamRevision() === true ? Number(wrong.getCurrentStreamRevision()) : -1,
+      };
+    }
     const reason = details?.unpack((bytes) => BadRequest.deserializeBinary(bytes), "event_store.client.BadRequest");
-    const failure = failureOfAppend(type, reason?.getMessage() ?? error?.getMessage() ?? "");
-    // The server may not be the leader any more, and not know who is.
-    if (failure.kind === "passing") void this.#transport.reconnect();
-    throw failure;
+    throw failureOfAppend(type, reason?.getMessage() ?? error?.getMessage() ?? "");
   }
+}
+
+function ask(lane: Lane, id: string, request: BatchAppendReq): Promise<BatchAppendResp> {
+  return new Promise((resolve, reject) => {
+    if (lane.isOver) {
+      reject(new Failure("passing", "the connection was lost before it was sent"));
+      return;
+    }
+    lane.waitingById.set(id, { resolve, reject });
+    lane.call.write(request);
+  });
 }

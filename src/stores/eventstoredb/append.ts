@@ -10,10 +10,12 @@ import {
 } from "../../engine/ports/event-store.ts";
 import type { AppendAnswer } from "./append-channel.ts";
 import { serverEventOf } from "./envelope.ts";
-import { createPatience, silencesMax } from "./patience.ts";
+import { Failure } from "./failure.ts";
+import { type OwnRange, readOwnStream } from "./own-stream.ts";
+import { createPatience } from "./patience.ts";
 import { positionText } from "./position.ts";
 import { ownEnvelope } from "./read.ts";
-import { readServerStream, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import { checkSettings } from "./stream-settings.ts";
 
 export type Appends = {
@@ -22,34 +24,22 @@ export type Appends = {
   settled(): Promise<void>;
 };
 
-/** What this process knows of a stream: its head when it last looked, and that nothing of it will be cut off. */
-type Known = { readonly head: Head | null };
-
-/** Streams whose heads are remembered; of others they are read before an append. */
-const knownStreamsMax = 10_000;
-
 /**
  * Appends at explicit revisions. The server compares revisions and event ids only, so what it cannot compare is compared
  * here: the head's digest before an append, the digests of events whose ids are there already.
  */
 export function createAppends(session: Session): Appends {
-  const { address, connection, requests, names, translate } = session;
-  const knownByStream = new Map<string, Known>();
+  const { address, connection, heads, requests, names, translate } = session;
   const queueByStream = new Map<string, Promise<unknown>>();
   // Appends outlive `close`: what was called before it is still written and answered.
   const { signal } = new AbortController();
 
-  function remember(stream: string, head: Head | null): void {
-    knownByStream.delete(stream);
-    knownByStream.set(stream, { head });
-    const [oldest] = knownByStream.keys();
-    if (knownByStream.size > knownStreamsMax && oldest !== undefined) knownByStream.delete(oldest);
-  }
-
-  async function read(stream: string, range: Range): Promise<StoredEnvelope[]> {
+  async function read(
+    stream: string,
+    range: Partial<OwnRange> & Pick<OwnRange, "from" | "count">,
+  ): Promise<StoredEnvelope[]> {
     const envelopes: StoredEnvelope[] = [];
-    const whole = { direction: "forwards", ...range, name: names.toServer(stream) } as const;
-    for await (const events of readServerStream(session, whole, signal))
+    for await (const events of readOwnStream(session, stream, { direction: "forwards", ...range }, signal))
       for (const event of events) envelopes.push(ownEnvelope(event, stream));
     return envelopes;
   }
@@ -62,16 +52,17 @@ export function createAppends(session: Session): Appends {
   /** What a stream that is not at the expected head means for an append. */
   async function mismatch(prepared: PreparedAppend): Promise<AppendResult> {
     const { stream, envelopes } = prepared;
-    const present = await read(stream, { from: firstRevision(prepared), count: envelopes.length });
+    // In this order: what the head shows, what is read after it shows too.
     const newest = await readHead(stream);
-    remember(stream, newest && headOf([newest]));
+    const present = await read(stream, { from: firstRevision(prepared), count: envelopes.length });
+    heads.remember(stream, newest && headOf([newest]));
     return answerMismatch(prepared, newest && headOf([newest]), present);
   }
 
   /** The first look at a stream in this process. */
-  async function look(stream: string): Promise<Known> {
+  async function look(stream: string): Promise<Head | null> {
     const [newest] = await Promise.all([readHead(stream), checkSettings(session, stream, signal)]);
-    return { head: newest && headOf([newest]) };
+    return newest && headOf([newest]);
   }
 
   async function appendNone({ stream, expected }: PreparedAppend): Promise<AppendResult> {
@@ -84,35 +75,53 @@ export function createAppends(session: Session): Appends {
 
   async function appendNow(prepared: PreparedAppend): Promise<AppendResult> {
     const { stream, expected, envelopes } = prepared;
-    const last = envelopes.at(-1);
-    if (last === undefined) return appendNone(prepared);
-    const known = knownByStream.get(stream) ?? (await look(stream));
-    if (!isSameHead(known.head, expected)) return mismatch(prepared);
-    const { answer, isRepeat } = await send(prepared);
-    if (answer.status === "wrong-expected") return mismatch(prepared);
-    if (answer.revision !== last.revision) {
+    if (envelopes.length === 0) return appendNone(prepared);
+    const known = heads.head(stream);
+    if (!isSameHead(known === undefined ? await look(stream) : known, expected)) {
+      const result = await mismatch(prepared);
+      if (!isConflictWith(result, expected)) return result;
+    }
+    const patience = createPatience({ forMs: address.timeoutMs });
+    for (;;) {
+      const { answer, isRepeat } = await send(prepared);
+      if (answer.status === "appended") return answered(prepared, answer, isRepeat);
+      const { current } = answer;
+      heads.limit(stream, current);
+      const result = await mismatch(prepared);
+      const isReadable = result.status === "appended" || (result.actual?.revision ?? -1) >= current;
+      if (isReadable && !isConflictWith(result, expected)) return result;
+      // The server compares with what it has written; that may become readable, or be lost with its leader. So it is asked anew.
+      await patience.wait(new Failure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`));
+    }
+  }
+
+  async function answered(
+    prepared: PreparedAppend,
+    { revision, position }: Appended,
+    isRepeat: boolean,
+  ): Promise<AppendResult> {
+    const { stream, envelopes } = prepared;
+    const head = headOf(envelopes);
+    if (head?.revision !== revision) {
       throw new StoreCorruptedError(
-        `${stream} went on at revision ${answer.revision} instead of ${last.revision}: it was deleted by another program; restore it from a copy`,
+        `${stream} went on at revision ${revision} instead of ${head?.revision ?? "none"}: it was deleted by another program; restore it from a copy`,
       );
     }
-    // A repeated append may be answered without its place.
-    if (isRepeat || answer.position === null) return mismatch(prepared);
-    const head = { revision: last.revision, digest: last.digest };
-    remember(stream, head);
-    return { status: "appended", head, position: positionText(answer.position) };
+    heads.acknowledge(stream, revision, position && positionText(position));
+    // The answer to a repeat is about ids only, and may be without its place.
+    if (isRepeat || position === null) return mismatch(prepared);
+    heads.remember(stream, head);
+    return { status: "appended", head, position: positionText(position) };
   }
 
   /** Sends the same bytes at the same revision again, until the outcome is known or the time is up. */
   async function send({ stream, expected, envelopes }: PreparedAppend): Promise<Sent> {
     const patience = createPatience({ forMs: address.timeoutMs });
-    const endsAt = performance.now() + address.timeoutMs;
     const events = envelopes.map(serverEventOf);
     for (let isRepeat = false; ; isRepeat = true) {
       const request = requests.append(names.toServer(stream), expected === null ? null : expected.revision, events);
       try {
-        const leftMs = Math.max(1, Math.ceil(endsAt - performance.now()));
-        const limitMs = Math.min(leftMs, address.timeoutMs / silencesMax);
-        return { answer: await connection.appends.send(request, limitMs), isRepeat };
+        return { answer: await connection.appends.send(request, address.silenceMs.append), isRepeat };
       } catch (error) {
         await patience.wait(error);
       }
@@ -131,7 +140,7 @@ export function createAppends(session: Session): Appends {
       return await answered;
     } catch (error) {
       // What is there now is not known.
-      knownByStream.delete(stream);
+      heads.forget(stream);
       throw translate(error, { action: "append", stream });
     } finally {
       if (queueByStream.get(stream) === settled) queueByStream.delete(stream);
@@ -146,6 +155,9 @@ export function createAppends(session: Session): Appends {
   };
 }
 
-type Range = { readonly from: number | "end"; readonly direction?: "forwards" | "backwards"; readonly count: number };
-
 type Sent = { readonly answer: AppendAnswer; readonly isRepeat: boolean };
+type Appended = Extract<AppendAnswer, { readonly status: "appended" }>;
+
+/** A conflict that names the head that was expected says nothing: it comes of an index that is behind. */
+const isConflictWith = (result: AppendResult, expected: Head | null): boolean =>
+  result.status === "conflict" && isSameHead(result.actual, expected);

@@ -1,14 +1,20 @@
 import type { Address } from "./address.ts";
 import { AppendChannel } from "./append-channel.ts";
 import { loadDriver } from "./driver.ts";
+import { createSlots, type Slots } from "./slots.ts";
 import { createTransport, type Transport } from "./transport.ts";
 
 /** What the stores of this process that are at one address have in common. */
 export type Connection = Omit<Transport, "close"> & {
   readonly appends: AppendChannel;
+  /** Reads under way: a server lets 100 calls go on at a time on a connection, and what is beyond waits without a word. */
+  readonly slots: Slots;
   /** Gives up one use; the last one closes the connection. */
   release(): void;
 };
+
+/** Leaves room for appends, and for the one subscription of every store. */
+const readsMax = 48;
 
 const sharedByAddress = new Map<string, { readonly connection: Promise<Connection>; uses: number }>();
 
@@ -50,6 +56,7 @@ async function createConnection(address: Address): Promise<Connection> {
   return {
     ...transport,
     appends,
+    slots: createSlots(readsMax),
     release() {
       appends.close();
       transport.close();

@@ -9,7 +9,7 @@ import {
   StoreUnavailableError,
 } from "../../engine/ports/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
-import { type Position, positionText } from "./position.ts";
+import { isPosition, type Position, positionText } from "./position.ts";
 
 /** An event as the server takes it: its data is the envelope's, byte for byte. */
 export type ServerEvent = {
@@ -95,16 +95,10 @@ export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope
 
 /** The place of an event in the server's log. */
 export function positionOf(event: RecordedEvent): Position {
-  const [commit, prepare] = [event.getCommitPosition(), event.getPreparePosition()];
-  // Servers before 22.6 do not know it where a stream is read.
-  if (commit === noPosition || prepare === noPosition) {
-    throw new StoreUnavailableError("the server does not give positions: use EventStoreDB 22.6 or newer");
-  }
-  return { commit, prepare };
+  const position = { commit: event.getCommitPosition(), prepare: event.getPreparePosition() };
+  if (isPosition(position)) return position;
+  throw new StoreUnavailableError("the server does not give positions: use EventStoreDB 23.10 or newer");
 }
-
-// 2^64 - 1.
-const noPosition = "18446744073709551615";
 
 /** Metadata with our mark; null for what another program wrote. */
 function readMetadata(event: RecordedEvent): JsonObject | null {

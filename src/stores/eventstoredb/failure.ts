@@ -9,6 +9,8 @@ export type FailureKind =
   | "denied"
   | "too-large"
   | "deleted"
+  /** The place in the log at which the reading was to begin is none. */
+  | "position"
   | "invalid";
 
 /** Why the server or the way to it did not do what was asked, before it is told in the port's words. */
@@ -27,6 +29,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error)) return new Failure("passing", String(error), { cause: error });
   const { code, details, exception } = statusOf(error);
+  if (/invalid ?position/i.test(details)) return new Failure("position", details, { cause: error });
   const advice = adviceFor(details);
   if (advice !== null) return new Failure("setting", advice, { cause: error });
   return new Failure(kindByException.get(exception) ?? kindByCode.get(code) ?? "passing", details, { cause: error });
@@ -35,7 +38,10 @@ export function failureOf(error: unknown): Failure {
 /** A call to which nobody answered. */
 export class Silence extends Failure {
   constructor(limitMs: number) {
-    super("passing", `no answer within ${limitMs} ms, which follows from defaultDeadline in its address`);
+    super(
+      "passing",
+      `no answer within ${limitMs} ms, which follows from defaultDeadline in the address and the server's own time-outs`,
+    );
   }
 }
 
@@ -64,6 +70,11 @@ export function portError(failure: Failure, shown: string, request: AccessReques
       );
     case "deleted":
       return new StoreCorruptedError(`${request.stream} was deleted at ${shown}: restore it from a copy`, options);
+    case "position":
+      return new StoreCorruptedError(
+        `${shown} has no such place in its log (${message}): it is another store's, or the log was restored to an earlier time; read from the beginning, and make anew what was made of it`,
+        options,
+      );
     case "invalid":
       return new StoreCorruptedError(`${shown} refused to ${request.action} ${request.stream}: ${message}`, options);
   }

@@ -3,7 +3,8 @@ import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../engine/ports/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { formatVersion, textOf } from "./envelope.ts";
-import { createPatience, silencesMax } from "./patience.ts";
+import { Failure } from "./failure.ts";
+import { createPatience } from "./patience.ts";
 import { readServerStream, type Session } from "./session.ts";
 
 export type IdentityOptions = {
@@ -31,11 +32,13 @@ export async function openIdentity(session: Session, { mustExist, readyTimeoutMs
     for await (const [event] of readServerStream(patient, range, closing))
       if (event !== undefined) return storeIdOf(event, address.shown);
     if (mustExist) throw new StoreNotFoundError(`there is no turnlog store at ${address.shown}`);
+    let failure: unknown = new Failure("passing", "its first event is there, and cannot be read yet");
     try {
-      await connection.appends.send(requests.append(names.identity, null, [created]), readyTimeoutMs / silencesMax);
+      await connection.appends.send(requests.append(names.identity, null, [created]), address.silenceMs.append);
     } catch (error) {
-      await patience.wait(error);
+      failure = error;
     }
+    await patience.wait(failure);
   }
 }
 

@@ -1,129 +1,85 @@
-import { comparePositions, type StoredEnvelope } from "../../engine/ports/event-store.ts";
-import type { ReadResp, RecordedEvent } from "./driver.ts";
-import { envelopeOf, positionOf, textOf } from "./envelope.ts";
+import { comparePositions } from "../../engine/ports/event-store.ts";
+import type { Cursor } from "./cursor.ts";
+import type { RecordedEvent } from "./driver.ts";
+import { positionOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";
 import { createPatience } from "./patience.ts";
-import { type Position, positionText } from "./position.ts";
-import { readMessages } from "./read-call.ts";
+import { positionText } from "./position.ts";
+import { type ReadCallOptions, readMessages } from "./read-call.ts";
 import { eventOf, type Session } from "./session.ts";
 
 export type LogOptions = {
-  /** Begins after this position. */
-  readonly after: string | undefined;
-  readonly streamPrefix: string;
-  /** Ends it, with an error for `readOwnLog` and without one for `followOwnLog`. */
+  readonly cursor: Cursor;
+  /** A place that the reading has to get to: what lies before it was seen by others, or acknowledged. */
+  readonly to: string | null;
+  /** How long to go on without success. */
+  readonly forMs: number;
+  /** Ends it, with an error. */
   readonly signal: AbortSignal;
 };
 
 /**
- * The store's own events in the order of the log, to its end. The server filters by name, because the client's own read
- * of the log cannot; it goes on where it was when the connection is lost.
+ * The events of the log after the cursor, as many at a time as have come, to the end as it is when the reading gets there.
+ * However much lies between, the cursor moves on, and the reading goes on there when the connection is lost.
  */
-export async function* readOwnLog(
+export async function* readLogToEnd(
   session: Session,
   options: LogOptions,
-): AsyncGenerator<readonly StoredEnvelope[], void> {
+): AsyncGenerator<readonly RecordedEvent[], void> {
   const { connection, requests, address } = session;
-  const { signal } = options;
-  const cursor = createCursor(session, options);
-  const patience = createPatience({ forMs: address.timeoutMs, signal });
+  const { cursor, to, signal } = options;
+  const patience = createPatience({ forMs: options.forMs, signal });
   for (;;) {
     try {
-      const request = requests.readLog({ from: cursor.position(), prefix: cursor.prefix });
-      const silenceMs = address.timeoutMs * searchFactor;
-      for await (const messages of readMessages(connection, request, { signal, silenceMs })) {
+      if (to !== null) await expectReadable(session, to, signal);
+      const request = requests.subscribe({ from: cursor.position(), pattern: cursor.pattern });
+      const call = { signal, silenceMs: address.silenceMs.read };
+      let last: readonly RecordedEvent[] | null = null;
+      for await (const messages of readMessages(connection, request, call)) {
         patience.restore();
-        yield cursor.takeAll(messages);
+        const events = cursor.take(messages);
+        if (messages.some((message) => message.hasCaughtUp())) {
+          last = events;
+          break;
+        }
+        if (events.length > 0) yield events;
+        patience.restore();
       }
+      if (last === null) throw new Failure("passing", "the server ended the reading");
+      // By now the call is over, so that nobody waits for its place.
+      if (last.length > 0) yield last;
       return;
     } catch (error) {
-      await patience.wait(error);
+      await patience.wait(named(error, cursor));
       if (signal.aborted) throw error;
     }
   }
 }
 
-/** The server says nothing while it searches a long log for a rare name. */
-const searchFactor = 10;
-
-/**
- * The store's own events, then every one as it comes, each once: after a loss of the connection it asks again from the
- * last event or checkpoint, for as long as it takes.
- */
-export async function* followOwnLog(
+/** The place of the newest event of the whole log that can be read; null when there is none. */
+export async function endOfLog(
   session: Session,
-  options: LogOptions,
-): AsyncGenerator<readonly StoredEnvelope[], void> {
+  options: Pick<ReadCallOptions, "signal" | "beside">,
+): Promise<string | null> {
   const { connection, requests, address } = session;
-  const { signal } = options;
-  const isOver = (): boolean => signal.aborted;
-  const cursor = createCursor(session, options);
-  const patience = createPatience({ forMs: Number.POSITIVE_INFINITY, signal });
-  let isLost = false;
-  while (!isOver()) {
-    let failure: unknown = new Failure("passing", "the server ended the subscription");
-    try {
-      const request = requests.subscribe({ from: cursor.position(), prefix: cursor.prefix });
-      const call = { signal, silenceMs: address.timeoutMs, maySleep: true };
-      for await (const messages of readMessages(connection, request, call)) {
-        patience.restore();
-        isLost = false;
-        yield cursor.takeAll(messages);
-        if (isOver()) return;
-      }
-    } catch (error) {
-      failure = error;
+  const call = { ...options, silenceMs: address.silenceMs.read, isShort: true };
+  for await (const messages of readMessages(connection, requests.endOfLog(), call))
+    for (const message of messages) {
+      const event = eventOf(message);
+      if (event !== null) return positionText(positionOf(event));
     }
-    if (isOver()) return;
-    await patience.wait(failure);
-    if (!isLost) session.warn(`lost the connection to ${address.shown}, and tries again: ${String(failure)}`);
-    isLost = true;
-  }
+  return null;
 }
 
-type Cursor = {
-  readonly prefix: string | null;
-  /** The last position that was seen; null at the beginning. */
-  readonly position: () => string | null;
-  /** The messages' events that are the store's own and new. */
-  readonly takeAll: (messages: readonly ReadResp[]) => readonly StoredEnvelope[];
-};
-
-function createCursor(session: Session, { after, streamPrefix }: LogOptions): Cursor {
-  const { names, warnOfForeign } = session;
-  let seen = after ?? null;
-
-  function own(event: RecordedEvent): StoredEnvelope | null {
-    const name = textOf(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array());
-    const stream = names.toStream(name);
-    if (stream?.startsWith(streamPrefix) !== true) return null;
-    const envelope = envelopeOf(event, stream);
-    if (envelope === null) warnOfForeign(name);
-    return envelope;
-  }
-
-  function take(message: ReadResp): StoredEnvelope | null {
-    const checkpoint = message.getCheckpoint();
-    const event = eventOf(message);
-    const place = event === null ? checkpoint && placeOf(checkpoint) : positionOf(event);
-    if (place === undefined) return null;
-    const position = positionText(place);
-    // A read begins with the event at its position, and after a loss the same may come twice.
-    if (seen !== null && comparePositions(position, seen) <= 0) return null;
-    seen = position;
-    return event === null ? null : own(event);
-  }
-
-  return {
-    prefix: names.prefix(streamPrefix),
-    position: () => seen,
-    takeAll: (messages) => messages.map(take).filter((envelope) => envelope !== null),
-  };
+/** @throws {Failure} when the server's index has not come so far: then an end that it tells is none. */
+async function expectReadable(session: Session, position: string, signal: AbortSignal): Promise<void> {
+  const end = await endOfLog(session, { signal });
+  if (end !== null && comparePositions(end, position) >= 0) return;
+  throw new Failure("passing", `what was written at ${position} cannot be read yet`);
 }
 
-type Checkpoint = NonNullable<ReturnType<ReadResp["getCheckpoint"]>>;
-
-const placeOf = (checkpoint: Checkpoint): Position => ({
-  commit: checkpoint.getCommitPosition(),
-  prepare: checkpoint.getPreparePosition(),
-});
+/** A refused position with its name, which the server does not repeat. */
+function named(error: unknown, cursor: Cursor): unknown {
+  if (!(error instanceof Failure) || error.kind !== "position") return error;
+  return new Failure("position", `${cursor.position() ?? "the beginning"}: ${error.message}`, { cause: error.cause });
+}

@@ -4,8 +4,8 @@ export type Names = {
   readonly toServer: (stream: string) => string;
   /** The stream of a name on the server; null for one that is not this store's. */
   readonly toStream: (name: string) => string | null;
-  /** The beginnings of names that a filter asks the server for, by the beginning of streams; null for all but its own. */
-  readonly prefix: (streamPrefix: string) => string | null;
+  /** An expression for the names of all streams that begin so, and of none but the store's and its neighbours'. */
+  readonly pattern: (streamPrefix: string) => string;
   /** Where the store's id is kept. */
   readonly identity: string;
 };
@@ -13,6 +13,10 @@ export type Names = {
 /** The stream that says that there is a store, and which. It is none of the store's own streams. */
 const identityStream = "turnlog-store";
 
+/**
+ * Names of a namespace. The server's filter by prefix compares by the culture of its machine, where an accent that follows
+ * makes another letter of the last one; by an expression it compares character by character.
+ */
 export function createNames(namespace: string): Names {
   // A category ends at the first hyphen, so conversations stay one category: `staging.conversation`.
   const before = namespace === "" ? "" : `${namespace}.`;
@@ -26,7 +30,10 @@ export function createNames(namespace: string): Names {
     },
     toStream: (name) =>
       name === identity || name.startsWith("$") || !name.startsWith(before) ? null : name.slice(before.length),
-    prefix: (streamPrefix) => (before === "" && streamPrefix === "" ? null : `${before}${streamPrefix}`),
+    pattern(streamPrefix) {
+      const beginning = `${before}${streamPrefix}`;
+      return beginning === "" ? "^[^$]" : `^${beginning.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")}`;
+    },
     identity,
   };
 }

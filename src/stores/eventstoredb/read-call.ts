@@ -1,63 +1,110 @@
 import { createWake } from "../wake.ts";
+import type { Connection } from "./connection.ts";
 import type { ReadReq, ReadResp } from "./driver.ts";
 import { Failure, failureOf, Silence } from "./failure.ts";
-import type { ReadCall, Transport } from "./transport.ts";
+import type { ReadCall } from "./transport.ts";
 
 export type ReadCallOptions = {
   /** Ends the call, with a failure. */
   readonly signal: AbortSignal;
   /** How long the server may say nothing while somebody waits for it. */
   readonly silenceMs: number;
-  /** Lets the server be silent once it has said something: a subscription waits as long as it takes. */
-  readonly maySleep?: boolean;
+  /** On the connection that this call is on. */
+  readonly beside?: ReadCall;
+  /** Asks for so little that it ends by itself when its reader has had enough: servers and what stands before them count calls that are broken off. */
+  readonly isShort?: boolean;
+  /**
+   * For the one call that stays open: it may be silent once it has said something. It is not counted among the reads; after
+   * each silence this asks whether the server is what it was, and rejects where it is not.
+   */
+  readonly probe?: (call: ReadCall) => Promise<void>;
 };
 
 /**
  * The server's messages to one read, as many at a time as have come, and only as they are asked for: what nobody has
  * taken yet stays at the server but for a few. However the reading ends, the call does too.
  *
+ * A call whose reader takes his time ends as well, because a server drops the whole connection of a reader that stalls,
+ * and because calls are few: whoever comes back begins another where he was.
+ *
  * @throws {Failure} when the call fails, is aborted, or the server says nothing for too long.
  */
 export async function* readMessages(
-  transport: Pick<Transport, "startCall">,
+  connection: Pick<Connection, "startCall" | "reconnect" | "slots">,
   request: ReadReq,
-  { signal, silenceMs, maySleep = false }: ReadCallOptions,
+  { signal, silenceMs, beside, probe, isShort = false }: ReadCallOptions,
 ): AsyncGenerator<readonly ReadResp[], void> {
   const end: { call: ReadCall | null; reason: Failure | null } = { call: null, reason: null };
   const givenUp = Promise.withResolvers<never>();
+  givenUp.promise.catch(() => undefined);
+  // The one call that stays open has a place of its own.
+  const slot = probe === undefined ? connection.slots.take() : Promise.resolve(null);
   const giveUp = (failure: Failure): void => {
     end.reason ??= failure;
     givenUp.reject(end.reason);
     end.call?.cancel();
+    void release();
   };
-  const onAbort = (): void => {
-    giveUp(new Failure("passing", "the reading was aborted"));
+  const release = async (): Promise<void> => (await slot)?.release();
+  const leave = (): void => {
+    const { call, reason } = end;
+    if (isShort && call !== null && reason === null) void runOut(call, silenceMs).then(release);
+    else giveUp(new Failure("passing", "the reader had enough"));
   };
+  const onAbort = (): void => giveUp(new Failure("passing", "the reading was aborted"));
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
-  const silence = watchSilence(silenceMs, () => {
+  const server = createLimit(silenceMs, () => {
+    if (end.call !== null) void connection.reconnect(end.call);
     giveUp(new Silence(silenceMs));
   });
+  const asking = createLimit(silenceMs, () => {
+    const { call } = end;
+    if (call !== null) probe?.(call).then(asking.start, (error: unknown) => giveUp(failureOf(error)));
+  });
+  const giveWay = (): void => giveUp(new Failure("passing", "the reader took its time"));
+  const reader = createLimit(readerLimitMs, giveWay);
   try {
-    const started = transport.startCall((grpc, ...args) => {
+    const place = await Promise.race([slot, givenUp.promise]);
+    server.start();
+    const started = connection.startCall((grpc, ...args) => {
       if (end.reason !== null) throw end.reason;
       end.call = grpc.read(request, ...args);
       return end.call;
-    });
+    }, beside);
     for await (const messages of messagesOf(await Promise.race([started, givenUp.promise]))) {
-      silence.stop();
+      server.stop();
+      asking.stop();
+      reader.start();
+      place?.lend(giveWay);
       yield messages;
-      if (!maySleep) silence.start();
+      place?.keep();
+      reader.stop();
+      if (end.reason !== null) throw end.reason;
+      (probe === undefined ? server : asking).start();
     }
   } catch (error) {
     throw end.reason ?? failureOf(error);
   } finally {
-    givenUp.promise.catch(() => undefined);
-    giveUp(new Failure("passing", "the reader had enough"));
+    leave();
     signal.removeEventListener("abort", onAbort);
-    silence.end();
+    for (const limit of [server, asking, reader]) limit.end();
   }
 }
+
+/** Lets a call come to its end, whatever it still says. */
+async function runOut(call: ReadCall, limitMs: number): Promise<void> {
+  const over = Promise.withResolvers<undefined>();
+  const cancel = setTimeout(() => call.cancel(), limitMs);
+  for (const event of ["end", "error", "close"]) call.once(event, () => over.resolve(undefined));
+  if (call.readableEnded || call.destroyed) over.resolve(undefined);
+  call.resume();
+  await over.promise;
+  clearTimeout(cancel);
+}
+
+/** Long for a program that works, and short for a server, which gives up on a connection after minutes. */
+const readerLimitMs = 10_000;
 
 /** What has come of a call each time, until it ends; what came before an error is given before the error. */
 async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], void> {
@@ -72,37 +119,41 @@ async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], 
     end.error ??= error;
     wake.ring();
   });
-  for (;;) {
-    const messages: ReadResp[] = [];
-    for (let message = take(call); message !== null; message = take(call)) messages.push(message);
-    if (messages.length > 0) yield messages;
-    else if (end.error !== null) throw end.error;
-    else if (end.isReached) return;
-    else await wake.sleep();
+  try {
+    for (;;) {
+      const messages: ReadResp[] = [];
+      for (let message = take(call); message !== null; message = take(call)) messages.push(message);
+      if (messages.length > 0) yield messages;
+      else if (end.error !== null) throw end.error;
+      else if (end.isReached) return;
+      else await wake.sleep();
+    }
+  } finally {
+    // While somebody listens to it the rest cannot be passed over.
+    call.off("readable", wake.ring);
   }
 }
 
 const take = (call: ReadCall): ReadResp | null => call.read();
 
-/** Calls back when somebody has waited for too long. */
-function watchSilence(
-  silenceMs: number,
-  onSilence: () => void,
-): { start: () => void; stop: () => void; end: () => void } {
-  let isWaiting = true;
-  // One timer that is set back: making one for each message would cost more than the message.
-  const timer = setTimeout(() => {
-    if (isWaiting) onSilence();
-  }, silenceMs);
+type Limit = { readonly start: () => void; readonly stop: () => void; readonly end: () => void };
+
+/** Calls back when something that was started takes longer than it may. */
+function createLimit(limitMs: number, onOver: () => void): Limit {
+  let isRunning = false;
+  let timer: NodeJS.Timeout | undefined;
   return {
     start() {
-      isWaiting = true;
-      timer.refresh();
+      isRunning = true;
+      // One timer that is set back: making one for each message would cost more than the message.
+      if (timer === undefined) timer = setTimeout(() => isRunning && onOver(), limitMs);
+      else timer.refresh();
     },
     stop() {
-      isWaiting = false;
+      isRunning = false;
     },
     end() {
+      isRunning = false;
       clearTimeout(timer);
     },
   };

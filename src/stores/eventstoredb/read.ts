@@ -5,22 +5,28 @@ import {
   StoreCorruptedError,
   type StoredEnvelope,
 } from "../../engine/ports/event-store.ts";
+import { createCursor, ownEnvelopes } from "./cursor.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { envelopeOf } from "./envelope.ts";
-import { followOwnLog, readOwnLog } from "./log.ts";
-import type { StreamRange } from "./request.ts";
-import { endOf, readServerStream, type Session } from "./session.ts";
+import { followOwnLog } from "./follow.ts";
+import { endOfLog, readLogToEnd } from "./log.ts";
+import { type OwnRange, readOwnStream } from "./own-stream.ts";
+import { endOf, type Session } from "./session.ts";
+import { createTail } from "./tail.ts";
 
 export type Reads = {
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;
   readLog(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
   subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
+  end(): Promise<string | null>;
   head(stream: string): Promise<Head | null>;
   heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
 };
 
 export function createReads(session: Session): Reads {
-  const { names, refuseIfClosed, translate } = session;
+  const { address, heads, names, refuseIfClosed, translate } = session;
+  const tail = createTail(session);
+  let ending: Promise<string | null> | null = null;
 
   async function* readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
     const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
@@ -29,8 +35,8 @@ export function createReads(session: Session): Reads {
     const first = direction === "forwards" ? 0 : "end";
     const end = endOf(session, signal);
     try {
-      const range: StreamRange = { name: names.toServer(stream), from: options.from ?? first, direction, count: limit };
-      for await (const events of readServerStream(session, range, end)) {
+      const range: OwnRange = { from: options.from ?? first, direction, count: limit };
+      for await (const events of readOwnStream(session, stream, range, end)) {
         for (const event of events) {
           yield ownEnvelope(event, stream);
           refuseIfClosed();
@@ -52,8 +58,10 @@ export function createReads(session: Session): Reads {
     let left = limit;
     try {
       if (left <= 0) return;
-      for await (const envelopes of readOwnLog(session, { after: options.after, streamPrefix, signal: end })) {
-        for (const envelope of envelopes) {
+      const cursor = createCursor(names.pattern(streamPrefix), options.after ?? null);
+      const reading = { cursor, to: heads.position(), forMs: address.timeoutMs, signal: end };
+      for await (const events of readLogToEnd(session, reading)) {
+        for (const envelope of ownEnvelopes(session, events, streamPrefix)) {
           yield envelope;
           refuseIfClosed();
           signal?.throwIfAborted();
@@ -75,7 +83,7 @@ export function createReads(session: Session): Reads {
     let left = limit;
     try {
       if (left <= 0) return;
-      for await (const envelopes of followOwnLog(session, { after: options.after, streamPrefix, signal: end })) {
+      for await (const envelopes of followOwnLog(session, tail, { after: options.after, streamPrefix, signal: end })) {
         for (const envelope of envelopes) {
           yield envelope;
           left -= 1;
@@ -91,6 +99,19 @@ export function createReads(session: Session): Reads {
     readStream,
     readLog,
     subscribe,
+    async end() {
+      refuseIfClosed();
+      // All who ask at once are given one answer.
+      ending ??= endOfLog(session, { signal: endOf(session, undefined) }).finally(() => {
+        ending = null;
+      });
+      try {
+        return await ending;
+      } catch (error) {
+        refuseIfClosed();
+        throw translate(error, { action: "read", stream: "*" });
+      }
+    },
     async head(stream) {
       for await (const { revision, digest } of readStream(stream, { direction: "backwards", limit: 1 }))
         return { revision, digest };

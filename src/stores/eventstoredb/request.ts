@@ -11,10 +11,10 @@ export type StreamRange = {
 };
 
 export type LogRange = {
-  /** Reads give the event at this position first; subscriptions begin after it. */
+  /** It begins after this position; at the beginning of the log when null. */
   readonly from: string | null;
-  /** Only streams whose names begin so; null for all but the server's own. */
-  readonly prefix: string | null;
+  /** What the names of streams have to match. */
+  readonly pattern: string;
 };
 
 /** Makes the messages that ask the server. */
@@ -28,20 +28,6 @@ export function createRequests({ streams, shared }: Driver) {
   const identifier = (name: string) => new shared.StreamIdentifier().setStreamName(encoder.encode(name));
   const options = () => new Options().setUuidOption(new Options.UUIDOption().setString(empty));
 
-  function logOptions({ from, prefix }: LogRange): InstanceType<typeof Options> {
-    const all = new Options.AllOptions();
-    if (from === null) all.setStart(empty);
-    else {
-      const { commit, prepare } = parsePosition(from);
-      all.setPosition(new Options.Position().setCommitPosition(commit).setPreparePosition(prepare));
-    }
-    const expression = new Options.FilterOptions.Expression();
-    if (prefix === null) expression.setRegex("^[^$]");
-    else expression.setPrefixList([prefix]);
-    const filter = new Options.FilterOptions().setStreamIdentifier(expression).setCount(empty);
-    return options().setAll(all).setFilter(filter.setCheckpointintervalmultiplier(checkpointInterval));
-  }
-
   return {
     readStream({ name, from, direction, count }: StreamRange): ReadReq {
       const stream = new Options.StreamOptions().setStreamIdentifier(identifier(name));
@@ -52,12 +38,34 @@ export function createRequests({ streams, shared }: Driver) {
         asked.setReadDirection(direction === "forwards" ? ReadDirection.FORWARDS : ReadDirection.BACKWARDS),
       );
     },
-    readLog: (range: LogRange): ReadReq =>
+    /** The newest event of the whole log. */
+    endOfLog: (): ReadReq =>
       new ReadReq().setOptions(
-        logOptions(range).setReadDirection(ReadDirection.FORWARDS).setCount(countText(Number.MAX_SAFE_INTEGER)),
+        options()
+          .setAll(new Options.AllOptions().setEnd(empty))
+          .setNoFilter(empty)
+          .setCount("1")
+          .setReadDirection(ReadDirection.BACKWARDS),
       ),
-    subscribe: (range: LogRange): ReadReq =>
-      new ReadReq().setOptions(logOptions(range).setSubscription(new Options.SubscriptionOptions())),
+
+    /**
+     * The events of the log, and from the end on those that come. A read with a filter would say nothing until something
+     * matches; a subscription says where it is every so many events, so that a long search can be taken up again.
+     */
+    subscribe({ from, pattern }: LogRange): ReadReq {
+      const all = new Options.AllOptions();
+      if (from === null) all.setStart(empty);
+      else {
+        const { commit, prepare } = parsePosition(from);
+        all.setPosition(new Options.Position().setCommitPosition(commit).setPreparePosition(prepare));
+      }
+      const expression = new Options.FilterOptions.Expression().setRegex(pattern);
+      const filter = new Options.FilterOptions().setStreamIdentifier(expression);
+      filter.setMax(searchWindow).setCheckpointintervalmultiplier(1);
+      return new ReadReq().setOptions(
+        options().setAll(all).setFilter(filter).setSubscription(new Options.SubscriptionOptions()),
+      );
+    },
 
     /** All or nothing, and only at an explicit revision: anything else may be written twice. */
     append(name: string, expected: number | null, events: readonly ServerEvent[]): BatchAppendReq {
@@ -81,5 +89,5 @@ const encoder = new TextEncoder();
 
 const countText = (count: number): string => String(Math.min(count, Number.MAX_SAFE_INTEGER));
 
-/** A filtered subscription tells where it is every 32 times so many events. */
-const checkpointInterval = 32;
+/** Events that a filter looks at before it says where it is. */
+const searchWindow = 4_096;

@@ -4,8 +4,9 @@ import type { Address } from "./address.ts";
 import type { Connection } from "./connection.ts";
 import type { ReadResp, RecordedEvent } from "./driver.ts";
 import { Failure, portError } from "./failure.ts";
+import { createHeads, type Heads } from "./heads.ts";
 import { createNames, type Names } from "./names.ts";
-import { createPatience, silencesMax } from "./patience.ts";
+import { createPatience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 import { createRequests, type Requests, type StreamRange } from "./request.ts";
 
@@ -15,6 +16,7 @@ export type Session = {
   readonly names: Names;
   readonly requests: Requests;
   readonly connection: Connection;
+  readonly heads: Heads;
   /** Aborts when the store is closed. */
   readonly closing: AbortSignal;
   readonly refuseIfClosed: () => void;
@@ -22,27 +24,29 @@ export type Session = {
   readonly translate: (error: unknown, request: AccessRequest) => unknown;
   /** Is told what an operator should know. */
   readonly warn: (message: string) => void;
-  /** Says once that another program writes to streams that turnlog reads. */
-  readonly warnOfForeign: (name: string) => void;
+  /** Says once that another program writes to streams that turnlog reads, or has deleted one. */
+  readonly warnOfForeign: (event: RecordedEvent, name: string) => void;
 };
 
 export function createSession(options: Pick<Session, "address" | "connection" | "closing" | "warn">): Session {
   const { address, connection, closing, warn } = options;
-  let hasWarned = false;
+  const warned = new Set<string>();
   return {
     ...options,
     names: createNames(address.namespace),
+    heads: createHeads(),
     requests: createRequests(connection.driver),
     refuseIfClosed() {
       if (closing.aborted) throw new StoreClosedError(`the store at ${address.shown} was closed`);
     },
-    warnOfForeign(name) {
-      if (!hasWarned) {
-        warn(
-          `${name} at ${address.shown} holds events of another program, which are left out of the log: give turnlog names of its own (turnlogNamespace=… in the address)`,
-        );
-      }
-      hasWarned = true;
+    warnOfForeign(event, name) {
+      const isDeletion = event.getMetadataMap().get("type") === "$streamDeleted";
+      const warning = isDeletion
+        ? `${name} at ${address.shown} was deleted for ever by another program: restore it from a copy under another name`
+        : `${name} at ${address.shown} holds events of another program, which are left out of the log: give turnlog names of its own (turnlogNamespace=… in the address)`;
+      const about = isDeletion ? name : "";
+      if (!warned.has(about)) warn(warning);
+      warned.add(about);
     },
     translate: (error, request) => (error instanceof Failure ? portError(error, address.shown, request) : error),
   };
@@ -70,7 +74,7 @@ export async function* readServerStream(
   let { from, count } = range;
   // Below revision 0 there is nothing to ask for.
   while (count > 0 && from !== -1) {
-    const call = { signal, silenceMs: address.timeoutMs / silencesMax };
+    const call = { signal, silenceMs: address.silenceMs.read, isShort: count <= shortMax };
     try {
       for await (const messages of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
         const events: RecordedEvent[] = [];
@@ -84,7 +88,9 @@ export async function* readServerStream(
         }
         count -= events.length;
         patience.restore();
-        yield events;
+        if (events.length > 0) yield events;
+        // The time that the reader took is not the server's.
+        patience.restore();
       }
       // The server has no more, though there must be.
       if (count > 0 && step < 0 && typeof from === "number" && from >= 0 && from !== range.from)
@@ -96,6 +102,9 @@ export async function* readServerStream(
     }
   }
 }
+
+/** Events that may come for nobody rather than break off the call. */
+const shortMax = 8;
 
 /** The event of a message, as it lies in its stream: links are given as they are. */
 export function eventOf(message: ReadResp): RecordedEvent | null {

@@ -10,35 +10,50 @@ type CallArguments = ReturnType<Client["callArguments"]>;
 export type ReadCall = ReturnType<StreamsClient["read"]>;
 export type AppendCall = ReturnType<StreamsClient["batchAppend"]>;
 
+/** Begins a call, once or never. */
+type OpenCall<Call> = (grpc: StreamsClient, ...args: CallArguments) => Call;
+
 /** One client of the database, which finds the server, its leader, and a new connection where one was lost. */
 export type Transport = {
   readonly driver: Driver;
-  /** Starts a call, on a new channel where the last one was lost. `open` is called once, or never. */
-  startCall<Call extends ReadCall | AppendCall>(
-    open: (grpc: StreamsClient, ...args: CallArguments) => Call,
-  ): Promise<Call>;
-  /** Makes the next call look for the server, or its leader, anew: for servers that say in an answer that they cannot. */
-  reconnect(): Promise<void>;
+  /** Starts a call on the connection of the day, or on the one that another call is on. */
+  startCall<Call extends ReadCall | AppendCall>(open: OpenCall<Call>, beside?: ReadCall): Promise<Call>;
+  /** Whether calls go the way of this one by now: an older one may still lead to a node that was cut off. */
+  isCurrent(call: ReadCall | AppendCall): boolean;
+  /** Makes the next call look for the server, or its leader, anew, unless others have done so since this call began. */
+  reconnect(call: ReadCall | AppendCall): Promise<void>;
   close(): void;
 };
 
 /** @throws {StoreUnavailableError} when the client does not take the address. */
 export function createTransport(driver: Driver, address: Address): Transport {
   const client = createClient(driver, address);
+  const grpcByCall = new WeakMap<ReadCall | AppendCall, StreamsClient>();
   let latest: StreamsClient | null = null;
+
+  function begin<Call extends ReadCall | AppendCall>(grpc: StreamsClient, open: OpenCall<Call>): Call {
+    // Only the leader has every acknowledged event.
+    const call = open(grpc, ...client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }));
+    // Whoever reads the call hears of its errors in another way; one that nobody listens to ends the process.
+    call.on("error", () => undefined);
+    grpcByCall.set(call, grpc);
+    return call;
+  }
+
   return {
     driver,
-    startCall: (open) =>
-      client["GRPCStreamCreator"](driver.services.StreamsClient, "turnlog", (grpc) => {
+    async startCall(open, beside) {
+      const same = beside && grpcByCall.get(beside);
+      if (same !== undefined) return begin(same, open);
+      return client["GRPCStreamCreator"](driver.services.StreamsClient, "turnlog", (grpc) => {
         latest = grpc;
-        // Only the leader has every acknowledged event.
-        const call = open(grpc, ...client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }));
-        // Whoever reads the call hears of its errors in another way; one that nobody listens to ends the process.
-        call.on("error", () => undefined);
-        return call;
-      })(),
-    async reconnect() {
-      if (latest !== null) await client["handleError"](latest, new driver.client.UnavailableError());
+        return begin(grpc, open);
+      })();
+    },
+    isCurrent: (call) => grpcByCall.get(call) === latest,
+    async reconnect(call) {
+      const grpc = grpcByCall.get(call);
+      if (grpc !== undefined) await client["handleError"](grpc, new driver.client.UnavailableError());
     },
     close() {
       latest?.close();
