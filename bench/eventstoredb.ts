@@ -6,7 +6,7 @@ import type { Head, PreparedAppend } from "../src/engine/ports/event-store.ts";
 import { serverEventOf } from "../src/stores/eventstoredb/envelope.ts";
 import { type EventStoreDbStore, openEventStoreDb } from "../src/stores/eventstoredb/store.ts";
 import { startServerProcess } from "../test/support/eventstoredb/started-server.ts";
-import { ratioOf, takeTurns } from "./rounds.ts";
+import { ratioOf, takeTurns, warmUpRounds } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { textOf } from "./sample.ts";
 
@@ -47,12 +47,12 @@ async function benchAppends(store: EventStoreDbStore, client: EventStoreDBClient
   const times = await takeTurns(rounds, {
     client: () =>
       timed(walls.client, async () => {
-        for (const { stream, expectedRevision, events } of streams.pop()?.bare ?? [])
+        for (const { stream, expectedRevision, events } of next(streams).bare)
           await client.appendToStream(stream, events, { expectedRevision });
       }),
     store: () =>
       timed(walls.store, async () => {
-        for (const prepared of streams.pop()?.prepared ?? []) await store.append(prepared);
+        for (const prepared of next(streams).prepared) await store.append(prepared);
       }),
   });
   const [clientMs, storeMs] = [summary(walls.client).value / appends, summary(walls.store).value / appends];
@@ -76,8 +76,12 @@ async function benchReads(store: EventStoreDbStore, client: EventStoreDBClient):
   return { name, ...ratioOf(times.store, times.client), unit: "x", bound, kind: "at most", note };
 }
 
-/** As `takeTurns` has it. */
-const warmUpRounds = 3;
+/** The next stream to be written; a round without one would cost nothing, and say so. */
+function next<T>(streams: T[]): T {
+  const stream = streams.pop();
+  if (stream === undefined) throw new Error("there are fewer streams than rounds");
+  return stream;
+}
 
 /** One more wall time, in milliseconds. */
 async function timed(walls: number[], work: () => Promise<void>): Promise<void> {

@@ -1,18 +1,20 @@
 /** Milliseconds of processor time of each round, by the name of what was timed. */
 export type Rounds<Name extends string> = Readonly<Record<Name, readonly number[]>>;
 
+/** Rounds that are played before the clock runs. */
+export const warmUpRounds = 20;
+
 /**
- * Times several works that take turns, after twenty rounds to warm up. Processor time, all threads of the process, so that
+ * Times several works that take turns, after rounds to warm up. Processor time, all threads of the process, so that
  * what else the machine does counts little; systems count it in ticks of up to 10 ms, so a round of a work takes several.
  */
 export async function takeTurns<Name extends string>(
   rounds: number,
   works: Readonly<Record<Name, () => unknown>>,
 ): Promise<Rounds<Name>> {
-  const warmUp = 20;
   const names = Object.keys(works).filter((name): name is Name => name in works);
   const times = new Map<string, number[]>(names.map((name) => [name, []]));
-  for (let round = -warmUp; round < rounds; round += 1) {
+  for (let round = -warmUpRounds; round < rounds; round += 1) {
     for (const name of names) {
       const before = process.cpuUsage();
       await works[name]();
