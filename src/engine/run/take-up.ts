@@ -120,8 +120,16 @@ async function takeUp(
   const startedAt = Date.parse(run.startedAt);
   const before = { firstRevision, journal, events };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
-  // A run keeps the policy that it began with: what its requests were planned by is said once.
-  return executeRun(stream, { ...engine, chain: run.started.chain }, beginning, { ...options, closedRun: null });
+  try {
+    // A run keeps the policy that it began with: what its requests were planned by is said once.
+    return await executeRun(stream, { ...engine, chain: run.started.chain }, beginning, { ...options, closedRun: null });
+  } catch (error) {
+    if (!(error instanceof ReplayDivergedError)) throw error;
+    // Another process may have gone on with the run meanwhile: then this was compared with half of what it did.
+    const { client } = await stream.refresh();
+    const hasMoved = client.run?.id !== runId || stream.lastRunRevision !== journal.lastRevision;
+    throw hasMoved ? new ConversationMovedError() : error;
+  }
 }
 
 /**
