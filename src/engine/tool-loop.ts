@@ -3,7 +3,7 @@ import type { Block } from "../domain/block.ts";
 import { openCalls } from "../domain/open-calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { IterationLimitError } from "./run/errors.ts";
-import { checkTool, type Tool } from "./tool.ts";
+import { checkTool, offeredTools, type Tool } from "./tool.ts";
 
 type LoopOptions = { readonly iterationsMax?: number | undefined };
 const loopOptions: OptionNames<LoopOptions> = { iterationsMax: true };
@@ -29,7 +29,7 @@ export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Lay
       const answer = await next(asked);
       // What no layer within has answered.
       const calls = openCalls(broughtBy(asked, answer)).filter((call) => ctx.canRun(call));
-      const runnable = calls.filter(isRunnable);
+      const runnable = calls.filter((call) => isRunnable(call) && !isOfTheApp(call, tools, ctx));
       if (runnable.length === 0) return answer;
       asked = answer.append(...(await runTools(runnable, ctx)));
       // The app answers what the loop cannot; it asks again by itself.
@@ -47,6 +47,12 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
     if (outcome.status === "rejected") throw outcome.reason;
     return outcome.value;
   });
+}
+
+/** A tool that the request offered and the engine does not have: the app runs it, and appends what came of it. */
+function isOfTheApp({ name }: Block, tools: readonly Tool[], ctx: LayerContext): boolean {
+  if (name === null || tools.some((tool) => tool.name === name)) return false;
+  return offeredTools(ctx.settings).has(name);
 }
 
 const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";

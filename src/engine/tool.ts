@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { messageOf } from "../base/error-message.ts";
 import { checkJson, freezeJson } from "../base/frozen-json.ts";
-import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
 import type { BlockId, ConversationId, RunId } from "../domain/ids.ts";
 
@@ -90,6 +90,13 @@ export const toolDefinitions = (tools: readonly Tool[]): readonly JsonObject[] =
     parameters,
     strict: false,
   }));
+
+/** The names of the tools that requests with these settings offer to the model. */
+export function offeredTools(settings: JsonObject | undefined): ReadonlySet<string> {
+  const tools = settings?.["tools"];
+  const names = (isJsonList(tools) ? tools : []).map((tool) => (isJsonObject(tool) ? tool["name"] : null));
+  return new Set(names.filter((name) => typeof name === "string"));
+}
 
 function parseArguments(text: string): unknown {
   try {

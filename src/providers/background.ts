@@ -5,9 +5,13 @@ import { type Deadline, interruption } from "./deadline.ts";
 import { withPartial } from "./response-stream.ts";
 
 /** The id under which a server makes a response in the background, while it does; null for every other response. */
-export function idUnderWay({ id, status, background }: JsonObject): string | null {
-  const isUnderWay = background === true && (status === "queued" || status === "in_progress");
-  return isUnderWay && typeof id === "string" ? id : null;
+export const idUnderWay = (response: JsonObject): string | null =>
+  response["background"] === true ? idUnfinished(response) : null;
+
+/** The id of a response that is none yet, whoever asked for that: a server may queue what it was asked; else null. */
+export function idUnfinished({ id, status }: JsonObject): string | null {
+  const isUnfinished = status === "queued" || status === "in_progress";
+  return isUnfinished && typeof id === "string" ? id : null;
 }
 
 /**
@@ -22,7 +26,7 @@ export async function fetchEnded(fetch: () => Promise<JsonObject>, deadline: Dea
     try {
       const response = await fetch();
       failures = 0;
-      if (idUnderWay(response) === null) return response;
+      if (idUnfinished(response) === null) return response;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       if (error.status === 404) throw lost(error);

@@ -5,7 +5,7 @@ import {
   ProviderError,
   type WaitOptions,
 } from "../engine/ports/provider.ts";
-import { fetchEnded, idUnderWay } from "./background.ts";
+import { fetchEnded, idUnderWay, idUnfinished } from "./background.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
@@ -43,16 +43,17 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
     const requestId = requestIdOf(answer.headers);
     const begun = new Set<string>();
-    const onUnderWay = async (response: JsonObject): Promise<void> => {
-      const id = idUnderWay(response);
+    const begin = async (id: string | null): Promise<void> => {
       if (id === null || begun.has(id)) return;
       begun.add(id);
       await request.onStarted?.(id);
     };
+    const onUnderWay = (response: JsonObject): Promise<void> => begin(idUnderWay(response));
     try {
       const response = await readAnswer(answer, { client, limits, deadline, onDelta, onUnderWay });
-      await onUnderWay(response);
-      if (idUnderWay(response) === null) return { response, requestId };
+      // What a stream begins with is not finished either: here it is what the server left it at.
+      await begin(idUnfinished(response));
+      if (idUnfinished(response) === null) return { response, requestId };
     } catch (error) {
       // The server goes on without whoever listens.
       if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;

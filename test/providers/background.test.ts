@@ -192,3 +192,31 @@ async function waited(provider: Provider, id: string) {
   if (provider.waitFor === undefined) throw new Error("this provider waits for no responses");
   return { ...(await provider.waitFor(id, waiting())), deltas: [] };
 }
+
+test("an answer that the server has only queued is fetched until it is there, although nobody asked for that", async () => {
+  const asked: string[] = [];
+  const statuses = ["queued", "in_progress", "completed"];
+  const fetch = async (address: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const { method, url } = new Request(address, init);
+    asked.push(`${method} ${new URL(url).pathname}`);
+    const output = statuses.length === 1 ? [{ type: "message", id: "msg_1", ...message("At last.").item }] : [];
+    return Response.json({ id: "resp_1", object: "response", status: statuses.shift(), output });
+  };
+  const provider = openaiResponses({
+    model: "m",
+    apiKey: "sk-test",
+    baseURL: "http://localhost/v1",
+    transport: "json",
+    fetch,
+  });
+  const started: string[] = [];
+  const { response } = await ask(provider, {
+    bodyText: JSON.stringify({ model: "m", input: "go" }),
+    onStarted: async (id) => {
+      started.push(id);
+    },
+  });
+  expect(response).toMatchObject({ status: "completed" });
+  expect(started).toEqual(["resp_1"]);
+  expect(asked).toEqual(["POST /v1/responses", "GET /v1/responses/resp_1", "GET /v1/responses/resp_1"]);
+});

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import type { Capabilities } from "../ports/provider.ts";
@@ -38,12 +38,6 @@ export function withInstructions(settings: JsonObject, texts: readonly string[])
   const own = settings["instructions"] ?? null;
   if (own !== null && typeof own !== "string") throw new InstructionsHiddenError();
   return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
-}
-
-/** The names of the tools that requests with these settings offer to the model. */
-export function offeredTools(settings: JsonObject | undefined): ReadonlySet<string> {
-  const names = listOf(settings?.["tools"]).map((tool) => (isJsonObject(tool) ? tool["name"] : null));
-  return new Set(names.filter((name) => typeof name === "string"));
 }
 
 /** The digest that a request names its settings by: of their text, in the caller's key order. */

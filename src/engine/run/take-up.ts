@@ -5,13 +5,13 @@ import { newRunRecord } from "../../projections/run-record.ts";
 import type { ConversationStream } from "../conversation-stream.ts";
 import type { EngineOptions } from "../create-engine.ts";
 import { cancelUnderWay, underWayOf } from "../inference/background.ts";
-import { offeredTools } from "../inference/settings.ts";
 import { closingEntries } from "../recovery/close.ts";
 import { divergedIn, ReplayDivergedError } from "../recovery/divergence.ts";
 import { Journal } from "../recovery/journal.ts";
 import { isDead, thisProcess } from "../recovery/owner.ts";
 import { silenceOf } from "../recovery/silence.ts";
 import { stackDifference } from "../recovery/stack-difference.ts";
+import { offeredTools } from "../tool.ts";
 import { ConversationMovedError, RunInProgressError, StackChangedError, ToolMissingError } from "./errors.ts";
 import { type RunResult, resultOf } from "./result.ts";
 import { executeRun } from "./run.ts";
@@ -122,7 +122,10 @@ async function takeUp(
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   try {
     // A run keeps the policy that it began with: what its requests were planned by is said once.
-    return await executeRun(stream, { ...engine, chain: run.started.chain }, beginning, { ...options, closedRun: null });
+    return await executeRun(stream, { ...engine, chain: run.started.chain }, beginning, {
+      ...options,
+      closedRun: null,
+    });
   } catch (error) {
     if (!(error instanceof ReplayDivergedError)) throw error;
     // Another process may have gone on with the run meanwhile: then this was compared with half of what it did.

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { toolCall } from "../../../src/domain/make-block.ts";
+import { toolCall, toolResult } from "../../../src/domain/make-block.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
 import { tool } from "../../../src/engine/tool.ts";
 import { toolLoop } from "../../../src/engine/tool-loop.ts";
-import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
-import { dataOf } from "../../support/workshop.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { createWorkshop, dataOf } from "../../support/workshop.ts";
 
 import { add, calling, resultsOf, run } from "./tool-runs.ts";
 
@@ -97,4 +97,25 @@ test("a call that no response made is left to the app", async () => {
   expect(outcome).toMatchObject({ status: "calls-open", openCalls: [{ callId: "forged" }] });
   expect(turn.last).toMatchObject({ kind: "tool_call", callId: "forged" });
   expect(dataOf(events, "ToolStarted")).toEqual([]);
+});
+
+test("a call of a tool that the settings offer, and the engine does not have, is left to the app", async () => {
+  const offered = { type: "function", name: "approve", parameters: { type: "object", properties: {} } };
+  const provider = scripted([calling(["add", '{"left":1}', "c1"], ["approve", "{}", "c2"]), "approved"], {
+    settings: { model: "scripted", tools: [offered] },
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  const engine = workshop.engine({ provider, tools: [add] });
+  await conversation.append("hello");
+  const open = await conversation.run(engine);
+  expect(open).toMatchObject({ status: "calls-open", openCalls: [{ name: "approve", callId: "c2" }] });
+  expect(resultsOf(open.turn)).toEqual(["2"]);
+  await conversation.append(toolResult({ callId: "c2", output: "yes" }), { actor: { kind: "app" } });
+  expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "approved" });
+});
+
+test("a call of a tool that nobody offered is told to the model as its error", async () => {
+  const { outcome, turn } = await run([calling(["made-up", "{}"]), "sorry"]);
+  expect(outcome).toMatchObject({ status: "completed", text: "sorry" });
+  expect(resultsOf(turn)).toEqual(["Error: there is no tool named made-up"]);
 });
