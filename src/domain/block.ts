@@ -33,7 +33,7 @@ type BlockFields = {
 };
 
 /**
- * One item of a conversation, immutable. One block is one wire item. The payload speaks the vocabulary of the Open
+ * One item of a conversation, a frozen object: an assignment is a TypeError. One block is one wire item. The payload speaks the vocabulary of the Open
  * Responses specification, normalised: text parts are `{type: "text"}` whatever their role, and absent optionals are left
  * out.
  *
@@ -61,6 +61,8 @@ export class Block {
     this.payload = this.#isFrozen ? frozenJson(payload, "a block's payload") : payload;
     this.wire = this.#isFrozen ? frozenJson(wire, "a block's wire") : wire;
     if (this.#isFrozen) refuseSecrets(this.payload, "a block's payload");
+    // What a block is stands in its digest and in the log: an assignment would make it differ from both.
+    Object.freeze(this);
   }
 
   /** A block as an event holds it: with the digest that was computed when it was written (decision 0005). */

@@ -7,7 +7,7 @@ import { type BlockId, blockIdSchema } from "./ids.ts";
 import type { StoredBlocks } from "./stored-blocks.ts";
 
 /**
- * The client's ordered list of blocks, immutable. A Turn is a prefix (another Turn) and the blocks after it, so that
+ * The client's ordered list of blocks, a frozen object. A Turn is a prefix (another Turn) and the blocks after it, so that
  * Turns share what they have in common: appending to a long one costs what was appended, and a context digest is
  * computed once for every place of a shared prefix.
  *
@@ -36,6 +36,7 @@ export class Turn {
     this.length = this.#start + tail.length;
     this.#stored = "read" in tail ? tail : null;
     if (!("read" in tail)) this.#ownBlocks = tail;
+    Object.freeze(this);
   }
 
   static of(blocks: readonly Block[]): Turn {

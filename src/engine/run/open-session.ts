@@ -2,6 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { freezeAll } from "../../domain/freeze-all.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
@@ -153,6 +154,7 @@ function emitter(
 ): (part: RunPart) => void {
   const sinks = onPart === undefined ? engine.sinks : [...engine.sinks, { next: onPart }];
   const tell = (part: RunPart): void => {
+    if (sinks.length > 0) freezeAll(part);
     for (const sink of sinks) {
       try {
         // A sink may be an async function: then its failure comes later.

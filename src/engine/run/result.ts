@@ -1,5 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
+import { freezeAll } from "../../domain/freeze-all.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -9,6 +10,7 @@ import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 export type { Loss, RunStep } from "../../projections/run-record.ts";
 export type { Usage } from "../../projections/usage.ts";
 
+/** How a run ended; frozen through and through. */
 export type RunResult = {
   /**
    * `calls-open`: the model called what no tool of the engine answers; append the results and run again. `incomplete`: the
@@ -54,13 +56,13 @@ export function resultOf(
   { runId, steps, losses, isResumed, status }: RunRecord,
   { answered, brought, turn, isNew, closedRun, inDoubt = [] }: Ended,
 ): RunResult {
-  return {
+  return freezeAll({
     status: status ?? "parked",
     isNew,
     runId,
     text: lastText(answered, brought),
-    turn: turn.frozen(),
-    answeredTurn: answered.frozen(),
+    turn,
+    answeredTurn: answered,
     resumed: isResumed,
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
     openCalls: status === "calls-open" ? openCalls(answered.blocks) : [],
@@ -68,7 +70,7 @@ export function resultOf(
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps: [...steps],
     closedRun,
-  };
+  });
 }
 
 /** The text of the assistant's messages at the end of a Turn, among its last blocks. */

@@ -4,9 +4,10 @@ import { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { PastConversation } from "../../../src/engine/past.ts";
+import type { RunPart } from "../../../src/engine/stream-part.ts";
 import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
-import { layer } from "./scene.ts";
+import { counted, layer } from "./scene.ts";
 
 /** What somebody does who minds no types. */
 type Loose = { payload: { content: { text: string }[] } };
@@ -104,4 +105,32 @@ test("a wire is copied, and what it was made of stays its owner's", () => {
   expect(block.wire).toEqual({ scope: "s", residue: { a: 1 } });
   Block.freeze(block);
   expect(Object.isFrozen(wire)).toBe(false);
+});
+
+/** All objects within, by their paths. */
+function objectsIn(value: unknown, path: string, found = new Map<object, string>()): ReadonlyMap<object, string> {
+  if (typeof value !== "object" || value === null || found.has(value)) return found;
+  found.set(value, path);
+  for (const [name, member] of Object.entries(value)) objectsIn(member, `${path}.${name}`, found);
+  return found;
+}
+
+const notFrozen = (value: unknown, name: string): readonly string[] =>
+  [...objectsIn(value, name)].filter(([each]) => !Object.isFrozen(each)).map(([, path]) => path);
+
+test("what a result holds, and what a run shows, cannot be changed", async () => {
+  const workshop = createWorkshop();
+  const { engine } = workshop.scripted([{ calls: [{ name: "count", arguments: {} }], reasoning: "hm" }, "counted"], {
+    tools: [counted("count", true).tool],
+  });
+  await workshop.conversation.append("hello");
+  const parts: RunPart[] = [];
+  for await (const part of workshop.conversation.stream(engine)) parts.push(part);
+  const last = parts.at(-1);
+  if (last?.type !== "run-end") throw new Error("a run ends with its result");
+  expect(notFrozen(last.result, "result")).toEqual([]);
+  for (const part of parts) expect(notFrozen(part, part.type)).toEqual([]);
+  expect(notFrozen(await workshop.conversation.run(engine), "recorded")).toEqual([]);
+  const past = await (await workshop.conversation.at(-1)).load();
+  expect(notFrozen([...past.turn.blocks], "past")).toEqual(["past"]);
 });
