@@ -1,3 +1,4 @@
+import { checkFunction, checkOptions, checkText, type OptionNames } from "./base/options.ts";
 import { type Authorize, authorizedStore } from "./engine/authorized-store.ts";
 import type { EventStore } from "./engine/ports/event-store.ts";
 import { type StoreSources, TurnlogStore } from "./engine/turnlog-store.ts";
@@ -23,15 +24,24 @@ export class UnknownStoreError extends Error {
   readonly code = "unknown-store";
 }
 
+const optionNames: OptionNames<OpenStoreOptions> = {
+  ...{ mustExist: true, mayBeReadOnly: true, authorize: true, viewsPath: true },
+  ...{ clock: true, newId: true, newEventId: true, pause: true },
+};
+
 /**
  * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file,
  * `esdb://host:2113` for an EventStoreDB or KurrentDB server (`kurrentdb://` means the same).
  *
+ * @throws {TypeError} for an option that is none.
  * @throws {UnknownStoreError} for another kind of address.
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
+  checkOptions("openStore", options, optionNames);
+  checkText("openStore: the address", url, "one such as sqlite:./turnlog.db, or memory:");
   const { mustExist = false, mayBeReadOnly = false, authorize, viewsPath, ...sources } = options;
+  if (authorize !== undefined) checkFunction("openStore: authorize", authorize);
   const events = await openEventStore(url, {
     mustExist,
     mayBeReadOnly,

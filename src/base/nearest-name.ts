@@ -1,7 +1,5 @@
-/** How many letters a mistyped name may be away from the one that was meant. */
+/** How many letters a mistyped name may be away from the one that was meant: one of three, and no more than this. */
 const distanceMax = 3;
-/** What share of its letters a mistyped name has to have right. */
-const similarityMin = 0.4;
 
 /** The name that a mistyped one most likely stands for; null when none is near. Case, `_` and `-` do not count. */
 export function nearestName(name: string, names: Iterable<string>): string | null {
@@ -9,11 +7,10 @@ export function nearestName(name: string, names: Iterable<string>): string | nul
   let nearest: { readonly name: string; readonly distance: number } | null = null;
   for (const known of names) {
     const meant = plain(known);
-    const length = Math.max(typed.length, meant.length);
     // A name that differs in length alone by more than that is not near, and may be very long.
     if (Math.abs(typed.length - meant.length) > distanceMax) continue;
     const distance = distanceBetween(typed, meant);
-    if (distance > distanceMax || (length - distance) / length <= similarityMin) continue;
+    if (distance > Math.min(distanceMax, Math.max(typed.length, meant.length) / 3)) continue;
     if (nearest === null || distance < nearest.distance) nearest = { name: known, distance };
   }
   return nearest?.name ?? null;

@@ -1,4 +1,5 @@
-import type { Block } from "../domain/block.ts";
+import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { Block } from "../domain/block.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 
 export type EphemeralOptions = {
@@ -7,6 +8,8 @@ export type EphemeralOptions = {
   /** Before everything else, or after it. */
   readonly at?: "start" | "end";
 };
+
+const optionNames: OptionNames<EphemeralOptions> = { name: true, at: true };
 
 /**
  * Shows the model blocks that the Turn does not keep: they are inserted into each request and taken out of its result.
@@ -17,7 +20,10 @@ export type EphemeralOptions = {
  * stay in the conversation, as `turn.insertOnce(key, block)`, which is sent once.
  */
 export function ephemeral(blocks: readonly Block[], options: EphemeralOptions = {}): Layer {
+  checkOptions("ephemeral", options, optionNames);
   const { name = "ephemeral", at = "end" } = options;
+  checkChoice("ephemeral: at", at, ["start", "end"]);
+  checkBlocks(blocks);
   const config = { at, blocks: blocks.map(({ digest }) => digest) };
   return defineMiddleware({ name, version: "1.0.0", config }, (next) => async (turn) => {
     const shown = blocks.reduce(
@@ -29,4 +35,13 @@ export function ephemeral(blocks: readonly Block[], options: EphemeralOptions = 
     const own = shown.blocks.filter(({ id }) => id !== null && turn.find(id) === undefined);
     return (await next(shown)).remove(...own);
   });
+}
+
+function checkBlocks(blocks: readonly Block[]): void {
+  const given: unknown = blocks;
+  const list: readonly unknown[] = Array.isArray(given) ? given : [];
+  const odd = list.findIndex((block) => !(block instanceof Block));
+  if (!Array.isArray(given))
+    throw new TypeError(`ephemeral takes a list of blocks, not ${kindOf(given)}: write [user("…")]`);
+  if (odd >= 0) throw new TypeError(`ephemeral: item ${odd} is ${kindOf(list[odd])}, and no block: write user("…")`);
 }

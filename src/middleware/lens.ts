@@ -1,4 +1,6 @@
-import { type Block, idOf } from "../domain/block.ts";
+import { checkFunction, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { unwatched } from "../base/unwatched.ts";
+import { Block, idOf } from "../domain/block.ts";
 import type { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 
@@ -11,6 +13,8 @@ export type LensDefinition = {
   readonly restore?: (block: Block) => Block;
 };
 
+const lensNames: OptionNames<LensDefinition> = { name: true, version: true, hide: true, restore: true };
+
 /**
  * A layer that shows the model another form of each block than the client keeps: redaction, shortening, translation.
  *
@@ -20,14 +24,18 @@ export type LensDefinition = {
  *
  * Reasoning is handed out as it came: no server takes it back edited.
  */
-export function lens({ name, version, hide, restore = (block) => block }: LensDefinition): Layer {
+export function lens(definition: LensDefinition): Layer {
+  checkOptions("lens", definition, lensNames);
+  const { name, version, hide, restore = (block: Block) => block } = definition;
+  checkFunction(`lens '${name}': hide`, hide);
+  checkFunction(`lens '${name}': restore`, restore);
   // For as long as the blocks themselves: a Turn is hidden anew in every step, and most of its blocks are old.
   const hiddenByBlock = new WeakMap<Block, Block>();
 
   function hiddenOf(block: Block): Block {
     let hidden = hiddenByBlock.get(block);
     if (hidden === undefined) {
-      hidden = hide(block).withId(idOf(block));
+      hidden = blockOf(`lens '${name}': hide`, hide(block)).withId(idOf(block));
       hiddenByBlock.set(block, hidden);
     }
     return hidden;
@@ -35,7 +43,7 @@ export function lens({ name, version, hide, restore = (block) => block }: LensDe
 
   function restoredOf(said: Block): Block {
     if (said.kind === "reasoning") return said;
-    const restored = restore(said).withId(idOf(said));
+    const restored = blockOf(`lens '${name}': restore`, restore(said)).withId(idOf(said));
     // The provider's own block goes back to it where the words are the same: with its item id, and as a reference.
     if (restored !== said && hiddenOf(restored).digest === said.digest) hiddenByBlock.set(restored, said);
     return restored;
@@ -47,6 +55,13 @@ export function lens({ name, version, hide, restore = (block) => block }: LensDe
     const result = await next(hidden);
     return result.map((block) => originals.get(block) ?? restoredOf(block));
   });
+}
+
+/** @throws {TypeError} for what is no block: what is hidden is found again by the block that it was made of. */
+function blockOf(where: string, given: unknown): Block {
+  if (given instanceof Block) return given;
+  unwatched(given);
+  throw new TypeError(`${where} gave ${kindOf(given)}, and has to give a block at once: write block.withText(…)`);
 }
 
 /** What each block that was passed on had been made of: itself, where nothing was hidden. */

@@ -1,4 +1,6 @@
 import { stderr } from "node:process";
+import { checkFunction, checkOptions, type OptionNames } from "../base/options.ts";
+import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/middleware.ts";
 import { inOneLine } from "../projections/wording.ts";
@@ -19,22 +21,30 @@ export type LogEntry = {
 };
 
 export type LoggingOptions = {
+  /** Tells two of them in one stack apart, in the conversation's log too. */
+  readonly name?: string;
   /** Gets every entry. What it throws is lost: a log that cannot be written stops no conversation. */
-  readonly write?: (entry: LogEntry) => void;
+  readonly write?: (entry: LogEntry) => unknown;
   /** Milliseconds from any beginning. */
   readonly now?: () => number;
 };
 
+const optionNames: OptionNames<LoggingOptions> = { name: true, write: true, now: true };
+
 /** Says what goes through its place in the stack: as the outermost layer every step, as the innermost every request. */
-export function logging({ write = writeLine, now = () => performance.now() }: LoggingOptions = {}): Layer {
+export function logging(options: LoggingOptions = {}): Layer {
+  checkOptions("logging", options, optionNames);
+  const { name = "logging", write = writeLine, now = () => performance.now() } = options;
+  checkFunction("logging: write", write);
+  checkFunction("logging: now", now);
   const kindsOf = createCounter();
-  return defineMiddleware({ name: "logging", version: "1.0.0" }, (next) => async (turn, { runId, frame }) => {
+  return defineMiddleware({ name, version: "1.0.0" }, (next) => async (turn, { runId, frame }) => {
     const since = now();
     const say = (event: LogEntry["event"], { length: blocks }: Turn, kinds: Kinds, error?: unknown): void => {
       const durationMs = event === "started" ? 0 : Math.round((now() - since) * 100) / 100;
       const entry = { event, runId, frame, blocks, kinds, durationMs };
       try {
-        write(error === undefined ? entry : { ...entry, error: nameOf(error) });
+        unwatched(write(error === undefined ? entry : { ...entry, error: nameOf(error) }));
       } catch {
         // As the option says.
       }
@@ -72,9 +82,9 @@ const nameOf = (error: unknown): string => {
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 };
 
-function writeLine({ event, runId, frame, blocks, kinds, durationMs, error }: LogEntry): void {
+function writeLine({ event, runId, frame, blocks, kinds, durationMs, error }: LogEntry): unknown {
   const counted = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`);
   const took = event === "started" ? "" : ` after ${durationMs} ms`;
   const why = error === undefined ? "" : ` (${inOneLine(error)})`;
-  stderr.write(`${runId}/${frame} ${event}${took}${why}: ${blocks} blocks, ${counted.join(", ")}\n`);
+  return stderr.write(`${runId}/${frame} ${event}${took}${why}: ${blocks} blocks, ${counted.join(", ")}\n`);
 }

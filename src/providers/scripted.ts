@@ -1,4 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import {
   type Capabilities,
@@ -48,6 +49,10 @@ export type ScriptedProvider = Provider & {
   reading(requestNumber: number): readonly JsonObject[];
 };
 
+const optionNames: OptionNames<ScriptedOptions> = {
+  ...{ prefix: true, transport: true, capabilities: true, systemAs: true, settings: true },
+};
+
 /**
  * A model without key or network. It concatenates as a real server does: a request that names a response it knows
  * continues from there, one that names another is refused as lost. Ids are a digest of the request and its answer, so
@@ -57,7 +62,13 @@ export function scripted(
   answers: Answerer | readonly (ScriptedAnswer | Answerer)[],
   options: ScriptedOptions = {},
 ): ScriptedProvider {
+  checkOptions("scripted", options, optionNames);
   const { prefix = "", transport = "sse", settings = { model: "scripted" } } = options;
+  checkChoice("scripted: transport", transport, ["json", "sse"]);
+  if (typeof answers !== "function" && !Array.isArray(answers))
+    throw new TypeError(
+      `scripted takes a list of answers or a function, not ${kindOf(answers)}: write scripted(["Hello."])`,
+    );
   const requests: JsonObject[] = [];
   const readings: Context[] = [];
   const contexts = new Map<string, Context>();

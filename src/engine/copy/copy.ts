@@ -1,10 +1,11 @@
+import { checkOptions, kindOf } from "../../base/options.ts";
 import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
 import { blobStream, readBlob } from "../codec/blobs.ts";
 import { envelopeBytes } from "../codec/bounds.ts";
 import { headOf } from "../codec/prepare.ts";
 import type { BlobReference } from "../codec/references.ts";
 import { appendBytesMax, type Envelope, type EventStore, type Head } from "../ports/event-store.ts";
-import type { TurnlogStore } from "../turnlog-store.ts";
+import { TurnlogStore } from "../turnlog-store.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {
@@ -44,6 +45,11 @@ export async function copyConversations(
   to: TurnlogStore,
   options: CopyOptions & { readonly conversations?: readonly ConversationId[] } = {},
 ): Promise<readonly CopiedStream[]> {
+  checkOptions("copyConversations", options, { signal: true, onProgress: true, conversations: true });
+  for (const store of [from, to]) {
+    if (!(store instanceof TurnlogStore))
+      throw new TypeError(`copyConversations takes two open stores, not ${kindOf(store)}: open them with openStore`);
+  }
   return copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
 }
 

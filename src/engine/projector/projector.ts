@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Observable } from "rxjs";
+import { isJsonObject } from "../../base/json.ts";
+import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { type EventStore, StoreClosedError, StoreUnavailableError } from "../ports/event-store.ts";
 import type { ViewBuild, ViewRow, ViewStore } from "../ports/view-store.ts";
@@ -34,6 +36,11 @@ export type CatchUpOptions = {
   readonly onProgress?: (events: number) => void;
 };
 
+const optionNames: OptionNames<ProjectorOptions> = {
+  ...{ stream: true, views: true, eventsMax: true, saveWithinMs: true, pause: true },
+};
+const catchUpNames: OptionNames<CatchUpOptions> = { signal: true, onProgress: true };
+
 /** The store keeps no rows, and no other place for them was named. */
 export class NoViewsError extends Error {
   override readonly name = "NoViewsError";
@@ -60,6 +67,7 @@ export class Projector<View> {
   #state: ProjectorStatus["state"] = "idle";
 
   constructor(store: EventStore, projection: Projection<View>, options: ProjectorOptions = {}) {
+    checkProjector(store, projection, options);
     const { stream = null, views = store.views, eventsMax = 512, saveWithinMs = 100 } = options;
     if (views === undefined)
       throw new NoViewsError("this store keeps no rows of projections: name a place for them (views)");
@@ -84,6 +92,7 @@ export class Projector<View> {
    * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
    */
   async catchUp(options: CatchUpOptions = {}): Promise<void> {
+    checkOptions("catchUp", options, catchUpNames);
     for (let round = 1; (await this.#round(await findBuild(this.#work), options)) === "conflict"; round += 1) {
       if (round === conflictsMax)
         throw new StoreUnavailableError(`others save the rows of ${this.name} all the time: try again`);
@@ -92,6 +101,7 @@ export class Projector<View> {
 
   /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */
   async rebuild(options: CatchUpOptions = {}): Promise<void> {
+    checkOptions("rebuild", options, catchUpNames);
     const { views, name, projection } = this.#work;
     checkVersion(await views.builds(name), this.#work);
     const build = await views.begin(name, projection.version);
@@ -248,3 +258,17 @@ export const createProjector = <View>(
   projection: Projection<View>,
   options?: ProjectorOptions,
 ): Projector<View> => new Projector(store, projection, options);
+
+/** @throws {TypeError} for a store or a projection that is none, and for an option that is none. */
+function checkProjector(store: unknown, projection: unknown, options: ProjectorOptions): void {
+  const { events, readLog } = isJsonObject(store) ? store : {};
+  if (typeof readLog !== "function") {
+    const instead = events === undefined ? "give the events of an open store" : "write store.events";
+    throw new TypeError(`createProjector takes a store's events, not ${kindOf(store)}: ${instead}`);
+  }
+  const { name, apply, initial, key } = isJsonObject(projection) ? projection : {};
+  if (typeof name !== "string" || [apply, initial, key].some((member) => typeof member !== "function"))
+    throw new TypeError("createProjector takes a projection: { name, version, lineage, key, initial, apply }");
+  checkOptions("createProjector", options, optionNames);
+  if (options.eventsMax !== undefined) checkWhole("createProjector: eventsMax", options.eventsMax);
+}

@@ -1,9 +1,12 @@
+import { nearestName } from "../../base/nearest-name.ts";
+import { kindOf, type OptionNames } from "../../base/options.ts";
+import { unwatched } from "../../base/unwatched.ts";
 import type { ConversationId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import type { Conversation } from "../conversation.ts";
-import { type Engine, type EngineOptions, engineOf } from "../create-engine.ts";
+import { checkedEngine, type Engine, type EngineOptions, engineOf } from "../create-engine.ts";
 import { existingRevision } from "../past.ts";
 import type { Capabilities, Provider } from "../ports/provider.ts";
 import type { Codecs } from "../requests.ts";
@@ -13,6 +16,7 @@ import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import { RecordedOrder } from "./recorded-order.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
+import { checkReplay } from "./replay-options.ts";
 
 export type CounterfactualOptions = {
   readonly codecs: Codecs;
@@ -24,6 +28,19 @@ export type CounterfactualOptions = {
   /** A store of its own for what would have been, by this clock; it is closed when the answer is there. */
   readonly openScratch: (clock: () => number) => TurnlogStore;
 };
+
+const optionNames: OptionNames<CounterfactualOptions> = {
+  ...{ codecs: true, to: true, without: true, bodies: true, openScratch: true },
+};
+
+/** @throws {TypeError} for what is no store: the counterfactual would not know where to write. */
+function checkedScratch(given: TurnlogStore): TurnlogStore {
+  const store: unknown = given;
+  if (typeof store === "object" && store !== null && "conversation" in store) return given;
+  unwatched(store);
+  const instead = "open the store before, and write openScratch: () => store, or leave it out";
+  throw new TypeError(`counterfactual: openScratch gave ${kindOf(store)}, and no store: ${instead}`);
+}
 
 /** Where the recording does not answer any more. */
 type Unknown = { readonly runId: string; readonly frame: string; readonly what: string };
@@ -44,7 +61,10 @@ export class LayerNotFoundError extends Error {
   readonly code = "layer-not-found";
 
   constructor(name: string, layers: EngineOptions["layers"]) {
-    super(`there is no layer ${name} in the stack: it has ${layers.map((layer) => layer.name).join(", ") || "none"}`);
+    const names = layers.map((layer) => layer.name);
+    const near = nearestName(name, names);
+    const instead = near === null ? `it has ${names.join(", ") || "none"}` : `did you mean '${near}'?`;
+    super(`there is no layer ${name} in the stack: ${instead}`);
   }
 }
 
@@ -58,14 +78,17 @@ export class LayerNotFoundError extends Error {
 export async function counterfactual(
   reader: EventReader,
   id: ConversationId,
-  { options: engine }: Engine,
-  { codecs, to: wanted = -1, without = null, bodies = false, openScratch }: CounterfactualOptions,
+  made: Engine,
+  options: CounterfactualOptions,
 ): Promise<Counterfactual> {
+  checkReplay("counterfactual", reader, options, optionNames);
+  const engine = checkedEngine("counterfactual", made);
+  const { codecs, to: wanted = -1, without = null, bodies = false, openScratch } = options;
   const stream = `conversation-${id}`;
   const to = await existingRevision(reader.store, stream, wanted);
   const layers = without === null ? engine.layers : withoutLayer(engine.layers, without);
   const clock = { now: 0 };
-  await using scratch = openScratch(() => clock.now);
+  await using scratch = checkedScratch(openScratch(() => clock.now));
   const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, conversation: scratch.conversation(id) };
   const steps: CounterfactualStep[] = [];
   let committed = "";

@@ -1,3 +1,4 @@
+import type { OptionNames } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
@@ -17,12 +18,15 @@ import { plan } from "../planner/plan.ts";
 import type { EventStore, Head } from "../ports/event-store.ts";
 import { type Codecs, inputTurn, planRequest, rebuildRequest, requestProblem } from "../requests.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
+import { checkReplay } from "./replay-options.ts";
 
 export type FoldReplayOptions = {
   readonly codecs: Codecs;
   /** The last revision of its own stream; counted from the end when negative. */
   readonly to?: number;
 };
+
+const optionNames: OptionNames<FoldReplayOptions> = { codecs: true, to: true };
 
 /** What a fold replay has looked at, and the first place where it parts from the log. */
 export type FoldReplay = {
@@ -49,8 +53,10 @@ export type FoldReplay = {
 export async function replayFolds(
   reader: EventReader,
   stream: string,
-  { codecs, to: wanted = -1 }: FoldReplayOptions,
+  options: FoldReplayOptions,
 ): Promise<FoldReplay> {
+  checkReplay("replayFolds", reader, options, optionNames);
+  const { codecs, to: wanted = -1 } = options;
   const to = await existingRevision(reader.store, stream, wanted);
   const changed = await firstChanged(reader.store, stream, to);
   const folds = new FoldComparison(stream, codecs);

@@ -3,7 +3,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import type { CommitResult, Entry } from "../conversation-stream.ts";
-import type { Engine, EngineOptions } from "../create-engine.ts";
+import { checkedEngine, type Engine, type EngineOptions } from "../create-engine.ts";
 import { requestSettings, settingsDigest } from "../inference/settings.ts";
 import { existingRevision } from "../past.ts";
 import { changedSettings } from "../planner/settings.ts";
@@ -16,6 +16,7 @@ import { executeRun } from "../run/run.ts";
 import { offeredTools } from "../tool.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
+import { checkReplay } from "./replay-options.ts";
 import { stepComparison } from "./step-comparison.ts";
 
 /** What a re-execution has gone through, and the first place where it parts from the log. */
@@ -36,9 +37,12 @@ export type Reexecution = {
 export async function reexecute(
   reader: EventReader,
   stream: string,
-  { options: engine }: Engine,
-  { to: wanted = -1 }: { readonly to?: number } = {},
+  made: Engine,
+  options: { readonly to?: number } = {},
 ): Promise<Reexecution> {
+  checkReplay("reexecute", reader, options, { to: true });
+  const engine = checkedEngine("reexecute", made);
+  const { to: wanted = -1 } = options;
   const to = await existingRevision(reader.store, stream, wanted);
   let [runs, steps] = [0, 0];
   for await (const { run, view } of historyOf(reader, stream, to)) {
