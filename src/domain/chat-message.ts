@@ -34,7 +34,7 @@ export type Said = string | Block | ChatMessage;
  */
 export function draftsOf(said: Said | readonly Said[]): readonly Block[] {
   const list: unknown = said;
-  if (!isJsonList(list)) return blocksOf(said, "append");
+  if (!isJsonList(list)) return blocksOf(said, "append: what is said");
   return list.flatMap((each, index) => blocksOf(each, `append: item ${index}`));
 }
 
@@ -47,11 +47,11 @@ function blocksOf(said: unknown, where: string): readonly Block[] {
   if (typeof said["type"] === "string" && said["role"] === undefined)
     throw noMessage(where, "a part of a message: write user([part])");
   if (said["role"] === undefined) throw noMessage(where, "an object without a role");
-  return blocksOfMessage(said, where);
+  return blocksOfMessage(said, where.replace(": what is said", ""));
 }
 
 const noMessage = (where: string, given: string): TypeError =>
-  new TypeError(`${where} has to be a text, a block or { role, content }, and is ${given}`);
+  new TypeError(`${where} is ${given}: append takes a text, a block or { role, content }`);
 
 const roles = ["user", "system", "developer", "assistant", "tool"] as const;
 const membersByRole: Readonly<Record<(typeof roles)[number], readonly string[]>> = {

@@ -55,9 +55,9 @@ export function checkedAppend(options: AppendOptions): { readonly actor: Actor }
   return { actor: checkedActor("append", actor, authors) };
 }
 
-/** Who changes a conversation as a whole. */
-export function checkedByWhom(where: string, options: ByWhom): Actor {
-  checkOptions(where, options, byWhomNames);
+/** Who changes a conversation as a whole; `others` are the options that it takes besides. */
+export function checkedByWhom(where: string, options: ByWhom, others: Readonly<Record<string, true>> = {}): Actor {
+  checkOptions(where, options, { ...byWhomNames, ...others });
   return checkedActor(where, options.actor ?? { kind: "user" }, users);
 }
 

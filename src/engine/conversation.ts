@@ -1,5 +1,5 @@
 import { Observable } from "rxjs";
-import { checkText } from "../base/options.ts";
+import { checkOptions, checkText } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { Actor } from "../domain/actor.ts";
 import { idOf } from "../domain/block.ts";
@@ -125,8 +125,10 @@ export class Conversation {
    *
    * @throws {RunInProgressError} while its owner lives, unless `takeover` takes it.
    */
-  abandon(options: { readonly takeover?: boolean; readonly actor?: Actor } = {}): Promise<string | null> {
-    return abandonRun(this.#stream, options);
+  async abandon(options: { readonly takeover?: boolean; readonly actor?: Actor } = {}): Promise<string | null> {
+    checkOptions("abandon", options, { takeover: true, actor: true });
+    const actor = options.actor === undefined ? {} : { actor: checkedActor("abandon", options.actor) };
+    return abandonRun(this.#stream, { ...options, ...actor });
   }
 
   /**
@@ -188,9 +190,9 @@ export class Conversation {
    * @throws {ConversationDamagedError} when this conversation is damaged up to there.
    * @throws {ConversationExistsError} when `id` is that of another conversation; the same fork again is harmless.
    */
-  async fork(revision = -1, { id, ...byWhom }: ByWhom & { readonly id?: string } = {}) {
-    const actor = checkedByWhom("fork", byWhom);
-    const fork = this.#others.conversation(id);
+  async fork(revision = -1, options: ByWhom & { readonly id?: string } = {}) {
+    const actor = checkedByWhom("fork", options, { id: true });
+    const fork = this.#others.conversation(options.id);
     await fork.#startFrom(await forkOrigin(this.#log, this.id, revision), actor);
     return fork;
   }

@@ -49,7 +49,9 @@ export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): vo
     );
   const tool = repeated(tools.map(({ name }) => name));
   if (tool !== null)
-    throw new TypeError(`createEngine: two tools are named '${tool}': the model could not tell them apart`);
+    throw new TypeError(
+      `createEngine: two tools are named '${tool}': give one another name, so that the model tells them apart`,
+    );
 }
 
 const repeated = (names: readonly string[]): string | null =>

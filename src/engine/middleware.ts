@@ -94,7 +94,7 @@ export function defineMiddleware(description: LayerName, handle: (next: Next) =>
   checkOptions("defineMiddleware", description, layerNames);
   const { name, version, config = null } = description;
   checkLayerName("defineMiddleware", name, version);
-  checkJson(`defineMiddleware: config of '${name}'`, config);
+  checkJson("defineMiddleware: config", config);
   const given: unknown = handle;
   if (typeof given === "function" && given.length < 2)
     return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };

@@ -27,10 +27,10 @@ export type AnswerOptions = Omit<RunOptions, "onPart"> & {
 /** How a run that was cut off is finished. */
 export type ResumeOptions = Omit<RunOptions, "unfinished" | "again" | "onPart">;
 
-const names: OptionNames<RunOptions & AnswerOptions> = {
-  ...{ signal: true, onPart: true, gate: true, again: true, key: true, whileRunning: true, unfinished: true },
-  ...{ onStackChanged: true, onDiverged: true, takeover: true },
+const resumeNames: OptionNames<ResumeOptions> = {
+  ...{ signal: true, gate: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
 };
+const answerNames: OptionNames<AnswerOptions> = { ...resumeNames, again: true, key: true, unfinished: true };
 
 const choices = {
   whileRunning: ["wait", "throw"],
@@ -49,7 +49,7 @@ export function checkedRun<Options extends RunOptions & AnswerOptions>(
   engine: Engine,
   options: Options,
 ): readonly [EngineOptions, Options] {
-  checkOptions(where, options, names);
+  checkOptions(where, options, where === "resume" ? resumeNames : answerNames);
   const { signal, key } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw new TypeError(`${where}: signal is ${kindOf(signal)}: give the signal of an AbortController`);

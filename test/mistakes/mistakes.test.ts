@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { conversationMistakes } from "./conversations.ts";
+import { engineMistakes } from "./engines.ts";
+import { partMistakes } from "./parts.ts";
+import { storeMistakes } from "./stores.ts";
+
+const mistakes = [...engineMistakes, ...partMistakes, ...conversationMistakes, ...storeMistakes];
+
+test.each(mistakes)("%s is told in one sentence", async (_called, mistake, says) => {
+  const told: unknown = await (async () => mistake())().then(
+    () => "nothing",
+    (error: unknown) => (error instanceof Error ? error.message : error),
+  );
+  expect(told).toBe(says);
+});
+
+test("every sentence is one line that says what to do", () => {
+  expect(mistakes.length).toBeGreaterThanOrEqual(150);
+  expect(new Set(mistakes.map(([called]) => called)).size).toBe(mistakes.length);
+  for (const [called, , says] of mistakes) {
+    expect(says, called).toMatch(/^[^\n]{20,300}$/);
+    expect(says, called).not.toMatch(/is not a function|of undefined|of null|undefined is not|\[object/);
+  }
+});
