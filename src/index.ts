@@ -1,5 +1,6 @@
 /** turnlog: an event-sourced conversation store for LLM agents. */
 export type { JsonObject, JsonValue } from "./base/json.ts";
+export { NumberLiteral } from "./base/number-literal.ts";
 export { type CounterfactualOptions, counterfactual } from "./counterfactual.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";

@@ -3,7 +3,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 /**
  * The canonical text of a JSON value: RFC 8785 (members sorted by UTF-16 code units, numbers and strings as ECMAScript
  * prints them). A lone surrogate is written as its `\uXXXX` escape, as `JSON.stringify` does, so that the text always
- * has a UTF-8 form. Members that are `undefined` are absent.
+ * has a UTF-8 form. A number that JavaScript would change stands as it came. Members that are `undefined` are absent.
  */
 export function canonicalJson(value: JsonValue): string {
   // One call that writes everything is twice as fast as one for each string.
@@ -40,8 +40,8 @@ function objectWithSortedMembers(object: JsonObject): JsonObject | undefined {
 }
 
 function canonicalText(value: JsonValue): string {
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (isJsonList(value)) return `[${value.map(canonicalText).join(",")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
   const members: string[] = [];
   for (const name of Object.keys(value).sort()) {
     const member = value[name];

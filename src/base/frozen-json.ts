@@ -1,11 +1,12 @@
-import { isJsonList, type JsonValue, nestingMax, setMember } from "./json.ts";
+import { isJsonList, isJsonObject, type JsonValue, nestingMax, setMember } from "./json.ts";
+import { NumberLiteral, numberRefusal } from "./number-literal.ts";
 
 /** Freezes JSON that nobody else holds, through and through. Frozen JSON is taken to be so all through. */
 export function freezeJson(json: JsonValue): void {
   if (typeof json !== "object" || json === null || Object.isFrozen(json)) return;
   // Runs for every block that is handed out, so it lists nothing. What JSON.parse gives inherits no members.
   if (isJsonList(json)) for (const item of json) freezeJson(item);
-  else for (const name in json) freezeJson(json[name] ?? null);
+  else if (isJsonObject(json)) for (const name in json) freezeJson(json[name] ?? null);
   Object.freeze(json);
 }
 
@@ -13,8 +14,8 @@ export function freezeJson(json: JsonValue): void {
  * JSON that nobody can change any more: what is frozen through and through as it stands, of anything else a copy without
  * the members that are undefined.
  *
- * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that is none, a gap in a list; and for
- * what has more levels of lists and objects, 256 of them by default.
+ * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that JSON would not keep (NaN, -0, an
+ * integer beyond 2^53), a gap in a list; and for what has more levels of lists and objects, 256 of them by default.
  */
 export function frozenJson<Json extends JsonValue>(value: Json, place: string, levels = nestingMax): Json {
   // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
@@ -49,12 +50,14 @@ function copyOf(value: unknown, place: string, { place: whole, levels }: Root): 
 }
 
 function isFrozenJson(value: unknown, levels: number): value is JsonValue {
+  if (value instanceof NumberLiteral) return true;
+  if (typeof value === "number") return numberRefusal(value) === null;
   if (typeof value === "object" && value !== null) {
     const isJson = Array.isArray(value) || isPlainObject(value) || standIn in value;
     if (!isJson || levels === 0 || !Object.isFrozen(value)) return false;
     return Object.values(value).every((member) => isFrozenJson(member, levels - 1));
   }
-  return typeof value === "string" || typeof value === "boolean" || value === null || Number.isFinite(value);
+  return typeof value === "string" || typeof value === "boolean" || value === null;
 }
 
 function isPlainObject(value: unknown): value is object {
@@ -64,4 +67,8 @@ function isPlainObject(value: unknown): value is object {
 }
 
 const nameOf = (value: unknown): string =>
-  typeof value === "object" ? `an object of a class` : typeof value === "number" ? String(value) : typeof value;
+  typeof value === "object"
+    ? `an object of a class`
+    : typeof value === "number"
+      ? (numberRefusal(value) ?? "a number")
+      : typeof value;

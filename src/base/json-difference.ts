@@ -1,4 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
+import { NumberLiteral } from "./number-literal.ts";
 
 /**
  * What has to be done to `from` to get `to`, as JSON; undefined when they are equal. Of an object: members to `set`, to
@@ -8,8 +9,11 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 export function jsonDifference(from: JsonValue, to: JsonValue): JsonValue | undefined {
   if (isJsonObject(from) && isJsonObject(to)) return objectDifference(from, to);
   if (isJsonList(from) && isJsonList(to) && from.length === to.length) return listDifference(from, to);
-  return from === to ? undefined : { to };
+  return isSame(from, to) ? undefined : { to };
 }
+
+const isSame = (from: JsonValue, to: JsonValue): boolean =>
+  from === to || (from instanceof NumberLiteral && to instanceof NumberLiteral && from.text === to.text);
 
 /** Undoes `jsonDifference`: `applyDifference(from, jsonDifference(from, to))` equals `to`. */
 export function applyDifference(from: JsonValue, difference: JsonValue | undefined): JsonValue {

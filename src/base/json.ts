@@ -1,11 +1,13 @@
-/** A JSON value, as `JSON.parse` gives it. */
-export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+import { isChanged, mayBeChanged, NumberLiteral, numberRefusal } from "./number-literal.ts";
+
+/** A JSON value, as `parseJson` gives it. */
+export type JsonValue = null | boolean | number | string | NumberLiteral | readonly JsonValue[] | JsonObject;
 
 /** A JSON object. Absent members read as `undefined`, which `JSON.stringify` leaves out again. */
 export type JsonObject = { readonly [member: string]: JsonValue | undefined };
 
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberLiteral);
 }
 
 /** As `Array.isArray`, which does not narrow a readonly array out of a union. */
@@ -49,14 +51,56 @@ export function setMember(object: Record<string, JsonValue>, name: string, value
 }
 
 /**
+ * The value that a JSON text spells, numbers that JavaScript would change as `NumberLiteral`s: written again, it is equal.
+ *
+ * @throws {SyntaxError} for what is no JSON.
+ */
+export function parseJson(text: string): JsonValue {
+  // JSON.parse makes nothing but JSON values.
+  return (mayBeChanged(text) ? parseWith(text, literal) : JSON.parse(text)) as JsonValue;
+}
+
+type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+// Newer than the compiler's library: the source of what a reviver is given.
+const parseWith = JSON.parse as (text: string, reviver: Reviver) => unknown;
+
+const literal: Reviver = (_, value, { source }) =>
+  typeof value === "number" && source !== undefined && isChanged(source, value) ? new NumberLiteral(source) : value;
+
+/** What code gives that has read JSON as JavaScript does: numbers that it has rounded stand as they would be written. */
+export function withLiterals(value: JsonValue): JsonValue {
+  if (typeof value === "number") {
+    const isKept = numberRefusal(value) === null || !Number.isFinite(value);
+    return isKept ? value : new NumberLiteral(Object.is(value, -0) ? "-0" : String(value));
+  }
+  if (isJsonList(value)) {
+    const items = value.map(withLiterals);
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  if (!isJsonObject(value)) return value;
+  const members: Record<string, JsonValue> = {};
+  let isSame = true;
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const kept = withLiterals(member);
+    isSame &&= kept === member;
+    setMember(members, name, kept);
+  }
+  return isSame ? value : members;
+}
+
+/**
  * The JSON text of a value that anybody may have made.
  *
- * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; and what a `toJSON` throws.
+ * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; a number that it would not keep, by its
+ * member; and what a `toJSON` throws.
  */
 export function jsonTextOf(value: unknown): string {
   // Its type says that it always gives a text.
-  const write: (value: unknown) => string | undefined = JSON.stringify;
-  const text = write(value);
+  const write: (value: unknown, replacer: (name: string, member: unknown) => unknown) => string | undefined =
+    JSON.stringify;
+  const text = write(value, keptNumber);
   if (text === undefined) throw new TypeError(`it has no JSON text (${typeof value})`);
   return text;
 }
@@ -67,6 +111,11 @@ export function jsonTextOf(value: unknown): string {
  * @throws {TypeError} for what has no JSON text.
  */
 export function jsonCopy(value: unknown): JsonValue {
-  // JSON.parse makes nothing but JSON values.
-  return JSON.parse(jsonTextOf(value)) as JsonValue;
+  return parseJson(jsonTextOf(value));
+}
+
+function keptNumber(name: string, member: unknown): unknown {
+  const refusal = typeof member === "number" && !Object.is(member, -0) ? numberRefusal(member) : null;
+  if (refusal !== null) throw new TypeError(`${name === "" ? "it" : name} is ${refusal}`);
+  return member;
 }

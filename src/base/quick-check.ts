@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isJsonObject } from "./json.ts";
 
 type Check = (value: unknown) => boolean;
 
@@ -122,5 +123,4 @@ function oneOf(values: Iterable<unknown>): Check {
   return (value) => known.has(value);
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => isJsonObject(value);

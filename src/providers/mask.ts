@@ -1,4 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { NumberLiteral } from "../base/number-literal.ts";
 import { secretReference } from "../engine/codec/references.ts";
 import { heldBack, type Masked, needlesOf, replaced, spansOf } from "./secret-spans.ts";
 
@@ -42,13 +43,13 @@ export function createMask(masked: Masked): Mask {
       const whole = options.isEcho === true ? masked.find((secret) => secret.value === value) : undefined;
       return whole === undefined ? text(value, options.isCut) : secretReference(whole.name);
     }
-    if (typeof value === "number") return maskNumber(value);
+    if (typeof value === "number" || value instanceof NumberLiteral) return maskNumber(value);
     if (isJsonList(value)) return maskList(value, options);
     return isJsonObject(value) ? maskObject(value, options) : value;
   }
 
   /** As JSON text a number may be a secret too. */
-  function maskNumber(value: number): JsonValue {
+  function maskNumber(value: number | NumberLiteral): JsonValue {
     const written = String(value);
     const masked = text(written);
     return masked === written ? value : masked;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
-import type { JsonValue } from "../../src/base/json.ts";
+import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts";
 import { applyDifference, jsonDifference } from "../../src/base/json-difference.ts";
 import { jsonObject, jsonValue, parsed } from "./arbitrary-json.ts";
 
@@ -74,8 +74,8 @@ describe("a difference", () => {
 });
 
 function reversed(value: JsonValue): JsonValue {
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map(reversed);
+  if (isJsonList(value)) return value.map(reversed);
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .reverse()

@@ -4,6 +4,7 @@ import {
   isNestedDeeper,
   type JsonObject,
   type JsonValue,
+  parseJson,
   setMember,
   storedNestingMax,
 } from "../../base/json.ts";
@@ -100,7 +101,8 @@ function countStrings(data: JsonValue): ReadonlyMap<string, number> {
   const countByText = new Map<string, number>();
   const visit = (value: JsonValue | undefined): void => {
     if (typeof value === "string") countByText.set(value, (countByText.get(value) ?? 0) + 1);
-    else if (typeof value === "object" && value !== null && !isReference(value)) Object.values(value).forEach(visit);
+    else if (isJsonList(value)) value.forEach(visit);
+    else if (isJsonObject(value) && !isReference(value)) Object.values(value).forEach(visit);
   };
   visit(data);
   return countByText;
@@ -136,8 +138,8 @@ function mapJson(
 ): JsonValue {
   const map = (item: JsonValue): JsonValue => {
     if (typeof item === "string") return mapText(item);
-    if (typeof item !== "object" || item === null) return item;
-    return mapStructure(item) ?? (isJsonList(item) ? mapArray(item, map) : mapObject(mapMembers(item, map)));
+    if (isJsonList(item)) return mapStructure(item) ?? mapArray(item, map);
+    return isJsonObject(item) ? (mapStructure(item) ?? mapObject(mapMembers(item, map))) : item;
   };
   return map(value);
 }
@@ -202,8 +204,7 @@ function readJson(text: string, blobs: BlobReference[]): JsonValue {
 
 function parse(text: string): JsonValue {
   try {
-    // JSON.parse makes nothing but JSON values.
-    return JSON.parse(text) as JsonValue;
+    return parseJson(text);
   } catch (cause) {
     throw new StoreCorruptedError("an event's data is not JSON", { cause });
   }

@@ -1,4 +1,4 @@
-import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { escapedBytes } from "./bounds.ts";
 import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
 
@@ -51,7 +51,7 @@ function measure(data: JsonObject, { texts, structures }: Replacements): Measure
   const found: Candidate[] = [];
   function bytesOf(value: JsonValue): Sized {
     if (typeof value === "string") return sized(escapedBytes(JSON.stringify(texts.get(value) ?? value)));
-    if (typeof value !== "object" || value === null) return sized(String(value).length);
+    if (!isJsonList(value) && !isJsonObject(value)) return sized(String(value).length);
     if (value instanceof SecretReference) return sized(escapedBytes(JSON.stringify(value)));
     if (value instanceof BlobReference) return { bytes: escapedBytes(JSON.stringify(value)), mayMove: false };
     if (structures.has(value)) return sized(referenceBytesMax);

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson, setMember } from "../../base/json.ts";
 import { blobReferenceTo } from "../codec/references.ts";
 import type { Envelope } from "../ports/event-store.ts";
 import { keptPaths } from "./kept-paths.ts";
@@ -24,8 +24,7 @@ export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { rea
 /** What is no JSON is one text. */
 function parse(data: string): JsonValue {
   try {
-    // JSON.parse makes nothing but JSON values.
-    return JSON.parse(data) as JsonValue;
+    return parseJson(data);
   } catch {
     return data;
   }

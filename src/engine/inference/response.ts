@@ -1,5 +1,5 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember, withLiterals } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
@@ -17,9 +17,11 @@ type Decoding = {
 
 /** A response as its event holds it, and its items as blocks. */
 export function decodeResponse(
-  response: JsonObject,
+  given: JsonObject,
   { request, settings, provider, newBlockId, isMasked = false }: Decoding,
 ): { readonly data: ResponseReceivedData; readonly blocks: readonly Block[] } {
+  const kept = withLiterals(given);
+  const response = isJsonObject(kept) ? kept : given;
   const { items, strays } = itemsOf(response);
   const status = typeof response["status"] === "string" ? response["status"] : null;
   const store = response["store"] ?? settings["store"] ?? request.decision.capabilities.storeDefault;

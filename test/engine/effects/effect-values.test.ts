@@ -67,7 +67,6 @@ describe("what an effect gave", () => {
 
   test.each<[string, () => unknown]>([
     ["a Date", () => new Date(0)],
-    ["NaN", () => Number.NaN],
     ["nothing", () => undefined],
     ["a member that is undefined", () => ({ found: undefined })],
     ["an instance of a class", () => new Page()],

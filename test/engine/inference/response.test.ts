@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
-import type { JsonObject } from "../../../src/base/json.ts";
+import { type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { type InferenceRequestedData, responseReceived } from "../../../src/domain/events/inference-events.ts";
 import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
@@ -44,7 +44,7 @@ function idsOf() {
 function throughTheLog(response: JsonObject, settings: JsonObject): JsonObject {
   const { data } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf() });
   const text = JSON.stringify({ type: "ResponseReceived", version: 1, data });
-  const { data: stored } = responseReceived.parse(JSON.parse(text));
+  const { data: stored } = responseReceived.parse(parseJson(text));
   return rebuildResponse({ data: stored, blocks: stored.output.map(blockFromJson) }, settings, responsesItems);
 }
 

@@ -33,9 +33,9 @@ function changing(answers: Parameters<typeof scripted>[0], change: (response: Js
 /** The likelihoods of the tokens of an answer, as servers give them: 347 KB for 300. */
 const logprobs = Array.from({ length: 300 }, (_, n) => ({
   token: `token ${n}`,
-  logprob: -n / 7,
+  logprob: 0 - n / 7,
   bytes: [116, 111, 107, 101, 110],
-  top_logprobs: Array.from({ length: 20 }, (_, m) => ({ token: `other ${m}`, logprob: -m / 3, bytes: [111, 116] })),
+  top_logprobs: Array.from({ length: 20 }, (_, m) => ({ token: `other ${m}`, logprob: 0 - m / 3, bytes: [111, 116] })),
 }));
 
 const withLogprobs = (response: JsonObject): JsonObject => ({

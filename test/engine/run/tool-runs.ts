@@ -42,6 +42,9 @@ function circle(): Record<string, unknown> {
 
 /** What JavaScript may give and no log can hold. */
 export const noJson: readonly (readonly [string, () => unknown])[] = [
+  ["NaN", () => Number.NaN],
+  ["a number too large for JSON", () => [Number.POSITIVE_INFINITY]],
+  ["an integer that JavaScript rounds", () => ({ id: 2 ** 53 })],
   ["a BigInt", () => ({ rows: 3n })],
   ["a circle", circle],
   ["a function", () => () => "later"],
