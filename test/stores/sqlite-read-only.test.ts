@@ -109,7 +109,7 @@ asReader(
       [
         fileURLToPath(new URL("appending-process.ts", import.meta.url)),
         file("turnlog.db"),
-        "5",
+        "1000000",
         "conversation-cnv_some",
       ],
       { stdio: ["ignore", "pipe", "inherit"] },

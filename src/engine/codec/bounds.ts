@@ -50,11 +50,18 @@ const isExactlyWithin = (bytes: readonly number[]): boolean =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** By an upper bound that is cheap to find. */
-function isSurelyWithin({ envelopes }: PreparedAppend): boolean {
+/** By upper bounds that are cheap to find, the one that counts no bytes first. */
+const isSurelyWithin = ({ envelopes }: PreparedAppend): boolean =>
+  staysWithin(envelopes, ({ data }) => data.length * unitBytesMax) ||
+  staysWithin(envelopes, ({ data }) => utf8Length(data) * 2);
+
+function staysWithin(envelopes: readonly Envelope[], dataBytesAtMost: (envelope: Envelope) => number): boolean {
   let total = 0;
+  for (const envelope of envelopes) total += dataBytesAtMost(envelope);
+  if (total > appendBytesMax) return false;
+  total = 0;
   for (const envelope of envelopes) {
-    const bytes = bytesAtMost(envelope);
+    const bytes = frameBytesAtMost(envelope) + dataBytesAtMost(envelope);
     if (bytes > eventBytesMax) return false;
     total += bytes;
   }
@@ -63,7 +70,10 @@ function isSurelyWithin({ envelopes }: PreparedAppend): boolean {
 
 // In a JSON string a UTF-16 unit takes six bytes at most. Text that is JSON itself has nothing below a space left, so
 // there only the characters of one byte are ever doubled.
-function bytesAtMost(envelope: Envelope): number {
+const unitBytesMax = 6;
+
+/** What the envelope takes without its data. */
+function frameBytesAtMost(envelope: Envelope): number {
   const {
     id,
     stream,
@@ -78,9 +88,9 @@ function bytesAtMost(envelope: Envelope): number {
   } = envelope;
   const names = id.length + stream.length + type.length + at.length + runId.length + frame.length + causationId.length;
   const reserved = tenant.length + keyId.length + nonce.length;
-  const json = utf8Length(envelope.data) + utf8Length(JSON.stringify(envelope.actor));
-  return (names + reserved) * 6 + json * 2 + frameBytesMax;
+  // The actor is JSON within JSON no more: as it is, in three bytes a unit.
+  return (names + reserved) * unitBytesMax + JSON.stringify(envelope.actor).length * 3 + memberBytesMax;
 }
 
 // Member names, punctuation, numbers and the two digests.
-const frameBytesMax = 600;
+const memberBytesMax = 600;

@@ -1,6 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import type { Actor } from "../../domain/actor.ts";
 import type { Envelope, Head } from "../ports/event-store.ts";
 
 /** The members of an envelope that its digest covers, `data` through its own digest. */
@@ -46,5 +47,20 @@ function canonicalText(envelope: HashedEnvelope): string {
     type: envelope.type,
     version: envelope.version,
   });
-  return `{"actor":${canonicalJson(envelope.actor)},${rest.slice(1)}`;
+  return `{"actor":${canonicalActor(envelope.actor)},${rest.slice(1)}`;
+}
+
+/** How many actors are remembered: few write a conversation, and a layer is another one in each frame. */
+const actorsMax = 256;
+const canonicalByJson = new Map<string, string>();
+
+/** `canonicalJson` of an actor. Its members are sorted once, and not for each of its events. */
+function canonicalActor(actor: Actor): string {
+  const json = JSON.stringify(actor);
+  const known = canonicalByJson.get(json);
+  if (known !== undefined) return known;
+  const text = canonicalJson(actor);
+  if (canonicalByJson.size === actorsMax) canonicalByJson.clear();
+  canonicalByJson.set(json, text);
+  return text;
 }

@@ -48,7 +48,7 @@ export type Preparation = {
 export function prepareAppend(options: PrepareOptions): Preparation {
   const { stream, head, events, newEventId } = options;
   const now = isoTime(options.clock());
-  const latest = latestTimes(events, now);
+  const latest = events.some((event) => event.at !== undefined) ? latestTimes(events, now) : [];
   let at = options.lastAt ?? latest[0] ?? now;
   const envelopes: Envelope[] = [];
   const blobs: BlobText[] = [];

@@ -7,6 +7,9 @@ import { eventParameters, insertEvent } from "./rows.ts";
 /** A stream's row: its head, and the number that stands for its name in the events. */
 type StreamRow = Head & { readonly number: number };
 
+/** Streams whose numbers are remembered. */
+const rememberedStreamsMax = 1_000;
+
 /** Appends inside the caller's transaction. */
 export type AppendInTransaction = (prepared: PreparedAppend) => AppendResult;
 
@@ -21,6 +24,11 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   const moveHead = database.prepare(
     "UPDATE streams SET revision = ?, digest = ? WHERE name = ? AND revision = ? AND digest = ? RETURNING number",
   );
+  // The same where the number is known: twice as fast, without a look at the names and a row to answer with.
+  const moveKnownHead = database.prepare(
+    "UPDATE streams SET revision = ?, digest = ? WHERE number = ? AND name = ? AND revision = ? AND digest = ?",
+  );
+  const numberByName = new Map<string, number>();
   const insert = database.prepare(insertEvent);
   // Positions may be greater than a number holds exactly.
   insert.setReadBigInts(true);
@@ -30,12 +38,22 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
 
   /** The stream's number, when it was at the expected head and now is at the new one. */
   function tryToMove({ stream, expected }: PreparedAppend, head: Head): number | null {
+    const { revision, digest } = head;
+    const known = numberByName.get(stream);
+    if (known !== undefined && expected !== null) {
+      const { changes } = moveKnownHead.run(revision, digest, known, stream, expected.revision, expected.digest);
+      if (changes === 1) return known;
+    }
     const row =
       expected === null
-        ? insertStream.get(stream, head.revision, head.digest)
-        : moveHead.get(head.revision, head.digest, stream, expected.revision, expected.digest);
+        ? insertStream.get(stream, revision, digest)
+        : moveHead.get(revision, digest, stream, expected.revision, expected.digest);
+    if (row === undefined) return null;
     // RETURNING gives the one column that is asked for.
-    return row === undefined ? null : (row as Pick<StreamRow, "number">).number;
+    const { number } = row as Pick<StreamRow, "number">;
+    if (numberByName.size === rememberedStreamsMax) numberByName.clear();
+    numberByName.set(stream, number);
+    return number;
   }
 
   /** The answer to an append that has nothing to write, or does not find the head that it expects. */

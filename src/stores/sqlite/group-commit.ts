@@ -1,5 +1,4 @@
 import type { DatabaseSync } from "node:sqlite";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AppendResult, PreparedAppend } from "../../engine/ports/event-store.ts";
 import type { AppendInTransaction } from "./append.ts";
 import { patiently } from "./patience.ts";
@@ -44,25 +43,35 @@ type Job = {
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   const transactions = createTransactions(options.database);
   const queue: Job[] = [];
-  let working: Promise<void> | null = null;
+  let isWorking = false;
+  let whenIdle: (() => void)[] = [];
 
-  async function work(): Promise<void> {
-    while (queue.length > 0) {
-      await nextTurn();
-      await commit(queue.splice(0, groupLength(queue)), transactions, options);
+  function goOn(): void {
+    isWorking = queue.length > 0;
+    if (isWorking) setImmediate(commitNext);
+    else {
+      for (const resolve of whenIdle) resolve();
+      whenIdle = [];
     }
-    working = null;
+  }
+  // No promise where nobody has to wait: an append is little more than its wait for the disk.
+  function commitNext(): void {
+    const waiting = commit(queue.splice(0, groupLength(queue)), transactions, options);
+    if (waiting === null) goOn();
+    else void waiting.then(goOn);
   }
 
   return {
     append: (prepared) =>
       new Promise((resolve, reject) => {
         queue.push({ prepared, resolve, reject });
-        working ??= work();
+        if (!isWorking) goOn();
       }),
-    idle: async () => {
-      await working;
-    },
+    idle: () =>
+      new Promise((resolve) => {
+        if (isWorking) whenIdle.push(resolve);
+        else resolve();
+      }),
   };
 }
 
@@ -76,38 +85,55 @@ function groupLength(queue: readonly Job[]): number {
   return queue.length;
 }
 
-async function commit(group: readonly Job[], transactions: Transactions, options: GroupCommitOptions): Promise<void> {
-  const { append, busyTimeoutMs, confirmPlace, translate, onCommit } = options;
-  const attempt = (): readonly (() => void)[] => {
-    const answers: (() => void)[] = [];
-    const run = (job: Job): void => {
-      const result = append(job.prepared);
-      answers.push(() => {
-        job.resolve(result);
-      });
-    };
-    transactions.whole(() => {
-      const [only] = group;
-      if (only !== undefined && group.length === 1) run(only);
-      else {
-        for (const job of group) {
-          const failure = transactions.part(() => {
-            run(job);
-          });
-          if (failure === null) continue;
-          answers.push(() => {
-            job.reject(translate(failure.error));
-          });
-        }
-      }
-      confirmPlace();
-    });
-    return answers;
+/** Answers the appends of a group; a promise where another process's lock has to be waited for. */
+function commit(group: readonly Job[], transactions: Transactions, options: GroupCommitOptions): Promise<void> | null {
+  const { busyTimeoutMs, translate, onCommit } = options;
+  const succeed = (answers: readonly (() => void)[]): void => {
+    for (const answer of answers) answer();
+    onCommit();
+  };
+  const fail = (error: unknown): void => {
+    for (const job of group) job.reject(translate(error));
   };
   try {
-    for (const answer of await patiently(busyTimeoutMs, attempt)) answer();
-    onCommit();
+    const answers = patiently(busyTimeoutMs, () => write(group, transactions, options));
+    if (answers instanceof Promise) return answers.then(succeed).catch(fail);
+    succeed(answers);
   } catch (error) {
-    for (const job of group) job.reject(translate(error));
+    fail(error);
+  }
+  return null;
+}
+
+/** Writes a group in one transaction; how to answer its appends once it is durable. */
+function write(
+  group: readonly Job[],
+  transactions: Transactions,
+  { append, confirmPlace, translate }: GroupCommitOptions,
+): readonly (() => void)[] {
+  const answers: (() => void)[] = [];
+  const run = (job: Job): void => {
+    const result = append(job.prepared);
+    answers.push(() => {
+      job.resolve(result);
+    });
+  };
+  transactions.whole(() => {
+    const [only] = group;
+    if (only !== undefined && group.length === 1) run(only);
+    else for (const job of group) runAlone(job, run);
+    confirmPlace();
+  });
+  return answers;
+
+  /** One that cannot be written keeps no other from being written. */
+  function runAlone(job: Job, work: (job: Job) => void): void {
+    const failure = transactions.part(() => {
+      work(job);
+    });
+    if (failure === null) return;
+    answers.push(() => {
+      job.reject(translate(failure.error));
+    });
   }
 }

@@ -8,15 +8,24 @@ const pauseMs = 20;
 
 /**
  * Does work that another process's lock may keep from being done, and tries again until the time is over. The event loop
- * turns between two tries, so what the work finds there may have changed.
+ * turns between two tries, so what the work finds there may have changed. What nothing is in the way of is done at once.
  */
-export async function patiently<T>(timeoutMs: number, work: () => T): Promise<T> {
-  for (let waitedMs = 0; ; waitedMs += standStillMs + pauseMs) {
+export function patiently<T>(timeoutMs: number, work: () => T): T | Promise<T> {
+  try {
+    return work();
+  } catch (error) {
+    if (!isLocked(error) || timeoutMs <= 0) throw error;
+    return tryAgain(timeoutMs, work);
+  }
+}
+
+async function tryAgain<T>(timeoutMs: number, work: () => T): Promise<T> {
+  for (let waitedMs = pauseMs; ; waitedMs += standStillMs + pauseMs) {
+    await sleep(pauseMs);
     try {
       return work();
     } catch (error) {
       if (!isLocked(error) || waitedMs >= timeoutMs) throw error;
     }
-    await sleep(pauseMs);
   }
 }
