@@ -1,7 +1,7 @@
 /** Milliseconds of processor time of each round, by the name of what was timed. */
 export type Rounds<Name extends string> = Readonly<Record<Name, readonly number[]>>;
 
-/** Rounds that are played before the clock runs. */
+/** Rounds that are played before the clock runs, where a work takes no seconds. */
 export const warmUpRounds = 20;
 
 /**
@@ -11,10 +11,11 @@ export const warmUpRounds = 20;
 export async function takeTurns<Name extends string>(
   rounds: number,
   works: Readonly<Record<Name, () => unknown>>,
+  warmUp = warmUpRounds,
 ): Promise<Rounds<Name>> {
   const names = Object.keys(works).filter((name): name is Name => name in works);
   const times = new Map<string, number[]>(names.map((name) => [name, []]));
-  for (let round = -warmUpRounds; round < rounds; round += 1) {
+  for (let round = -warmUp; round < rounds; round += 1) {
     for (const name of names) {
       const before = process.cpuUsage();
       await works[name]();

@@ -1,6 +1,7 @@
 import { benchAppend } from "./append.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForks } from "./forks.ts";
+import { benchLooking } from "./looking.ts";
 import { benchMemory } from "./memory.ts";
 import { benchPlanning } from "./planning.ts";
 import { benchProjector } from "./projector.ts";
@@ -20,6 +21,7 @@ const parts = {
   memory: benchMemory,
   planning: benchPlanning,
   "time-travel": benchTimeTravel,
+  looking: benchLooking,
   forks: benchForks,
   recording: benchRecording,
   resume: benchResume,

@@ -1,19 +1,13 @@
 import type { ConversationId } from "../domain/ids.ts";
-import { conversationIdSchema, conversationStream } from "../domain/ids.ts";
+import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Conversation } from "../engine/conversation.ts";
 import { comparePositions } from "../engine/ports/event-store.ts";
+import type { ProjectedView } from "../engine/projector/live-views.ts";
 import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import { conversationList } from "../projections/conversation-list.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
+import { caughtUp } from "./read-models.ts";
 import { lastWritten, parsePlace, type RevisionName } from "./revision.ts";
-
-/** When a conversation was last written, and how long it is. */
-type ConversationHead = {
-  readonly id: ConversationId;
-  readonly revision: number;
-  /** The place of its newest event in the whole log, and its time. */
-  readonly position: string;
-  readonly at: string;
-};
 
 /** How many candidates an ambiguous name lists. */
 const candidatesMax = 5;
@@ -29,9 +23,9 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
   if (at.type !== "none")
     throw new UsageError(`'${text}' names a revision, and a whole conversation is taken here: write ${name}`);
   if (name === lastWritten) {
-    const newest = (await conversationHeads(store))[0];
-    if (newest === undefined) throw new NotFoundError("the store holds no conversation yet");
-    return store.conversation(newest.id);
+    const newest = await newestConversation(store);
+    if (newest === null) throw new NotFoundError("the store holds no conversation yet");
+    return store.conversation(newest);
   }
   // A whole id needs no list, which some stores read their whole log for.
   const whole = conversationIdSchema.safeParse(name);
@@ -50,14 +44,15 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
   throw new UsageError(`'${name}' is the beginning of ${found.length} conversations: ${listed}${more}`);
 }
 
-/** All conversations, the one written last first. */
-async function conversationHeads(store: TurnlogStore): Promise<readonly ConversationHead[]> {
-  const heads: ConversationHead[] = [];
-  for await (const id of store.conversations()) {
-    const newest = store.events.readStream(conversationStream(id), { direction: "backwards", limit: 1 });
-    for await (const { revision, position, at } of newest) heads.push({ id, revision, position, at });
+/** The conversation that was written last; of a store that would read its whole log for it, the first that `ls` lists. */
+async function newestConversation({ events }: TurnlogStore): Promise<ConversationId | null> {
+  const stream = await events.newestStream?.("conversation-");
+  if (stream !== undefined) return stream === null ? null : conversationOfStream(stream);
+  let newest: ProjectedView<unknown> | null = null;
+  for await (const row of (await caughtUp(events, conversationList)).readAll()) {
+    if (newest === null || comparePositions(row.position, newest.position) > 0) newest = row;
   }
-  return heads.toSorted((left, right) => comparePositions(right.position, left.position));
+  return newest === null ? null : conversationOfStream(newest.key);
 }
 
 /**

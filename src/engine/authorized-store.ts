@@ -36,6 +36,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     yield* await allowed(request, async () => events());
   }
   const all = (prefix = ""): string => `${prefix}*`;
+  const newestStream = store.newestStream?.bind(store);
   const strays = async (): Promise<readonly StrayEvents[]> => (await store.strays?.()) ?? [];
 
   const readAll = { action: "read", stream: all() } as const;
@@ -53,6 +54,9 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
       after({ action: "subscribe", stream: all(options?.streamPrefix) }, () => store.subscribe(options)),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),
     heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),
+    ...(newestStream === undefined
+      ? {}
+      : { newestStream: (prefix) => allowed({ action: "read", stream: all(prefix) }, () => newestStream(prefix)) }),
     ...(store.strays === undefined ? {} : { strays: () => allowed(readAll, strays) }),
     ...(store.savedHeads === undefined ? {} : { savedHeads: () => allowed(readAll, savedHeads) }),
     ...(store.saveHeads === undefined ? {} : { saveHeads: () => allowed(readAll, saveHeads) }),

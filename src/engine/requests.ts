@@ -49,10 +49,13 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
 }
 
 /** What of a rebuilt request is not as it was recorded, in words; null when all of it is. */
-export function requestProblem(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): string | null {
+export function requestProblem(
+  view: ConversationView,
+  recorded: RecordedEvent,
+  rebuilt: RebuiltRequest,
+): string | null {
   const request = requestOf(recorded);
   const { anchor, sendFrom } = request.decision;
-  const rebuilt = rebuildRequest(view, recorded, codecs);
   if (rebuilt.digest !== request.requestDigest) return "its rebuilt body is not the one that was sent";
   if (utf8Length(rebuilt.bodyText) !== request.requestBytes) return "its body has another length than was recorded";
   const input = inputTurn(view, recorded);

@@ -37,6 +37,8 @@ export type VerifyOptions = {
    * stream is gone.
    */
   readonly savedHeads?: ReadonlyMap<string, Head>;
+  /** Told of every event that was looked at, of whichever stream. */
+  readonly onEvent?: () => void;
   /** Whose rows are compared with what the events give, as far as they have come; their keys are streams. */
   readonly readModels?: readonly ReadModel[];
 };
@@ -60,7 +62,7 @@ export async function* verifyStore(store: EventStore, options: VerifyOptions): A
 }
 
 async function* reports(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
-  const { codecs, readModels = [] } = options;
+  const { codecs, readModels = [], onEvent = () => undefined } = options;
   const saved = [options.savedHeads, await store.savedHeads?.()].filter((heads) => heads !== undefined);
   const lastOf = await verifiedStreams(createEventReader(store), options.conversations);
   const missing = new Set(saved.flatMap((heads) => [...heads.keys()]).filter((stream) => lastOf(stream) !== null));
@@ -69,7 +71,7 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
     if (last === null) continue;
     missing.delete(stream);
     const savedHeads = saved.map((heads) => heads.get(stream)).filter((head) => head !== undefined);
-    const report = await verifyStream(store, stream, { codecs, savedHeads, last });
+    const report = await verifyStream(store, stream, { codecs, savedHeads, last, onEvent });
     // What a damaged stream should show, nobody can say; of an ancestor more is shown than is looked at.
     const isShown = report.problem === null && report.conversation !== null && last === Number.POSITIVE_INFINITY;
     yield isShown ? { ...report, problem: await viewProblem(readModels, stream) } : report;

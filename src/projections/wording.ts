@@ -9,16 +9,22 @@ export function excerpt(text: string, length: number): string {
   const line = printable(text.slice(0, length * 4))
     .replace(/\s+/gu, " ")
     .trim();
-  const characters = Array.from(line);
+  // One character each, where there is nothing but letters.
+  const characters = isPlain.test(line) ? line : Array.from(line);
   const isWhole = characters.length <= length && text.length <= length * 4;
-  return isWhole ? line : `${characters.slice(0, length - 1).join("")}…`;
+  if (isWhole) return line;
+  const kept = characters.slice(0, length - 1);
+  return `${typeof kept === "string" ? kept : kept.join("")}…`;
 }
 
 /**
  * A text without what a terminal obeys and what nobody sees: control and direction characters, line separators and what has no
  * width are blanks. Line feeds and tabs stay, and so does what makes one emoji of several, or chooses a character's look.
  */
-export const printable = (text: string): string => text.replace(unprintable, " ");
+export const printable = (text: string): string => (isPlain.test(text) ? text : text.replace(unprintable, " "));
+
+// Most texts, and looking through them for what is rare takes long.
+const isPlain = /^[\n\t -~]*$/;
 
 /** The same on one line, every blank where it was. */
 export const inOneLine = (text: string): string => printable(text).replace(/[\n\t]/g, " ");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { findConversation, findRevision } from "../../src/cli/find.ts";
 import { createEngine } from "../../src/engine/create-engine.ts";
+import type { EventStore } from "../../src/engine/ports/event-store.ts";
 import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -39,6 +40,19 @@ test("@last is the conversation that was written last, not the one that was begu
   const store = await storeWith("cnv_pear", "cnv_apple");
   await store.conversation("cnv_pear").append("again");
   expect((await findConversation(store, "@last")).id).toBe("cnv_pear");
+});
+
+test.each(["at hand", "not at hand"])("@last reads no conversation, with the newest stream %s", async (which) => {
+  const { events } = await storeWith("cnv_pear", "cnv_apple", "cnv_plum");
+  const read: string[] = [];
+  const readStream: typeof events.readStream = (stream, options) => {
+    read.push(stream);
+    return events.readStream(stream, options);
+  };
+  const watched: EventStore = { ...events, readStream };
+  if (which === "not at hand") delete watched.newestStream;
+  expect((await findConversation(new TurnlogStore(watched), "@last")).id).toBe("cnv_plum");
+  expect(read).toEqual([]);
 });
 
 test("there is no @last in an empty store", async () => {

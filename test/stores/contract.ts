@@ -223,6 +223,19 @@ function describeHeads(store: () => EventStore): void {
     expect(await all(store().heads("d"))).toEqual([]);
   });
 
+  test("knows the stream of the newest event, by prefix, or does not offer to", async () => {
+    const newest = (prefix: string) => store().newestStream?.(prefix);
+    const isOffered = store().newestStream !== undefined;
+    expect(await newest("conversation-")).toBe(isOffered ? null : undefined);
+    const { sent } = await append(store(), { stream: "conversation-a" });
+    await append(store(), { stream: "conversation-b" });
+    await append(store(), { stream: "conversation-a", expected: headAfter(sent) });
+    await append(store(), { stream: "blob-a-1" });
+    expect(await newest("conversation-")).toBe(isOffered ? "conversation-a" : undefined);
+    expect(await newest("")).toBe(isOffered ? "blob-a-1" : undefined);
+    expect(await newest("nothing-")).toBe(isOffered ? null : undefined);
+  });
+
   test("lists the heads of many streams, each once", async () => {
     await Promise.all(Array.from({ length: 300 }, () => append(store(), {})));
     const names = (await all(store().heads("conversation-"))).map((one) => one.stream);

@@ -29,10 +29,14 @@ export const run: CommandHandler = async (context, { arguments: [name = ""], opt
   const to = await lastOf(store, conversation, options);
   if (question.type === "what-if") return await ask(context, { store, conversation, to, question });
   const stream = conversationStream(conversation.id);
-  const folds = await replayFolds(store.log, stream, { codecs, to });
+  const progress = context.progress("events replayed");
+  const folds = await replayFolds(store.log, stream, { codecs, to, onProgress: progress.update });
   const engine = question.stack === null ? null : await loadEngine(question.stack);
   const layers =
-    engine === null || folds.difference !== null ? null : await reexecute(store.log, stream, engine, { to });
+    engine === null || folds.difference !== null
+      ? null
+      : await reexecute(store.log, stream, engine, { to, onProgress: progress.update });
+  progress.end();
   const difference = folds.difference ?? layers?.difference ?? null;
   tell(context, { conversation, folds, layers, difference });
   return difference === null ? exitCodes.ok : exitCodes.replay;
@@ -93,10 +97,13 @@ type Asked = {
 async function ask(context: CliContext, { store, conversation, to, question }: Asked): Promise<ExitCode> {
   const { path, without, saveAs, body } = question;
   const target = saveAs === null ? null : newId(saveAs);
+  const progress = context.progress("events played again");
   const answer = await counterfactual(store.log, conversation.id, await loadEngine(path), {
     ...{ codecs, to, without },
     bodies: body !== null,
+    onProgress: progress.update,
   });
+  progress.end();
   if (target !== null) {
     const how = without === null ? "with another stack" : `without ${without}`;
     await saveCounterfactual(store.conversation(target), answer.turn, `${placeName(conversation, to)} ${how}`);

@@ -79,15 +79,22 @@ class OtherFolds {
 /** How a context stands to the Turn, and what speaks against continuing from it, if anything does. */
 type Standing = { readonly relation: "turn" | "last-sent" | "diverged"; readonly problem: string | null };
 
-function standingOf(past: LoadedPast, context: ServerContext, turn: Turn): Standing {
-  const problem = context.unusable ?? contextsOf(past.view).invalidation(context)?.reason ?? null;
-  const isHeld = (input: Turn): boolean =>
-    context.length <= input.length && input.contextAt(context.length) === context.turn;
-  const begins = (whole: Turn | undefined): boolean =>
-    whole !== undefined && (isHeld(whole) || isHeld(splitTurn(past.view, whole, { systemAs: "instructions" }).input));
-  if (begins(turn)) return { relation: "turn", problem };
-  const isLastSent = isBetweenRequests(past) && begins(past.view.newest.get(context.scope)?.turn);
-  return { relation: isLastSent ? "last-sent" : "diverged", problem };
+/** Tells how each context stands; the digests of the Turns that they are compared with are gathered once. */
+function standings(past: LoadedPast, turn: Turn): (context: ServerContext) => Standing {
+  const lookup = contextsOf(past.view);
+  const beginningsOf = (whole: Turn): ReadonlySet<string> => {
+    const { input } = splitTurn(past.view, whole, { systemAs: "instructions" });
+    return new Set([...whole.contexts(), ...(input === whole ? [] : input.contexts())].map(({ digest }) => digest));
+  };
+  const beginnings = beginningsOf(turn);
+  const sent = isBetweenRequests(past) ? [...past.view.newest] : [];
+  const lastSent = new Map(sent.map(([scope, newest]) => [scope, beginningsOf(newest.turn)]));
+  return (context) => {
+    const problem = context.unusable ?? lookup.invalidation(context)?.reason ?? null;
+    if (beginnings.has(context.turn)) return { relation: "turn", problem };
+    const isLastSent = lastSent.get(context.scope)?.has(context.turn) === true;
+    return { relation: isLastSent ? "last-sent" : "diverged", problem };
+  };
 }
 
 const relationWords: Readonly<Record<Standing["relation"], string>> = {
@@ -113,6 +120,7 @@ function printJson(context: CliContext, { conversation, past }: FoundPlace, arou
   const { words, usage, origin, heard } = around;
   const { event, revision, run, turn, view } = past;
   const working = workingTurn(past);
+  const standingOf = standings(past, working);
   context.printJson({
     conversation: conversation.id,
     revision,
@@ -134,7 +142,7 @@ function printJson(context: CliContext, { conversation, past }: FoundPlace, arou
             ifEndedHere: turnData(run.ifEndedHere),
             pending: run.pending.map(blockData),
           },
-    serverContexts: past.serverContexts.map((held) => ({ ...held, ...standingOf(past, held, working) })),
+    serverContexts: past.serverContexts.map((held) => ({ ...held, ...standingOf(held) })),
     usage,
   });
 }
@@ -182,9 +190,9 @@ function runLines(context: CliContext, past: LoadedPast, { labels, heard }: Arou
 
 function contextLines(context: CliContext, past: LoadedPast): readonly string[] {
   const { style } = context;
-  const working = workingTurn(past);
+  const standingOf = standings(past, workingTurn(past));
   const rows = past.serverContexts.toReversed().map((held) => {
-    const { relation, problem } = standingOf(past, held, working);
+    const { relation, problem } = standingOf(held);
     const isGood = problem === null && relation !== "diverged";
     return [
       shortId(held.responseId) || "(no id)",

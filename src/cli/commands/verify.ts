@@ -54,8 +54,13 @@ async function verify(
   for (const name of names) conversations.push((await findConversation(store, name)).id);
   const result: Result = { streams: 0, events: 0, requests: 0, damaged: [], skipped: [], heads: new Map() };
   const progress = context.progress("events verified");
+  let seen = 0;
   const reports = verifyStore(store.events, {
     codecs,
+    onEvent() {
+      seen += 1;
+      progress.update(seen);
+    },
     readModels: store.events.views === undefined ? [] : readModels(store.events),
     ...(names.length === 0 ? {} : { conversations }),
     ...(saved === null ? {} : { savedHeads: saved.heads }),
@@ -68,7 +73,6 @@ async function verify(
     if (report.problem !== null) result.damaged.push(report);
     result.skipped.push(...report.skipped.map((event) => ({ stream, conversation, ...event })));
     if (report.head !== null) result.heads.set(stream, report.head);
-    progress.update(result.events);
   }
   progress.end();
   return result;

@@ -137,6 +137,12 @@ export interface EventStore extends AsyncDisposable {
    */
   heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
 
+  /**
+   * The stream of the newest event among the streams whose name begins so; null when there is none. Only of stores that find
+   * it without reading their log.
+   */
+  newestStream?(streamPrefix: string): Promise<string | null>;
+
   /** Looks for events of no stream, in a store whose streams are kept apart from their events. */
   strays?(): Promise<readonly StrayEvents[]>;
 

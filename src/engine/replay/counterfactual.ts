@@ -25,12 +25,14 @@ export type CounterfactualOptions = {
   readonly without?: string | null;
   /** Keeps the body that each step would have sent, as `otherwise.bodyText`; they may be long, so only who asks has them. */
   readonly bodies?: boolean;
+  /** Told of every event of the recording that was passed: how many there are by then. */
+  readonly onProgress?: (events: number) => void;
   /** A store of its own for what would have been, by this clock; it is closed when the answer is there. */
   readonly openScratch: (clock: () => number) => TurnlogStore;
 };
 
 const optionNames: OptionNames<CounterfactualOptions> = {
-  ...{ codecs: true, to: true, without: true, bodies: true, openScratch: true },
+  ...{ codecs: true, to: true, without: true, bodies: true, onProgress: true, openScratch: true },
 };
 
 /** @throws {TypeError} for what is no store: the counterfactual would not know where to write. */
@@ -83,7 +85,7 @@ export async function counterfactual(
 ): Promise<Counterfactual> {
   checkReplay("counterfactual", reader, options, optionNames);
   const engine = checkedEngine("counterfactual", made);
-  const { codecs, to: wanted = -1, without = null, bodies = false, openScratch } = options;
+  const { codecs, to: wanted = -1, without = null, bodies = false, onProgress, openScratch } = options;
   const stream = `conversation-${id}`;
   const to = await existingRevision(reader.store, stream, wanted);
   const layers = without === null ? engine.layers : withoutLayer(engine.layers, without);
@@ -92,8 +94,11 @@ export async function counterfactual(
   const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, conversation: scratch.conversation(id) };
   const steps: CounterfactualStep[] = [];
   let committed = "";
+  let events = 0;
   const pending: (() => Promise<unknown>)[] = [];
   for await (const { recorded, run, view } of historyOf(reader, stream, to)) {
+    events += 1;
+    onProgress?.(events);
     // What came while a run was open came after it had begun: the other run is told so when it comes to it.
     if (run !== null) clock.now = Math.max(clock.now, run.startedAt);
     else if (view.client.run === null) clock.now = Math.max(clock.now, Date.parse(recorded.at));

@@ -1,5 +1,4 @@
 import type { OptionNames } from "../../base/options.ts";
-import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
@@ -24,9 +23,11 @@ export type FoldReplayOptions = {
   readonly codecs: Codecs;
   /** The last revision of its own stream; counted from the end when negative. */
   readonly to?: number;
+  /** Told of every event that was replayed: how many there are by then. */
+  readonly onProgress?: (events: number) => void;
 };
 
-const optionNames: OptionNames<FoldReplayOptions> = { codecs: true, to: true };
+const optionNames: OptionNames<FoldReplayOptions> = { codecs: true, to: true, onProgress: true };
 
 /** What a fold replay has looked at, and the first place where it parts from the log. */
 export type FoldReplay = {
@@ -56,7 +57,7 @@ export async function replayFolds(
   options: FoldReplayOptions,
 ): Promise<FoldReplay> {
   checkReplay("replayFolds", reader, options, optionNames);
-  const { codecs, to: wanted = -1 } = options;
+  const { codecs, to: wanted = -1, onProgress } = options;
   const to = await existingRevision(reader.store, stream, wanted);
   const changed = await firstChanged(reader.store, stream, to);
   const folds = new FoldComparison(stream, codecs);
@@ -65,6 +66,7 @@ export async function replayFolds(
       folds.clear();
       for await (const { recorded } of readHistory(reader, stream, { to, skipped })) {
         folds.take(recorded);
+        onProgress?.(folds.events);
         if (folds.difference !== null) return;
       }
     });
@@ -183,15 +185,16 @@ class FoldComparison {
     const decision = plan(this.#isRefused ? { ...asked, full: "refused" } : asked);
     const decided = firstDifference(request.decision, decision, "decision");
     if (decided !== null) return differenceAt(recorded, decided);
-    const { bodyText, held } = rebuildRequest(view, recorded, this.#codecs);
+    const rebuilt = rebuildRequest(view, recorded, this.#codecs);
+    const { bodyText, held, digest: bodyDigest } = rebuilt;
     const found =
       firstDifference(input.blocks, inputTurn(view, recorded).length, "input.blocks") ??
       firstDifference(input.turn, inputTurn(view, recorded).digest, "input.turn") ??
       firstDifference(input.held, held, "input.held") ??
-      firstDifference(requestDigest, sha256Hex(bodyText), "requestDigest") ??
+      firstDifference(requestDigest, bodyDigest, "requestDigest") ??
       firstDifference(requestBytes, utf8Length(bodyText), "requestBytes");
     if (found !== null) return differenceAt(recorded, found);
-    const problem = requestProblem(view, recorded, this.#codecs);
+    const problem = requestProblem(view, recorded, rebuilt);
     const other = { field: "input", recorded: null, replayed: null };
     return problem === null ? null : differenceAt(recorded, other, problem);
   }

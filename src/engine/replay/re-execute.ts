@@ -38,14 +38,16 @@ export async function reexecute(
   reader: EventReader,
   stream: string,
   made: Engine,
-  options: { readonly to?: number } = {},
+  options: { readonly to?: number; readonly onProgress?: (events: number) => void } = {},
 ): Promise<Reexecution> {
-  checkReplay("reexecute", reader, options, { to: true });
+  checkReplay("reexecute", reader, options, { to: true, onProgress: true });
   const engine = checkedEngine("reexecute", made);
-  const { to: wanted = -1 } = options;
+  const { to: wanted = -1, onProgress } = options;
   const to = await existingRevision(reader.store, stream, wanted);
-  let [runs, steps] = [0, 0];
+  let [runs, steps, events] = [0, 0, 0];
   for await (const { run, view } of historyOf(reader, stream, to)) {
+    events += 1;
+    onProgress?.(events);
     if (run === null || run.events[0]?.stream !== stream) continue;
     mustFit(run, view, engine);
     runs += 1;

@@ -11,7 +11,7 @@ import { settingsDigest } from "../inference/settings.ts";
 import { readAncestors } from "../lineage/lineage.ts";
 import type { EventStore, Head, StoredEnvelope } from "../ports/event-store.ts";
 import { isOfTheStore, readEnvelope } from "../read-each.ts";
-import { type Codecs, requestProblem } from "../requests.ts";
+import { type Codecs, rebuildRequest, requestProblem } from "../requests.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
 export type StreamProblem = {
@@ -38,6 +38,8 @@ export type StreamOptions = {
   readonly savedHeads: readonly Head[];
   /** The last event that is looked at. */
   readonly last: number;
+  /** Told of every event that was looked at. */
+  readonly onEvent?: () => void;
 };
 
 /** Checks one stream, event by event, up to the first thing that is wrong. */
@@ -97,6 +99,7 @@ export class StreamCheck {
         const problem = this.#checkChain(envelope) ?? (await this.#checkContent(envelope));
         if (problem !== null) return problem;
         this.head = { revision: envelope.revision, digest: envelope.digest };
+        this.#options.onEvent?.();
       }
       return null;
     } catch (error) {
@@ -150,7 +153,9 @@ export class StreamCheck {
     }
     if (event.type !== "InferenceRequested") return null;
     this.requests += 1;
-    const problem = tryTo(() => requestProblem(this.#view, recorded, this.#options.codecs));
+    const problem = tryTo(() =>
+      requestProblem(this.#view, recorded, rebuildRequest(this.#view, recorded, this.#options.codecs)),
+    );
     return problem === null ? null : this.#problem("request", problem);
   }
 

@@ -122,6 +122,10 @@ export function createMemoryStore(): MemoryStore {
     keyframes: createMemoryKeyframes(refuseIfClosed),
     views: createMemoryViews(refuseIfClosed),
     ...{ append, readStream, readLog, subscribe, heads, close },
+    async newestStream(streamPrefix) {
+      refuseIfClosed();
+      return log.findLast(({ stream }) => stream.startsWith(streamPrefix))?.stream ?? null;
+    },
     async head(stream) {
       refuseIfClosed();
       return headOf(stream);

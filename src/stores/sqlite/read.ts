@@ -16,6 +16,8 @@ export type Pages = {
   end(): string;
   head(stream: string): Head | null;
   heads(fromName: string): readonly HeadRow[];
+  /** The stream of the newest event of those whose name begins so. */
+  newestStream(streamPrefix: string): string | null;
 };
 
 export function createPages(database: DatabaseSync): Pages {
@@ -37,6 +39,10 @@ export function createPages(database: DatabaseSync): Pages {
   const head = database.prepare(`SELECT ${headColumns} FROM streams WHERE name = ?`);
   const heads = database.prepare(`SELECT name, ${headColumns} FROM streams WHERE name >= ? ORDER BY name LIMIT ?`);
 
+  const newest = database.prepare(
+    `SELECT streams.name AS name FROM events AS event CROSS JOIN streams ON streams.number = event.stream
+     WHERE substr(streams.name, 1, ?) = ? ORDER BY event.position DESC LIMIT 1`,
+  );
   const exact = createExactRows(database);
 
   return {
@@ -52,6 +58,10 @@ export function createPages(database: DatabaseSync): Pages {
     head(stream) {
       const row = head.get(stream) as Head | undefined;
       return row === undefined ? null : { revision: row.revision, digest: row.digest };
+    },
+    newestStream(streamPrefix) {
+      const name = newest.get(Array.from(streamPrefix).length, streamPrefix)?.["name"];
+      return typeof name === "string" ? name : null;
     },
     heads: (fromName) => heads.all(fromName, pageRowsMax) as HeadRow[],
   };

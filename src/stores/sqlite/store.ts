@@ -206,6 +206,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
           heads.saveAll();
         });
       }),
+    newestStream: (streamPrefix) => guarded(() => pages.newestStream(streamPrefix)),
     head: (stream) => guarded(() => pages.head(stream)),
     [Symbol.asyncDispose]: close,
   };

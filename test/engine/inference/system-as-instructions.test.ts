@@ -64,7 +64,7 @@ test("every body is given again by the events, and verifies", async () => {
     view = conversationView.apply(view, recorded);
     if (recorded.event.type !== "InferenceRequested") continue;
     bodies.push(JSON.parse(rebuildRequest(view, recorded, codecs).bodyText));
-    problems.push(requestProblem(view, recorded, codecs));
+    problems.push(requestProblem(view, recorded, rebuildRequest(view, recorded, codecs)));
   }
   expect(bodies).toEqual(provider.requests);
   expect(problems).toEqual([null, null, null]);

@@ -1,0 +1,116 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { sha256Hex } from "../src/base/sha256.ts";
+import { replayFolds } from "../src/engine/replay/fold-replay.ts";
+import { rebuildRequest } from "../src/engine/requests.ts";
+import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { verifyStore } from "../src/engine/verify.ts";
+import { conversationView } from "../src/projections/conversation-view.ts";
+import { codecs } from "../src/providers/codecs.ts";
+import { createMemoryStore } from "../src/stores/memory/store.ts";
+import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { mean, ratioOf, takeTurns } from "./rounds.ts";
+import { type BenchRow, report, summary } from "./row.ts";
+import { chat, copyStream, inFolder } from "./sample.ts";
+
+/** Five events each. */
+const exchanges = 4_000;
+const looks = [
+  "show @last",
+  "show @last@-3",
+  "diff @last@15000..16000",
+  "blame @last",
+  "request @last",
+  "why @last",
+  "why @last --json",
+] as const;
+
+/**
+ * What it costs to look at a conversation of 20,000 events, as the command does it: beyond `ls` in seconds, start of the
+ * process included; and verification and replay against reading and parsing the events and encoding and hashing the bodies.
+ */
+export function benchLooking(): Promise<readonly BenchRow[]> {
+  return inFolder(async (folder) => {
+    const path = join(folder, "looking.db");
+    await using store = new TurnlogStore(await openSqliteStore(path));
+    const stream = await fill(store);
+    const events = ((await store.events.head(stream))?.revision ?? -1) + 1;
+    return [...lookRows(path, events), ...(await checkRows(store, stream, events))];
+  });
+}
+
+async function fill(store: TurnlogStore): Promise<string> {
+  const memory = new TurnlogStore(createMemoryStore());
+  const conversation = memory.conversation();
+  await chat(conversation, { exchanges, bytes: 500 });
+  const stream = `conversation-${conversation.id}`;
+  await copyStream(memory.events, store.events, stream);
+  return stream;
+}
+
+function lookRows(path: string, events: number): readonly BenchRow[] {
+  const rounds = Array.from({ length: 5 }, () => {
+    const listed = secondsOf(path, "ls");
+    return { listed, looked: looks.map((typed) => secondsOf(path, typed) - listed) };
+  });
+  const listed = summary(rounds.map((round) => round.listed)).value;
+  return looks.map((typed, index) => ({
+    name: `turnlog ${typed} in ${events} events, beyond ls`,
+    ...{ value: summary(rounds.map(({ looked }) => looked[index] ?? Number.NaN)).value, unit: "s" },
+    ...{ bound: 0.5, kind: "at most", note: `ls takes ${listed.toFixed(2)} s` },
+  }));
+}
+
+/** Processor time of one call of the command, which tells it at its end. */
+function secondsOf(path: string, typed: string): number {
+  const main = join(import.meta.dirname, "../src/cli/main.ts");
+  const args = ["--import", tellingTime, main, "--store", `sqlite:${path}`, ...typed.split(" ")];
+  const stdio = ["ignore", "ignore", "inherit", "pipe"] as const;
+  const { status, output } = spawnSync(process.execPath, args, { stdio: [...stdio], encoding: "utf8" });
+  // A difference where one was asked for is 1.
+  if (status === null || status > 1) throw new Error(`turnlog ${typed} ended with ${status}`);
+  return Number(output[3]) / 1e6;
+}
+
+const tellingTime = `data:text/javascript,${encodeURIComponent(`
+  import { writeSync } from "node:fs";
+  process.on("exit", () => {
+    const { user, system } = process.cpuUsage();
+    writeSync(3, String(user + system));
+  });
+`)}`;
+
+async function checkRows(store: TurnlogStore, stream: string, events: number): Promise<readonly BenchRow[]> {
+  const bodies = await bodiesOf(store, stream);
+  const works = {
+    async least() {
+      for await (const { data } of store.events.readStream(stream)) JSON.parse(data);
+      for (const body of bodies) sha256Hex(JSON.stringify(body));
+    },
+    async verify() {
+      for await (const { problem } of verifyStore(store.events, { codecs }))
+        if (problem !== null) throw new Error(problem.message);
+    },
+    replay: () => replayFolds(store.log, stream, { codecs }),
+  };
+  const times = await takeTurns(5, works, 2);
+  return (["verify", "replay"] as const).map((name) => ({
+    name: `${name} of ${events} events, against reading, parsing, encoding and hashing`,
+    ...ratioOf(times[name], times.least),
+    ...{ unit: "x", bound: 5, kind: "at most" },
+    note: `${mean(times[name]).toFixed(0)} ms against ${mean(times.least).toFixed(0)} ms, ${bodies.length} bodies`,
+  }));
+}
+
+async function bodiesOf(store: TurnlogStore, stream: string): Promise<readonly unknown[]> {
+  const bodies: unknown[] = [];
+  let view = conversationView.initial(stream);
+  for await (const recorded of store.conversation(stream.slice("conversation-".length)).history()) {
+    view = conversationView.apply(view, recorded);
+    if (recorded.event.type === "InferenceRequested")
+      bodies.push(JSON.parse(rebuildRequest(view, recorded, codecs).bodyText));
+  }
+  return bodies;
+}
+
+if (import.meta.main) process.exitCode = report(await benchLooking()) ? 0 : 1;
