@@ -3,6 +3,7 @@ import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createRandom } from "../coherence/random.ts";
+import { freshAddress, runningServers } from "../stores/running-server.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
@@ -26,11 +27,14 @@ const seed = Number(process.env["TURNLOG_SEED"] ?? 1);
 
 type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogStore };
 
-async function createWorld(kind: "sqlite" | "eventstoredb"): Promise<World> {
+type Kind = "sqlite" | "eventstoredb" | "an unkind eventstoredb" | "the server of TURNLOG_TEST_ESDB";
+
+async function createWorld(kind: Kind): Promise<World> {
   const folder = temporaryFolder();
   const model = await startReferenceServer({ answer: think });
-  const events = kind === "eventstoredb" ? await startServerProcess() : null;
-  const url = events === null ? `sqlite:${folder.file("turnlog.db")}` : events.url;
+  const events = kind.endsWith("eventstoredb") ? await startServerProcess(kind === "eventstoredb" ? 0 : seed) : null;
+  const url =
+    kind === "sqlite" ? `sqlite:${folder.file("turnlog.db")}` : (events?.url ?? freshAddress(runningServers[0] ?? ""));
   const place = { url, modelUrl: model.baseUrl, ledger: folder.file("ledger") };
   const store = await openWorld(place);
   return {
@@ -131,10 +135,14 @@ const resumes = (ids: readonly string[], stop: number | null = null): Job[] =>
 const sampled = (count: number, everyNth: number): readonly number[] =>
   Array.from({ length: count }, (_, n) => n).filter((n) => isLong || n % everyNth === 0);
 
-describe.each([
+const kinds: readonly (readonly [Kind, number])[] = [
   ["sqlite", 1],
   ["eventstoredb", 5],
-] as const)("a run on %s whose process is killed", (kind, everyNth) => {
+  ["an unkind eventstoredb", 10],
+  ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", 5] as const),
+];
+
+describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => {
   test("before and after every durable write and every effect ends as if nothing had happened", {
     timeout: 3_600_000,
   }, async () => {

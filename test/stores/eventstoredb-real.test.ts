@@ -3,26 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEventStoreDb } from "../../src/stores/eventstoredb/store.ts";
 import { engineProblem, startContainer } from "./container.ts";
 import { describeEventStore } from "./contract.ts";
-import { opened, withSetting } from "./eventstoredb-opened.ts";
+import { opened } from "./eventstoredb-opened.ts";
+import { freshAddress, runningServers } from "./running-server.ts";
 
 const images = [
   { image: "eventstore/eventstore:24.10.0-bookworm-slim", prefix: "EVENTSTORE" },
   { image: "docker.kurrent.io/kurrent-lts/kurrentdb:26.0.3", prefix: "KURRENTDB" },
 ];
 
-const started = Date.now().toString(36);
-let stores = 0;
-
 /** An empty store at a server that others use too. */
-function freshAt(url: string): ReturnType<typeof opened> {
-  stores += 1;
-  return opened(withSetting(url, `turnlogNamespace=test_${started}_${process.pid}_${stores}`), {
-    readyTimeoutMs: 10_000,
-  });
-}
+const freshAt = (url: string): ReturnType<typeof opened> => opened(freshAddress(url), { readyTimeoutMs: 10_000 });
 
-const external = process.env["TURNLOG_TEST_ESDB"];
-if (external !== undefined) describeEventStore("the server of TURNLOG_TEST_ESDB", () => freshAt(external));
+for (const url of runningServers) describeEventStore("the server of TURNLOG_TEST_ESDB", () => freshAt(url));
 
 const problem = await engineProblem();
 if (problem === null) for (const { image, prefix } of images) withContainer(image, prefix);

@@ -8,6 +8,8 @@ type Slot = {
   readonly keep: () => void;
 };
 
+type Held = { giveWay: (() => void) | null };
+
 /**
  * Lets so many of those who ask go on at a time, in the order in which they asked. Whoever holds a place and does other
  * things meanwhile, such as asking for another one, gives way to those who wait: else all might wait for each other.
@@ -19,48 +21,36 @@ const patienceMs = 50;
 
 export function createSlots(max: number): Slots {
   const waiting: ((slot: Slot) => void)[] = [];
-  const lent = new Map<Slot, () => void>();
-  let free = max;
+  const held = new Set<Held>();
   let isWatched = false;
 
   function create(): Slot {
-    let isHeld = true;
-    const slot: Slot = {
+    const holder: Held = { giveWay: null };
+    held.add(holder);
+    return {
       release() {
-        lent.delete(slot);
-        if (!isHeld) return;
-        isHeld = false;
-        free += 1;
-        next();
+        if (held.delete(holder)) next();
       },
       lend(giveWay) {
-        if (!isHeld) return;
-        lent.set(slot, giveWay);
+        holder.giveWay = giveWay;
         watch();
       },
       keep() {
-        lent.delete(slot);
+        holder.giveWay = null;
       },
     };
-    return slot;
   }
   function next(): void {
-    if (free === 0) return;
-    const go = waiting.shift();
-    if (go === undefined) return;
-    free -= 1;
-    go(create());
+    if (held.size < max) waiting.shift()?.(create());
   }
   /** Most holders are back, or done, before anybody has to ask. */
   function watch(): void {
-    if (isWatched || waiting.length === 0 || lent.size === 0) return;
+    if (isWatched || waiting.length === 0) return;
     isWatched = true;
     setTimeout(() => {
       isWatched = false;
-      for (const [slot, giveWay] of [...lent].slice(0, waiting.length)) {
-        lent.delete(slot);
-        giveWay();
-      }
+      for (const { giveWay } of [...held].filter((holder) => holder.giveWay !== null).slice(0, waiting.length))
+        giveWay?.();
       watch();
     }, patienceMs).unref();
   }
