@@ -25,12 +25,29 @@ const file = join(import.meta.dirname, "..", "..", "docker-compose.yml");
 // A name that is given twice is an error of the parser; values of the environment have to be text.
 const compose = composeSchema.parse(parse(readFileSync(file, "utf8"), { merge: true, uniqueKeys: true }));
 const services = Object.entries(compose.services).map(([name, service]) => ({ name, ...service }));
-const servers = services.filter(({ image }) => image.startsWith("eventstore/eventstore:"));
-const nodes = servers.filter(({ profiles }) => profiles.includes("cluster"));
+/** The two products: what their settings begin with, and where they keep things. */
+const products = [
+  { prefix: "EVENTSTORE", image: "eventstore/eventstore:", folder: "eventstore", cluster: "cluster" },
+  {
+    prefix: "KURRENTDB",
+    image: "docker.kurrent.io/kurrent-lts/kurrentdb:",
+    folder: "kurrentdb",
+    cluster: "kurrentdb-cluster",
+  },
+];
+const servers = products.flatMap((product) =>
+  services.filter(({ image }) => image.startsWith(product.image)).map((server) => ({ ...server, product })),
+);
+const nodes = servers.filter(({ profiles, product }) => profiles.includes(product.cluster));
+const nodesOf = (cluster: string): typeof nodes => nodes.filter(({ product }) => product.cluster === cluster);
 
-test("starts one server without a profile, and three of them in the cluster", () => {
+test("starts one server without a profile, one of KurrentDB, and three of either in a cluster", () => {
   expect(services.filter(({ profiles }) => profiles.length === 0).map(({ name }) => name)).toEqual(["eventstoredb"]);
-  expect(nodes.map(({ name }) => name)).toEqual(["node1", "node2", "node3"]);
+  expect(services.filter(({ profiles }) => profiles.includes("kurrentdb")).map(({ name }) => name)).toEqual([
+    "kurrentdb",
+  ]);
+  expect(nodesOf("cluster").map(({ name }) => name)).toEqual(["node1", "node2", "node3"]);
+  expect(nodesOf("kurrentdb-cluster").map(({ name }) => name)).toEqual(["kurrentdb1", "kurrentdb2", "kurrentdb3"]);
 });
 
 test("pins every image to a version", () => {
@@ -38,8 +55,8 @@ test("pins every image to a version", () => {
 });
 
 test("asks every server whether it is healthy", () => {
-  for (const { healthcheck, environment } of servers) {
-    const scheme = environment["EVENTSTORE_INSECURE"] === "true" ? "http" : "https";
+  for (const { healthcheck, environment, product } of servers) {
+    const scheme = environment[`${product.prefix}_INSECURE`] === "true" ? "http" : "https";
     expect(healthcheck?.test[0]).toBe("CMD");
     expect(healthcheck?.test.at(-1)).toBe(`${scheme}://localhost:2113/health/live`);
   }
@@ -48,9 +65,9 @@ test("asks every server whether it is healthy", () => {
 test("keeps data and logs of every server in volumes of its own", () => {
   const used = servers.flatMap(({ volumes }) => volumes.filter((volume) => !volume.startsWith("./")));
   expect(used.map((volume) => volume.split(":")[0]).toSorted()).toEqual(Object.keys(compose.volumes).toSorted());
-  for (const { volumes } of servers) {
+  for (const { volumes, product } of servers) {
     const places = volumes.map((volume) => volume.split(":")[1]);
-    expect(places).toEqual(expect.arrayContaining(["/var/lib/eventstore", "/var/log/eventstore"]));
+    expect(places).toEqual(expect.arrayContaining([`/var/lib/${product.folder}`, `/var/log/${product.folder}`]));
   }
 });
 
@@ -60,53 +77,64 @@ test("is reachable from this machine only, each server at a port of its own", ()
   expect(new Set(ports).size).toBe(servers.length);
 });
 
-test("sets nothing that 24.10 does not know", () => {
-  for (const { environment } of servers) for (const name of Object.keys(environment)) expect(known).toContain(name);
-});
-
-test("tells each node of the cluster who it is, and who the others are", () => {
-  const addresses = nodes.map(({ networks }) => networks["cluster"]?.ipv4_address);
-  const [subnet] = compose.networks["cluster"]?.ipam.config ?? [];
-  expect(new Set(addresses).size).toBe(3);
-  for (const { name, environment, networks, ports } of nodes) {
-    const own = networks["cluster"]?.ipv4_address;
-    const others = addresses.filter((address) => address !== own);
-    expect(own?.startsWith(subnet?.subnet.replace(/0\/24$/, "") ?? "?")).toBe(true);
-    expect(environment["EVENTSTORE_CLUSTER_SIZE"]).toBe("3");
-    expect(environment["EVENTSTORE_INSECURE"]).toBeUndefined();
-    expect(environment["EVENTSTORE_REPLICATION_IP"]).toBe(own);
-    expect(environment["EVENTSTORE_GOSSIP_SEED"]).toBe(others.map((address) => `${address ?? ""}:2113`).join(","));
-    // Clients are sent to the address that they can reach.
-    expect(ports).toEqual([`127.0.0.1:${environment["EVENTSTORE_ADVERTISE_NODE_PORT_TO_CLIENT_AS"] ?? ""}:2113`]);
-    expect(environment["EVENTSTORE_CERTIFICATE_FILE"]).toBe(`/etc/eventstore/certs/${name}/node.crt`);
-    expect(environment["EVENTSTORE_CERTIFICATE_PRIVATE_KEY_FILE"]).toBe(`/etc/eventstore/certs/${name}/node.key`);
+test("sets nothing that the servers do not know, by the name that each has for it", () => {
+  for (const { environment, product } of servers) {
+    const settings = known.map((setting) => `${product.prefix}_${setting}`);
+    for (const name of Object.keys(environment)) expect(settings).toContain(name);
   }
 });
+
+test.each(products)(
+  "tells each node of the $cluster who it is, and who the others are",
+  ({ cluster, prefix, folder }) => {
+    const members = nodesOf(cluster);
+    const addresses = members.map(({ networks }) => networks["cluster"]?.ipv4_address);
+    const [subnet] = compose.networks["cluster"]?.ipam.config ?? [];
+    expect(new Set(addresses).size).toBe(3);
+    for (const { name, environment, networks, ports, volumes } of members) {
+      const own = networks["cluster"]?.ipv4_address;
+      const others = addresses.filter((address) => address !== own);
+      expect(own?.startsWith(subnet?.subnet.replace(/0\/24$/, "") ?? "?")).toBe(true);
+      expect(environment[`${prefix}_CLUSTER_SIZE`]).toBe("3");
+      expect(environment[`${prefix}_INSECURE`]).toBeUndefined();
+      expect(environment[`${prefix}_REPLICATION_IP`]).toBe(own);
+      expect(environment[`${prefix}_GOSSIP_SEED`]).toBe(others.map((address) => `${address ?? ""}:2113`).join(","));
+      // Clients are sent to the address that they can reach.
+      expect(ports).toEqual([`127.0.0.1:${environment[`${prefix}_ADVERTISE_NODE_PORT_TO_CLIENT_AS`] ?? ""}:2113`]);
+      expect(environment[`${prefix}_CERTIFICATE_FILE`]).toBe(`/etc/${folder}/certs/${name}/node.crt`);
+      expect(volumes).toContain(`./certs:/etc/${folder}/certs:ro`);
+      expect(environment[`${prefix}_CERTIFICATE_PRIVATE_KEY_FILE`]).toBe(`/etc/${folder}/certs/${name}/node.key`);
+    }
+  },
+);
 
 test("makes certificates for the addresses of the nodes before they start", () => {
   const script = compose.services["certificates"]?.command.join(" ") ?? "";
-  expect(script).toContain("172.30.240.1$$node");
-  for (const { name, depends_on, networks, environment } of nodes) {
+  for (const { name, depends_on, networks, environment, product } of nodes) {
     expect(depends_on["certificates"]?.condition).toBe("service_completed_successfully");
-    expect(networks["cluster"]?.ipv4_address).toBe(`172.30.240.1${name.slice("node".length)}`);
-    expect(script).toContain(`-dns-names ${environment["EVENTSTORE_ADVERTISE_HOST_TO_CLIENT_AS"] ?? ""}`);
+    const [number = ""] = name.slice(-1);
+    const ofAny = networks["cluster"]?.ipv4_address.replace(new RegExp(`${number}$`), "$$$$node") ?? "none";
+    const folder = name.replace(number, "$$$$node");
+    expect(script).toContain(
+      `-out /certs/${folder} -ip-addresses 127.0.0.1,${ofAny} -dns-names ${environment[`${product.prefix}_ADVERTISE_HOST_TO_CLIENT_AS`] ?? ""}`,
+    );
   }
 });
 
-// https://docs.kurrent.io/server/v24.10/configuration/
+// https://docs.kurrent.io/server/v24.10/configuration/, each after the name of the product.
 const known = [
-  "EVENTSTORE_ADVERTISE_HOST_TO_CLIENT_AS",
-  "EVENTSTORE_ADVERTISE_NODE_PORT_TO_CLIENT_AS",
-  "EVENTSTORE_CERTIFICATE_FILE",
-  "EVENTSTORE_CERTIFICATE_PRIVATE_KEY_FILE",
-  "EVENTSTORE_CLUSTER_SIZE",
-  "EVENTSTORE_DISCOVER_VIA_DNS",
-  "EVENTSTORE_ENABLE_ATOM_PUB_OVER_HTTP",
-  "EVENTSTORE_GOSSIP_SEED",
-  "EVENTSTORE_INSECURE",
-  "EVENTSTORE_REPLICATION_IP",
-  "EVENTSTORE_RUN_PROJECTIONS",
-  "EVENTSTORE_START_STANDARD_PROJECTIONS",
-  "EVENTSTORE_TELEMETRY_OPTOUT",
-  "EVENTSTORE_TRUSTED_ROOT_CERTIFICATES_PATH",
+  "ADVERTISE_HOST_TO_CLIENT_AS",
+  "ADVERTISE_NODE_PORT_TO_CLIENT_AS",
+  "CERTIFICATE_FILE",
+  "CERTIFICATE_PRIVATE_KEY_FILE",
+  "CLUSTER_SIZE",
+  "DISCOVER_VIA_DNS",
+  "ENABLE_ATOM_PUB_OVER_HTTP",
+  "GOSSIP_SEED",
+  "INSECURE",
+  "REPLICATION_IP",
+  "RUN_PROJECTIONS",
+  "START_STANDARD_PROJECTIONS",
+  "TELEMETRY_OPTOUT",
+  "TRUSTED_ROOT_CERTIFICATES_PATH",
 ];
