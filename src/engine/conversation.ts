@@ -159,7 +159,8 @@ export class Conversation {
 
   /**
    * The same run, as it happens. Ending the iteration early aborts it. Where nothing waits for an answer it is the recorded
-   * one: its blocks, and the end of the run.
+   * one: its blocks, and the end of the run. The run never waits for its reader: of one that is 10,000 deltas, or a million
+   * characters, behind, further deltas are dropped, and a `deltas-dropped` part says how many stood there.
    */
   stream(engine: Engine, options: AnswerOptions = {}): AsyncIterable<RunPart> {
     const [engineOptions] = checkedRun("stream", engine, options);

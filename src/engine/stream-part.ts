@@ -18,6 +18,8 @@ export type RunPart =
   | { readonly type: "text-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
+  /** The reader was slower than the run: here stood so many deltas. The blocks that follow are whole. */
+  | { readonly type: "deltas-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }
   /** The deltas of this attempt do not count: it failed. The next begins so much later, where the request is sent again. */
   | {
