@@ -142,7 +142,7 @@ export function checkLayer(where: string, layer: unknown): void {
 }
 
 /** @throws {TypeError} for a name that is empty, and for a version whose major part cannot be compared. */
-export function checkLayerName(where: string, name: unknown, version: unknown): void {
+function checkLayerName(where: string, name: unknown, version: unknown): void {
   checkText(`${where}: name`, name, "the name that the log tells the layer by");
   if (typeof version === "string" && /^\d+(\.\d+){0,2}([-+][\w.+-]+)?$/.test(version)) return;
   const given = typeof version === "string" && version !== "" ? `'${version}'` : kindOf(version);

@@ -7,6 +7,8 @@ export const root = join(import.meta.dirname, "..", "..");
 
 /** What a stranger's compiler needs besides the package: Node's types. */
 const typesOfNode = ["node_modules/@types/node", "node_modules/undici-types"];
+/** What the package leaves to those who install it. */
+const peers = ["node_modules/zod"];
 
 const lockFileSchema = z.object({
   lockfileVersion: z.number(),
@@ -29,7 +31,8 @@ export async function installTarball(folder: string): Promise<void> {
   const own = {
     name: "consumer",
     version: "1.0.0",
-    dependencies: { [manifest.name]: tarball },
+    // A stranger brings the zod that schemas of tools are made with.
+    dependencies: { [manifest.name]: tarball, zod: lock.packages["node_modules/zod"]?.version },
     devDependencies: { "@types/node": lock.packages["node_modules/@types/node"]?.version },
   };
   const { version, dependencies, peerDependencies, peerDependenciesMeta, bin, engines } = manifest;
@@ -46,7 +49,7 @@ export async function installTarball(folder: string): Promise<void> {
     },
     ...Object.fromEntries(
       Object.entries(lock.packages).filter(
-        ([path, { dev }]) => path !== "" && (dev !== true || typesOfNode.includes(path)),
+        ([path, { dev }]) => path !== "" && (dev !== true || [...typesOfNode, ...peers].includes(path)),
       ),
     ),
   };
