@@ -24,7 +24,7 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   const moveHead = database.prepare(
     "UPDATE streams SET revision = ?, digest = ? WHERE name = ? AND revision = ? AND digest = ? RETURNING number",
   );
-  // The same where the number is known: twice as fast, without a look at the names and a row to answer with.
+  // The same where the number is known: without a look at the names, and without a row to answer with.
   const moveKnownHead = database.prepare(
     "UPDATE streams SET revision = ?, digest = ? WHERE number = ? AND name = ? AND revision = ? AND digest = ?",
   );
