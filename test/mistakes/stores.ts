@@ -86,12 +86,12 @@ export const storeMistakes: readonly Mistake[] = [
     "replayFolds: codecs is undefined: give { codecs }, which turnlog exports",
   ],
   [
-    "reexecute(…, { form })",
+    "reexecute(…, { too })",
     async () => {
       const { store, stream } = await answered();
-      return reexecute(store.log, stream, engine(), odd({ form: 3 }));
+      return reexecute(store.log, stream, engine(), odd({ too: 3 }));
     },
-    "reexecute has no option 'form': give 'to'",
+    "reexecute has no option 'too': did you mean 'to'?",
   ],
   [
     "reexecute() without an engine",
