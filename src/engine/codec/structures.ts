@@ -6,7 +6,7 @@ import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts
 export type Structure = JsonObject | readonly JsonValue[];
 
 /** What takes the place of parts of an event's data. */
-export type Replacements = {
+type Replacements = {
   readonly texts: ReadonlyMap<string, BlobReference>;
   readonly structures: ReadonlyMap<Structure, BlobReference>;
 };
