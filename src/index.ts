@@ -25,7 +25,7 @@ export { EventNotDamagedError } from "./engine/damage/skip-event.ts";
 export { type InDoubt, type InDoubtHandler, NotInDoubtError } from "./engine/effects/doubt.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export { EngineDisposedError } from "./engine/engine-life.ts";
-export type { RetryPolicy } from "./engine/inference/retry.ts";
+export type { RetryPolicy } from "./engine/inference/retry-policy.ts";
 export { SettingsTooLargeError } from "./engine/inference/settings-size.ts";
 export { compareConversations, type Parting } from "./engine/lineage/compare.ts";
 export { ConversationExistsError } from "./engine/lineage/fork.ts";

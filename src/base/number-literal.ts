@@ -2,8 +2,17 @@
  * A number of a JSON text that JavaScript would change: one too large or too small for it, an integer beyond 2^53, -0, one of
  * more digits than it keeps. It stays as it came, also when it is written again; two are equal by their text.
  */
-export class NumberLiteral {
+export interface NumberLiteral {
   /** As it stands in the JSON text. */
+  readonly text: string;
+  /** The nearest number, for sums. */
+  valueOf(): number;
+  toString(): string;
+  toJSON(): unknown;
+}
+
+/** Makes one, and tells them from objects. */
+export const NumberLiteral: new (text: string) => NumberLiteral = class implements NumberLiteral {
   readonly text: string;
 
   constructor(text: string) {
@@ -11,7 +20,6 @@ export class NumberLiteral {
     Object.freeze(this);
   }
 
-  /** The nearest number, for sums. */
   valueOf(): number {
     return Number(this.text);
   }
@@ -23,7 +31,7 @@ export class NumberLiteral {
   toJSON(): unknown {
     return rawJson(this.text);
   }
-}
+};
 
 // Newer than the compiler's library: it makes what JSON.stringify writes as it stands.
 const rawJson = Reflect.get(JSON, "rawJSON") as (text: string) => unknown;

@@ -1,5 +1,5 @@
 import { canonicalJson } from "../base/canonical-json.ts";
-import type { JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
 import { type Block, idOf } from "./block.ts";
 import { blockToJson } from "./block-json.ts";
 import type { BlockContent, Edit } from "./edits.ts";
@@ -68,10 +68,11 @@ export function editsBytes(edits: readonly Edit[]): number {
 
 function jsonLength(value: JsonValue | undefined): number {
   if (typeof value === "string") return value.length + 2;
-  if (typeof value !== "object" || value === null) return 5;
-  const isList = Array.isArray(value);
   let length = 2;
-  for (const [name, member] of Object.entries(value)) length += jsonLength(member) + (isList ? 1 : name.length + 4);
+  if (isJsonList(value)) for (const item of value) length += jsonLength(item) + 1;
+  else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) length += jsonLength(member) + name.length + 4;
+  } else return 5;
   return length;
 }
 

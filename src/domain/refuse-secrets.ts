@@ -1,5 +1,5 @@
 import { standIn } from "../base/frozen-json.ts";
-import { isJsonList, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
 
 /**
  * Refuses content that names a secret: it would be sent by its name, for only a provider's settings are searched for secrets. A
@@ -8,12 +8,11 @@ import { isJsonList, type JsonValue } from "../base/json.ts";
  * @throws {TypeError} with the place of the secret.
  */
 export function refuseSecrets(content: JsonValue, place: string): void {
-  if (typeof content !== "object" || content === null) return;
+  if (!isJsonList(content) && !isJsonObject(content)) return;
   if (standIn in content && "$secret" in content) {
     throw new TypeError(`${place} is a secret: those stand in a provider's settings, headers or key only`);
   }
   for (const [name, member] of Object.entries(content)) {
-    if (typeof member !== "object") continue;
-    refuseSecrets(member, isJsonList(content) ? `${place}[${name}]` : `${place}.${name}`);
+    refuseSecrets(member ?? null, isJsonList(content) ? `${place}[${name}]` : `${place}.${name}`);
   }
 }

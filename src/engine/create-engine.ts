@@ -6,7 +6,7 @@ import type { InDoubtHandler } from "./effects/doubt.ts";
 import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { randomId } from "./ids.ts";
-import { type RetryPolicy, retryPolicy } from "./inference/retry.ts";
+import { type RetryPolicy, retryPolicy } from "./inference/retry-policy.ts";
 import { checkSettings } from "./inference/settings-size.ts";
 import type { Layer } from "./middleware.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./planner/plan.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { kindOf } from "../base/options.ts";
 import { SecretReference } from "../engine/codec/references.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
@@ -74,7 +74,6 @@ function checkLength(name: string, value: unknown): void {
 
 function checkNamed(value: JsonValue | undefined, secrets: Secrets): void {
   if (value instanceof SecretReference) secretValue("a setting", value, secrets);
-  else if (typeof value === "object" && value !== null) {
-    for (const member of Object.values(value)) checkNamed(member, secrets);
-  }
+  else if (isJsonList(value)) for (const item of value) checkNamed(item, secrets);
+  else if (isJsonObject(value)) for (const member of Object.values(value)) checkNamed(member, secrets);
 }

@@ -15,7 +15,7 @@ export type Retry = {
 };
 
 /** Something that an endpoint seems not to be able to do. */
-export type Lesson = {
+type Lesson = {
   readonly capability: "chain" | "itemIds" | "encryptedReasoning";
   readonly reason: string;
   /** The model that was asked, of what belongs to models. */
