@@ -22,6 +22,21 @@ test("follows a prefix that nothing matches yet, though the first checkpoint is 
   expect((await delivered).map(({ revision }) => revision)).toEqual([0, 1]);
 });
 
+test("ends when its follower has enough, though the server is away since before it began, and begins with another", async () => {
+  const server = await startServer();
+  const store = await opened(server.connectionString);
+  await server.kill();
+  const abort = new AbortController();
+  const following = all(store.subscribe({ signal: abort.signal }));
+  await new Promise(setImmediate);
+  abort.abort();
+  expect(await following).toEqual([]);
+  const other = all(store.subscribe({ limit: 1 }));
+  await server.restart();
+  await append(store, {});
+  expect(await other).toHaveLength(1);
+});
+
 test("a projector on a fresh store sees what comes, though the first checkpoint is beyond every place", async () => {
   const server = await startServer({ unkindness: { checkpointBeyondEnd: true } });
   const store = await opened(server.connectionString);

@@ -26,7 +26,7 @@ export async function* followOwnLog(
   while (!isOver()) {
     const attached = tail.attach(streamPrefix);
     try {
-      const to = await attached.begins();
+      const to = await attached.begins(signal);
       if (!isBeyond(cursor, to)) {
         for await (const events of readLogToEnd(session, { cursor, to, forMs: Number.POSITIVE_INFINITY, signal }))
           yield ownEnvelopes(session, events, streamPrefix);

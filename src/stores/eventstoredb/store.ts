@@ -29,7 +29,7 @@ export type EventStoreDbOptions = {
 };
 
 /**
- * Opens the store of an EventStoreDB or KurrentDB server or cluster, from 22.6 on:
+ * Opens the store of an EventStoreDB or KurrentDB server or cluster, from 23.10 on:
  * `esdb://user:password@host:2113?tls=true`. Several processes may have it open at once. A stream here is a stream
  * there; an event's data is the envelope's data, so that the server's own tools can read it.
  *

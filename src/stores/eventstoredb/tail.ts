@@ -15,7 +15,7 @@ export type Tail = {
 
 type Attached = Pick<Tap, "next"> & {
   /** The place after which everything is given: what lies before it has to be read. Null for the beginning of the log. */
-  readonly begins: () => Promise<string | null>;
+  readonly begins: (signal: AbortSignal) => Promise<string | null>;
   readonly leave: () => void;
 };
 
@@ -53,7 +53,7 @@ export function createTail(session: Session): Tail {
       taps.add(tap);
       return {
         next: tap.next,
-        begins: async () => (await begun.promise).position(),
+        begins: async (signal) => (await orAborted(begun.promise, signal)).position(),
         leave() {
           taps.delete(tap);
           if (taps.size > 0) return;
@@ -63,6 +63,19 @@ export function createTail(session: Session): Tail {
       };
     },
   };
+}
+
+/** Settles as the promise does, unless the signal aborts first; a follower need not wait for a server to leave. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(new Failure("passing", "the reading was aborted"));
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 /** Goes on from the last event or checkpoint when the connection is lost, for as long as it takes. */
