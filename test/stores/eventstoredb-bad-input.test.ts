@@ -23,6 +23,16 @@ describe("an address", () => {
     expect(parseAddress("esdb://host?defaultDeadline=250").timeoutMs).toBe(250);
   });
 
+  test("gives up on an answer never before the server does, whatever its settings are", () => {
+    expect(parseAddress("esdb://host").silenceMs).toEqual({ append: 5_000, read: 12_500 });
+    expect(parseAddress("esdb://host?defaultDeadline=400").silenceMs).toEqual({ append: 2_500, read: 12_500 });
+    const slow = "esdb://host?turnlogCommitTimeout=20000&turnlogReadTimeout=30000";
+    expect(parseAddress(slow)).toMatchObject({
+      connectionString: "esdb://host",
+      silenceMs: { append: 25_000, read: 37_500 },
+    });
+  });
+
   test.each([
     ["http://host", "esdb://"],
     ["esdb://", "host:port"],
@@ -37,6 +47,7 @@ describe("an address", () => {
     ["esdb://host?tlsVerifyCert=false", "tlsCAFile"],
     ["esdb://host?defaultDeadline=soon", "defaultDeadline is a whole number"],
     ["esdb://host?defaultDeadline=0", "defaultDeadline is greater than 0"],
+    ["esdb://host?turnlogCommitTimeout=0", "turnlogCommitTimeout is greater than 0"],
     ["esdb://host?turnlogNamespace=a-b", "turnlogNamespace"],
     ["esdb://host?nodePreference=nearest", "leader"],
     ["esdb://host?tlsCAFile=/none/ca.crt", "certificate file"],
