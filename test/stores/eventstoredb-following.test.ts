@@ -113,6 +113,30 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
   },
 );
 
+test.each(["readStream", "readLog", "subscribe"] as const)(
+  "%s does not count the time that its reader took as the server's, when the call was lost meanwhile",
+  async (how) => {
+    const server = await startServer({ unkindness: { replicationMs: 300 } });
+    const store = await opened(withSetting(server.connectionString, "defaultDeadline=200&turnlogReadTimeout=1000"));
+    const writer = await opened(server.connectionString);
+    const { sent } = await append(writer, { stream: "conversation-read", count: 20 });
+    for (const on of ["read", "subscribe"] as const)
+      server.inject({ on, outcome: "reset", afterEvents: 5, everySince: true });
+    const reading = {
+      readStream: () => store.readStream(sent.stream),
+      readLog: () => store.readLog({ streamPrefix: sent.stream }),
+      subscribe: () => store.subscribe({ streamPrefix: sent.stream, limit: 20 }),
+    };
+    const seen: string[] = [];
+    for await (const { id } of reading[how]()) {
+      seen.push(id);
+      // With all in hand that had come, the reader waits for longer than a lost call is tried again.
+      if (seen.length === 5) await append(writer, { stream: "conversation-other" });
+    }
+    expect(seen).toEqual(sent.envelopes.map((envelope) => envelope.id));
+  },
+);
+
 test("reads the log to its end over so much foreign data that a filter says nothing for longer than anybody waits", async () => {
   const server = await startServer({ unkindness: { searchMs: 80 } });
   const store = await opened(withSetting(server.connectionString, "defaultDeadline=200&turnlogReadTimeout=800"));
@@ -132,19 +156,24 @@ test("notices in silence that its node was cut off, and follows the new leader",
   onTestFinished(() => cluster.stop());
   const [first, second] = cluster.nodes;
   if (first === undefined || second === undefined) throw new Error("three nodes were started");
-  const store = await opened(withSetting(cluster.connectionString, "defaultDeadline=400&turnlogReadTimeout=160"));
+  const store = await opened(withSetting(cluster.connectionString, "defaultDeadline=1000&turnlogReadTimeout=400"));
   const stream = "conversation-followed";
-  await append(store, { stream });
-  const head = await store.head(stream);
-  const delivered = all(store.subscribe({ limit: 2 }));
-  await first.untilCalls(
-    (calls) => calls.filter(isFollowed).length === 1 && calls.every(({ operation }) => operation !== "read"),
-  );
+  const seen: number[] = [];
+  const follow = async (): Promise<void> => {
+    for await (const { revision } of store.subscribe({ limit: 3 })) seen.push(revision);
+  };
+  const started = await append(store, { stream });
+  const following = follow();
+  await expect.poll(() => seen).toEqual([0]);
+  // What comes by itself shows that the subscription is live: nobody asks any more whether its node leads.
+  const live = await append(store, { stream, expected: headAfter(started.sent) });
+  await expect.poll(() => seen).toEqual([0, 1]);
   cluster.cutOff(first);
   cluster.elect(second);
-  writeAside(second, { stream, expected: head });
+  writeAside(second, { stream, expected: headAfter(live.sent) });
   cluster.resign(first);
-  expect((await delivered).map(({ revision }) => revision)).toEqual([0, 1]);
+  await following;
+  expect(seen).toEqual([0, 1, 2]);
 });
 
 test.each([
