@@ -75,10 +75,9 @@ test("gives a run up by hand: what it did stays, every call is answered, and the
   expect(both).toMatchObject({ code: 2 });
   expect(both.stderr).toMatch(/leave out --stack/);
   const outcome = await world.resume(["--abandon", "--json"]);
-  expect(resumedSchema.parse(documentOf(outcome)).data).toMatchObject({
-    status: "abandoned",
-    runId: expect.stringMatching(/^run_/),
-  });
+  const { status, runId } = resumedSchema.parse(documentOf(outcome)).data;
+  expect(status).toBe("abandoned");
+  expect(runId).toMatch(/^run_/);
   expect((await world.types()).slice(-2)).toEqual(["ToolFinished", "RunFailed"]);
   const again = await world.resume(["--abandon"]);
   expect(again).toEqual({ code: 0, stdout: "", stderr: "no run of cnv_cutoff was cut off: nothing to do\n" });
