@@ -47,8 +47,7 @@ export async function* readMessages(
   };
   const release = async (): Promise<void> => (await slot)?.release();
   const leave = (): void => {
-    const { call, reason } = end;
-    if (isShort && call !== null && reason === null) void runOut(call, silenceMs).then(release);
+    if (isShort && end.call !== null && end.reason === null) void runOut(end.call, silenceMs).then(release);
     else giveUp(new Failure("passing", "the reader had enough"));
   };
   const onAbort = (): void => giveUp(new Failure("passing", "the reading was aborted"));
@@ -59,8 +58,7 @@ export async function* readMessages(
     giveUp(new Silence(silenceMs));
   });
   const asking = createLimit(silenceMs, () => {
-    const { call } = end;
-    if (call !== null) probe?.(call).then(asking.start, (error: unknown) => giveUp(failureOf(error)));
+    if (end.call !== null) probe?.(end.call).then(asking.start, (error: unknown) => giveUp(failureOf(error)));
   });
   const giveWay = (): void => giveUp(new Failure("passing", "the reader took its time"));
   const reader = createRoughLimit(readerLimitMs, giveWay);
