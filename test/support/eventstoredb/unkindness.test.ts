@@ -5,6 +5,7 @@ import { anEvent, startEventStoreDbCluster, startEventStoreDbServer } from "./se
 /** Each switch bites, so that a suite that draws it meets it. */
 
 const stream = "conversation-1";
+const late = { timeout: 10_000 };
 
 test("lets a hundred calls of a connection begin, and keeps the others waiting without a word", async () => {
   await using server = await startEventStoreDbServer();
@@ -38,13 +39,13 @@ describe("a filtered subscription that matched nothing before the end", () => {
 });
 
 test("shows what was acknowledged later, where the index lags", async () => {
-  await using server = await startEventStoreDbServer({ unkindness: { indexLagMs: 40 } });
+  await using server = await startEventStoreDbServer({ unkindness: { indexLagMs: 400 } });
   await using bare = connect(server.connectionString);
   await bare.append(stream, someEvents(1), "no_stream");
   await expect(collect(bare.client.readStream(stream))).rejects.toMatchObject({ type: "stream-not-found" });
   // A conflict is told by what is written, and not by what can be read.
   await expect(bare.append(stream, someEvents(1), "no_stream")).rejects.toMatchObject({ actualVersion: 0n });
-  await expect.poll(async () => typesOf(await collect(bare.client.readAll()))).toContain("Happened0");
+  await expect.poll(async () => typesOf(await collect(bare.client.readAll())), late).toContain("Happened0");
 });
 
 test("acknowledges what is replicated, says nothing to a repeat before, and loses the rest with its leader", async () => {
@@ -62,7 +63,7 @@ test("acknowledges what is replicated, says nothing to a repeat before, and lose
 });
 
 test("serves as a new leader before its index has caught up", async () => {
-  await using cluster = await startEventStoreDbCluster({ nodes: 2, unkindness: { lateLeaderMs: 40 } });
+  await using cluster = await startEventStoreDbCluster({ nodes: 2, unkindness: { lateLeaderMs: 400 } });
   const [, second] = cluster.nodes;
   if (second === undefined) throw new Error("two nodes were started");
   second.write(stream, [anEvent("A")]);
@@ -70,7 +71,7 @@ test("serves as a new leader before its index has caught up", async () => {
   await using bare = connect(second.connectionString);
   const read = () => collect(bare.client.readStream(stream, { requiresLeader: true }));
   await expect(read()).rejects.toMatchObject({ type: "stream-not-found" });
-  await expect.poll(async () => typesOf(await read().catch(() => []))).toEqual(["A"]);
+  await expect.poll(async () => typesOf(await read().catch(() => [])), late).toEqual(["A"]);
 });
 
 test("believes that it leads while it is cut off, writes nothing, and says that it is not ready once it has noticed", async () => {
