@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import type { Conversation } from "../../src/engine/conversation.ts";
 import type { Engine } from "../../src/engine/create-engine.ts";
+import type { EventStore } from "../../src/engine/ports/event-store.ts";
 import type { RunResult } from "../../src/engine/run/result.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createRandom, type Random } from "../coherence/random.ts";
@@ -196,4 +197,50 @@ test(`of ${sequences} random sequences of deliveries, retries, crashes and secon
   process.stdout.write(
     `retried delivery: ${sequences} sequences, ${tally.messages} messages, told ${tally.told} times (${tally.again} from the log), ${tally.crashes} crashes, ${tally.charges} calls\n`,
   );
+});
+
+test("a run that another process finishes while its log is read again is that process's, and not told as diverged", async () => {
+  const [here, there] = [await loadCopy(), await loadCopy()];
+  const events = createMemoryStore();
+  let meanwhile: (() => Promise<unknown>) | null = null;
+  const watched: EventStore = {
+    ...events,
+    async *readStream(stream, options) {
+      const work = meanwhile;
+      // The log of the run is read from its first event, after the folds were brought to the head.
+      if (options?.from === 3 && work !== null) {
+        meanwhile = null;
+        await work();
+      }
+      yield* events.readStream(stream, options);
+    },
+  };
+  const start = ({ TurnlogStore, createEngine, tool, scripted }: Copy, store: EventStore): Process => {
+    const charge = tool({
+      name: "charge",
+      description: "Charges.",
+      inputSchema: z.object({}),
+      execute: () => "charged",
+    });
+    const provider = scripted(({ input }) =>
+      input.at(-1)?.["type"] === "function_call_output" ? "paid" : { calls: [{ name: "charge", arguments: {} }] },
+    );
+    return {
+      conversation: new TurnlogStore(store).conversation("cnv_shop"),
+      engine: createEngine({ provider, tools: [charge] }),
+    };
+  };
+  const first = start(here, events);
+  await first.conversation.append("charge me");
+  const stepping = first.conversation.step(first.engine);
+  const left = stepping.result.catch((error: unknown) => error);
+  for await (const { kind, phase } of stepping) if (kind === "inference" && phase === "after") break;
+  await left;
+  const [second, other] = [start(here, watched), start(there, events)];
+  meanwhile = () => other.conversation.run(other.engine, { takeover: true });
+  expect(await second.conversation.run(second.engine)).toMatchObject({ text: "paid", isNew: false });
+  expect(meanwhile).toBeNull();
+  const ends: string[] = [];
+  for await (const { event } of second.conversation.events()) if (event.type.startsWith("Run")) ends.push(event.type);
+  expect(ends).toEqual(["RunStarted", "RunResumed", "RunCompleted"]);
 });
