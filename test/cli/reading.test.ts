@@ -4,6 +4,10 @@ import { DatabaseSync } from "node:sqlite";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { createEngine } from "../../src/engine/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/middleware.ts";
+import { openStore } from "../../src/open-store.ts";
+import { scripted } from "../../src/providers/scripted.ts";
 import { createSoundStore } from "../engine/sound-store.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { type Outcome, turnlogHere } from "./command.ts";
@@ -51,6 +55,22 @@ test("why of an answer's revision or of its response id is about the request tha
   expect(first(await run(cwd, "why @last@28"))).toBe(wanted);
   const id = /"responseId":"(resp_\w+)"/.exec((await run(cwd, "why @last@31 --json")).stdout)?.[1];
   expect(first(await run(cwd, `why @last@${id}`))).toBe(wanted);
+});
+
+test("why names a layer that asked again after an error", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  const store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const stubborn = defineMiddleware(
+    { name: "stubborn", version: "1.0.0" },
+    (next) => (turn) => next(turn).catch(() => next(turn)),
+  );
+  const provider = scripted([{ error: { message: "not today" } }, "an answer"]);
+  await store.conversation("cnv_stubborn").append("hello");
+  await store.conversation("cnv_stubborn").run(createEngine({ provider, middleware: [stubborn] }));
+  await store.close();
+  const { stdout } = await run(cwd, "why cnv_stubborn");
+  expect(stdout).toContain("stubborn went on after an error of frame 0.0: not today");
+  expect((await run(cwd, "log cnv_stubborn")).stdout).toContain("stubborn");
 });
 
 test("why tells the attempts of one step apart", async () => {

@@ -6,8 +6,8 @@ export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, "a JSON objec
 export const jsonValueSchema = z.custom<JsonValue>((value) => value !== undefined, "a JSON value");
 
 /**
- * How long a layer took for its own work in one direction of one frame, in milliseconds, and what no Turn shows of a call
- * that it gave a Turn back from: that it never called `next`, or that it let nobody see an error of what it called.
+ * How long a layer took for its own work in one direction of one frame, in milliseconds, and what no Turn shows of it: that
+ * it answered without calling `next`, or that it let nobody see an error of what it had called.
  */
 export const passSchema = z.strictObject({
   frame: z.string(),

@@ -75,8 +75,8 @@ class LayerCall implements Around {
   readonly #open = new Set<Promise<unknown>>();
   #fail: (reason: unknown) => void = () => undefined;
   #from: Turn | null = null;
-  /** Calls of `next` that threw, which the layer may go on from. */
-  readonly #thrown: { readonly frame: string; readonly message: string }[] = [];
+  /** Calls of `next` that threw since the layer last handed something on: it goes on from them when it does again. */
+  #thrown: { readonly frame: string; readonly message: string }[] = [];
   #isCalling = false;
   #hasEnded = false;
   /** The layer itself is done; a call that was ended from outside may still be at work. */
@@ -229,11 +229,13 @@ class LayerCall implements Around {
     }
   }
 
-  /** What no Turn shows of how the layer came by what it gives back. */
+  /** What no Turn shows of how the layer came by what it hands on. */
   #unseen(direction: "request" | "response"): Pick<Pass, "withoutNext" | "swallowed"> {
-    if (direction === "request" || this.#layer.isEngine === true) return {};
-    if (this.#thrown.length > 0) return { swallowed: this.#thrown };
-    return this.#calls.length === 0 ? { withoutNext: true } : {};
+    if (this.#layer.isEngine === true) return {};
+    const swallowed = this.#thrown;
+    this.#thrown = [];
+    if (swallowed.length > 0) return { swallowed };
+    return direction === "response" && this.#calls.length === 0 ? { withoutNext: true } : {};
   }
 
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { assistant } from "../../../src/domain/make-block.ts";
+import { ProviderError } from "../../../src/engine/ports/provider.ts";
 import { timeline } from "../../../src/projections/timeline.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import { gated } from "../../support/gates.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, type Workshop } from "../../support/workshop.ts";
 import { layer } from "./scene.ts";
 import { add, calling } from "./tool-runs.ts";
@@ -67,13 +69,25 @@ test("a layer that goes on after an error of what it called is recorded with tha
   const { engine } = workshop.scripted([refused, "an answer"], { middleware: [stubborn] });
   await conversation.append("hello");
   await conversation.run(engine);
-  const passes = dataOf(await eventsOf(conversation), "RunCompleted").flatMap(({ passes = [] }) => passes);
+  const passes = dataOf(await eventsOf(conversation), "InferenceRequested").flatMap(({ passes = [] }) => passes);
   expect(passes.filter(({ swallowed }) => swallowed !== undefined)).toMatchObject([
-    { layer: "stubborn", frame: "0", direction: "response", swallowed: [{ frame: "0.0", message: "not today" }] },
+    { layer: "stubborn", frame: "0", direction: "request", swallowed: [{ frame: "0.0", message: "not today" }] },
   ]);
-  expect((await wordsOf(workshop)).at(-1)).toBe(
-    "run completed; stubborn went on after an error of frame 0.0: not today",
-  );
+  const asked = (await wordsOf(workshop)).filter((words) => words.startsWith("asked"));
+  expect(asked.map((words) => words.includes("; stubborn went on after an error of frame 0.0: not today"))).toEqual([
+    false,
+    true,
+  ]);
+});
+
+test("a layer that gives something else back in place of an error is recorded with that error", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const soft = layer("soft", (turn, next) => next(turn).catch(() => turn.append(assistant("later, perhaps"))));
+  const { engine } = workshop.scripted([refused], { middleware: [soft] });
+  await conversation.append("hello");
+  expect((await conversation.run(engine)).text).toBe("later, perhaps");
+  expect((await wordsOf(workshop)).at(-1)).toBe("run completed; soft went on after an error of frame 0.0: not today");
 });
 
 test("a layer that answers without calling next is recorded as one that did", async () => {
@@ -113,7 +127,27 @@ test("what did not get through stands on the result and in the log", async () =>
   expect((await conversation.run(engine)).losses).toEqual(result.losses);
 });
 
-test("a request that was repaired, and an answer that broke off, are losses of their runs", async () => {
+test("an answer that broke off is a loss of its run, with what had come of it", async () => {
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const item = { type: "message", role: "assistant", content: [{ type: "output_text", text: "once upon a" }] };
+  const provider = gated(["a tale"], (request) =>
+    request > 0
+      ? undefined
+      : Promise.reject(new ProviderError("cut", { kind: "stream-cut", outcome: "unknown", partial: [item] })),
+  );
+  const again = layer("again", (turn, next) => next(turn).catch(() => next(turn)));
+  await conversation.append("tell me");
+  const { losses, text } = await conversation.run(workshop.engine({ provider, middleware: [again] }));
+  expect({ losses, text }).toMatchObject({
+    losses: [{ kind: "partial-answer", frame: "0.0", items: [item] }],
+    text: "a tale",
+  });
+  const failed = (await wordsOf(workshop)).find((words) => words.startsWith("failed"));
+  expect(failed).toContain("; 1 item had come by then, and is in no Turn");
+});
+
+test("a request that was repaired is a loss of its run", async () => {
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const provider = scripted([calling(["lookup", "{}", "c1"]), "an answer"]);
