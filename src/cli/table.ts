@@ -1,4 +1,4 @@
-import { inOneLine } from "../projections/wording.ts";
+import { inOneLine, isPlain } from "../projections/wording.ts";
 import type { CliContext } from "./context.ts";
 
 /** A cell, and how it is coloured once its width is known. */
@@ -7,16 +7,21 @@ export type Cell = string | { readonly text: string; readonly style: (text: stri
 /** Rows with aligned columns, two blanks between; the last column is cut at the edge of the terminal. */
 export function tableLines(rows: readonly (readonly Cell[])[], { columns }: Pick<CliContext, "columns">): string[] {
   const widths: number[] = [];
-  for (const row of rows) {
-    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, widthOf(textOf(cell)));
-  }
-  return rows.map((row) => {
+  const lines = rows.map((row) =>
+    row.map((cell, index) => {
+      const text = textOf(cell);
+      const width = widthOf(text);
+      widths[index] = Math.max(widths[index] ?? 0, width);
+      return { cell, text, width };
+    }),
+  );
+  return lines.map((row) => {
     let left = columns;
-    const cells = row.map((cell, index) => {
+    const cells = row.map(({ cell, text, width }, index) => {
       const isLast = index === row.length - 1;
-      const text = isLast ? cut(textOf(cell), Math.max(left, 10)) : padded(textOf(cell), widths[index] ?? 0);
-      left -= widthOf(text) + 2;
-      return typeof cell === "string" ? text : cell.style(text);
+      const shown = isLast ? cut(text, width, Math.max(left, 10)) : padded(text, width, widths[index] ?? 0);
+      left -= (widths[index] ?? 0) + 2;
+      return typeof cell === "string" ? shown : cell.style(shown);
     });
     return cells.join("  ").trimEnd();
   });
@@ -24,11 +29,11 @@ export function tableLines(rows: readonly (readonly Cell[])[], { columns }: Pick
 
 /** A line feed in a cell would begin a row. */
 const textOf = (cell: Cell): string => inOneLine(typeof cell === "string" ? cell : cell.text);
-const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)));
+const padded = (text: string, width: number, wanted: number): string => text + " ".repeat(Math.max(0, wanted - width));
 
 /** In terminal cells: wide East Asian letters and emoji take two, marks that combine none. */
 export function widthOf(text: string): number {
-  if (/^[\u0020-\u007e]*$/.test(text)) return text.length;
+  if (isPlain(text)) return text.length;
   let width = 0;
   for (const character of text) {
     if (/[\p{Mn}\p{Me}\p{Cf}]/u.test(character)) continue;
@@ -42,13 +47,13 @@ export function widthOf(text: string): number {
   return width;
 }
 
-function cut(text: string, width: number): string {
-  if (widthOf(text) <= width) return text;
+function cut(text: string, width: number, wanted: number): string {
+  if (width <= wanted) return text;
   let kept = "";
   let used = 1;
   for (const character of text) {
     used += widthOf(character);
-    if (used > width) break;
+    if (used > wanted) break;
     kept += character;
   }
   return `${kept.trimEnd()}…`;

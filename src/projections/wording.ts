@@ -10,7 +10,7 @@ export function excerpt(text: string, length: number): string {
     .replace(/\s+/gu, " ")
     .trim();
   // One character each, where there is nothing but letters.
-  const characters = isPlain.test(line) ? line : Array.from(line);
+  const characters = isPlain(line) ? line : Array.from(line);
   const isWhole = characters.length <= length && text.length <= length * 4;
   if (isWhole) return line;
   const kept = characters.slice(0, length - 1);
@@ -21,10 +21,14 @@ export function excerpt(text: string, length: number): string {
  * A text without what a terminal obeys and what nobody sees: control and direction characters, line separators and what has no
  * width are blanks. Line feeds and tabs stay, and so does what makes one emoji of several, or chooses a character's look.
  */
-export const printable = (text: string): string => (isPlain.test(text) ? text : text.replace(unprintable, " "));
+export const printable = (text: string): string => (isPlain(text) ? text : text.replace(unprintable, " "));
 
-// Most texts, and looking through them for what is rare takes long.
-const isPlain = /^[\n\t -~]*$/;
+/**
+ * Whether a text has nothing but Latin letters, digits, blanks and the punctuation of their languages: each is one character
+ * of one width. Most texts are so, and looking through them for what is rare takes long.
+ */
+export const isPlain = (text: string): boolean => plain.test(text);
+const plain = /^[\n\t -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u203a]*$/;
 
 /** The same on one line, every blank where it was. */
 export const inOneLine = (text: string): string => printable(text).replace(/[\n\t]/g, " ");
