@@ -13,14 +13,19 @@ export type Ledger = Map<string, { readonly name: string; times: number; readonl
 
 const numberOf = (text: string): number => Number.parseInt(sha256Hex(text).slice(0, 8), 16);
 
-/** A model whose answer follows from what it reads, and from nothing else. */
+/** A model whose answer follows from what it reads, and from nothing else; now and then it is busy when it reads that first. */
 export function thinkingProvider(seed: number, stepsMax = 5): ScriptedProvider {
+  const wasBusy = new Set<string>();
   return scripted(
     ({ context }): ScriptedAnswer => {
       const reading = JSON.stringify(context.map(({ id: _, status: __, ...read }) => read));
       const name = sha256Hex(`${seed} ${reading}`);
       const dice = numberOf(name);
       if (dice % 17 === 0) return { error: { message: `refused ${name.slice(0, 6)}` } };
+      if (dice % 4 === 1 && !wasBusy.has(name)) {
+        wasBusy.add(name);
+        return { error: { status: dice % 8 === 1 ? 429 : 503, message: "busy" } };
+      }
       const steps = context.filter(({ type }) => type === "function_call_output").length;
       const calls = Array.from({ length: steps >= stepsMax || dice % 5 === 0 ? 0 : 1 + (dice % 3) }, (__, n) => ({
         name: ["look-up", "charge", "remind"][(dice + n) % 3] ?? "look-up",
@@ -122,5 +127,6 @@ export function engineConfig(seed: number, ledger: Ledger, provider: ScriptedPro
     tools: ledgerTools(ledger),
     middleware: randomLayers(seed, ledger),
     iterationsMax: 8,
+    sleep: async () => undefined,
   };
 }

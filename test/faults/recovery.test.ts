@@ -9,7 +9,7 @@ import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import type { ScriptedProvider } from "../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { replayed } from "../support/replayed.ts";
-import { eventsOf } from "../support/workshop.ts";
+import { dataOf, eventsOf } from "../support/workshop.ts";
 import { engineConfig, type Ledger, thinkingProvider } from "./recovery-world.ts";
 
 const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
@@ -112,6 +112,7 @@ test(`a run killed at any stop, and its recovery killed too, ends as if nothing 
 }, async () => {
   let killed = 0;
   let parked = 0;
+  let refused = 0;
   for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
     const expected = await uninterrupted(seed);
     for (let stop = 0; stop < expected.stops; stop += 1) {
@@ -131,6 +132,7 @@ test(`a run killed at any stop, and its recovery killed too, ends as if nothing 
       const { store, conversation, engine } = processOf(world);
       const events = await eventsOf(conversation);
       const told = `seed ${seed}, stop ${stop}`;
+      refused += dataOf(events, "InferenceFailed").filter(({ retryInMs }) => retryInMs !== undefined).length;
       parked += events.some(({ event }) => event.type === "RunParked") ? 1 : 0;
       const hasRun = events.some(({ event }) => event.type === "RunStarted");
       const committed = await conversation.turn();
@@ -153,7 +155,10 @@ test(`a run killed at any stop, and its recovery killed too, ends as if nothing 
       expect((await eventsOf(conversation)).length).toBe(events.length);
     }
   }
-  process.stdout.write(`recovery: ${killed} runs killed, ${parked} of them parked for a call in doubt\n`);
+  process.stdout.write(
+    `recovery: ${killed} runs killed, ${parked} of them parked for a call in doubt, ${refused} requests sent again\n`,
+  );
   expect(killed).toBeGreaterThan(seeds * 5);
   expect(parked).toBeGreaterThan(0);
+  expect(refused).toBeGreaterThan(killed);
 });
