@@ -10,7 +10,7 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 120_000,
     // Vitest leaves one core alone, which is half of a small machine; many tests wait for disks and processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    reporters: ["default", "./test/closing-line.ts"],
+    reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
   },
 }));

@@ -2,11 +2,11 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../src/base/sha256.ts";
-import { envelopeBytes } from "../src/engine/codec/bounds.ts";
-import { createEventIds } from "../src/engine/codec/event-id.ts";
-import { createEventLog, type EventLog } from "../src/engine/codec/event-log.ts";
-import type { NewEvent } from "../src/engine/codec/prepare.ts";
-import type { Envelope, Head } from "../src/engine/ports/event-store.ts";
+import { envelopeBytes } from "../src/log/codec/bounds.ts";
+import { createEventIds } from "../src/log/codec/event-id.ts";
+import { createEventLog, type EventLog } from "../src/log/codec/event-log.ts";
+import type { NewEvent } from "../src/log/codec/prepare.ts";
+import type { Envelope, Head } from "../src/log/ports/event-store.ts";
 import { openDatabase } from "../src/stores/sqlite/open.ts";
 import { eventParameters, insertEvent } from "../src/stores/sqlite/rows.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";

@@ -1,8 +1,8 @@
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { isJsonObject } from "../src/base/json.ts";
-import { createEventIds } from "../src/engine/codec/event-id.ts";
-import { headOf, prepareAppend } from "../src/engine/codec/prepare.ts";
-import type { Head, PreparedAppend } from "../src/engine/ports/event-store.ts";
+import { createEventIds } from "../src/log/codec/event-id.ts";
+import { headOf, prepareAppend } from "../src/log/codec/prepare.ts";
+import type { Head, PreparedAppend } from "../src/log/ports/event-store.ts";
 import { serverEventOf } from "../src/stores/eventstoredb/envelope.ts";
 import { type EventStoreDbStore, openEventStoreDb } from "../src/stores/eventstoredb/store.ts";
 import { startServerProcess } from "../test/support/eventstoredb/started-server.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Conversation } from "../src/engine/conversation.ts";
-import type { EventStore } from "../src/engine/ports/event-store.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import type { Conversation } from "../src/conversation/conversation.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import type { EventStore } from "../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

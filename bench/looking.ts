@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { verifyStore } from "../src/audit/verify.ts";
 import { sha256Hex } from "../src/base/sha256.ts";
-import { replayFolds } from "../src/engine/replay/fold-replay.ts";
-import { rebuildRequest } from "../src/engine/requests.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
-import { verifyStore } from "../src/engine/verify.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { rebuildRequest } from "../src/engine/planning/recorded-request.ts";
 import { conversationView } from "../src/projections/conversation-view.ts";
 import { codecs } from "../src/providers/codecs.ts";
+import { replayFolds } from "../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

@@ -1,4 +1,4 @@
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { heldBytes } from "./held-bytes.ts";
 

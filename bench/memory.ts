@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
-import type { Conversation } from "../src/engine/conversation.ts";
-import { defineMiddleware } from "../src/engine/middleware.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import type { Conversation } from "../src/conversation/conversation.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { defineMiddleware } from "../src/engine/stack/middleware.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { type BenchRow, report } from "./row.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { createProjector } from "../src/engine/projector/projector.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { conversationList } from "../src/projections/conversation-list.ts";
 import { usage } from "../src/projections/usage.ts";
+import { createProjector } from "../src/read-models/projector.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { createMemoryViews } from "../src/stores/memory/views.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { sha256Hex } from "../src/base/sha256.ts";
-import type { Conversation } from "../src/engine/conversation.ts";
-import { createEngine } from "../src/engine/create-engine.ts";
-import { defineMiddleware, type Layer } from "../src/engine/middleware.ts";
-import type { EventStore } from "../src/engine/ports/event-store.ts";
-import { tool } from "../src/engine/tool.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import type { Conversation } from "../src/conversation/conversation.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { createEngine } from "../src/engine/stack/create-engine.ts";
+import { defineMiddleware, type Layer } from "../src/engine/stack/middleware.ts";
+import { tool } from "../src/engine/stack/tool.ts";
+import type { EventStore } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { mean, takeTurns } from "./rounds.ts";

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
-import { createEngine, type Engine } from "../src/engine/create-engine.ts";
-import { defineMiddleware } from "../src/engine/middleware.ts";
-import type { EventStore } from "../src/engine/ports/event-store.ts";
-import { tool } from "../src/engine/tool.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { createEngine, type Engine } from "../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../src/engine/stack/middleware.ts";
+import { tool } from "../src/engine/stack/tool.ts";
+import type { EventStore } from "../src/log/ports/event-store.ts";
 import { logging } from "../src/middleware/logging.ts";
 import { scripted } from "../src/providers/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Conversation } from "../src/conversation/conversation.ts";
 import { user } from "../src/domain/make-block.ts";
-import type { Conversation } from "../src/engine/conversation.ts";
-import { createEngine, type Engine, type EngineConfig } from "../src/engine/create-engine.ts";
-import type { Envelope, EventStore, Head } from "../src/engine/ports/event-store.ts";
+import { createEngine, type Engine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
+import type { Envelope, EventStore, Head } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted.ts";
 
 /** Text of a given length, as conversations have it: words, quotes and line ends. */

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { envelopeBytes } from "../src/engine/codec/bounds.ts";
-import { foldWhole } from "../src/engine/keyframes/fold.ts";
-import { TurnlogStore } from "../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { envelopeBytes } from "../src/log/codec/bounds.ts";
+import { foldWhole } from "../src/log/snapshots/fold.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

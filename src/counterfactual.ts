@@ -1,12 +1,12 @@
+import { TurnlogStore } from "./conversation/turnlog-store.ts";
 import type { ConversationId } from "./domain/ids.ts";
-import type { EventReader } from "./engine/codec/event-log.ts";
-import type { Engine } from "./engine/create-engine.ts";
+import type { Engine } from "./engine/stack/create-engine.ts";
+import type { EventReader } from "./log/codec/event-log.ts";
 import {
   type Counterfactual,
   type CounterfactualOptions as EveryOption,
   counterfactual as inScratch,
-} from "./engine/replay/counterfactual.ts";
-import { TurnlogStore } from "./engine/turnlog-store.ts";
+} from "./replay/counterfactual.ts";
 import { createMemoryStore } from "./stores/memory/store.ts";
 
 /** The scratch store is one in memory, unless another is given. */

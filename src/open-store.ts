@@ -1,7 +1,7 @@
 import { checkFunction, checkOptions, checkText, type OptionNames } from "./base/options.ts";
-import { type Authorize, authorizedStore } from "./engine/authorized-store.ts";
-import type { EventStore } from "./engine/ports/event-store.ts";
-import { type StoreSources, TurnlogStore } from "./engine/turnlog-store.ts";
+import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
+import { type Authorize, authorizedStore } from "./log/authorized-store.ts";
+import type { EventStore } from "./log/ports/event-store.ts";
 import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
 
 export type OpenStoreOptions = StoreSources & {

@@ -1,8 +1,8 @@
 import type { Divergence } from "../domain/events/inference-events.ts";
-import { divergenceOf } from "../engine/planner/divergence.ts";
-import { withoutFirst } from "../engine/planner/instruction-blocks.ts";
-import { type PlanRequest, refusalOf } from "../engine/planner/plan.ts";
-import { planRequest } from "../engine/requests.ts";
+import { divergenceOf } from "../engine/planning/divergence.ts";
+import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
+import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
+import { planRequest } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { codecs } from "../providers/codecs.ts";
 import type { FoundRequest } from "./recorded-request.ts";

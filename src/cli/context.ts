@@ -1,4 +1,4 @@
-import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import type { Progress } from "./progress.ts";
 import type { Style } from "./style.ts";

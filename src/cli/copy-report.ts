@@ -1,4 +1,4 @@
-import type { CopiedStream } from "../engine/copy/copy.ts";
+import type { CopiedStream } from "../carry/copy.ts";
 import { counted, grouped } from "../projections/wording.ts";
 import type { CliContext } from "./context.ts";
 

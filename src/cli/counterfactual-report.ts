@@ -1,6 +1,6 @@
-import type { CounterfactualStep, OtherStep, StepFacts } from "../engine/replay/compared-steps.ts";
-import type { Counterfactual } from "../engine/replay/counterfactual.ts";
 import { counted, grouped, printable, shortId } from "../projections/wording.ts";
+import type { CounterfactualStep, OtherStep, StepFacts } from "../replay/compared-steps.ts";
+import type { Counterfactual } from "../replay/counterfactual.ts";
 import type { CliContext } from "./context.ts";
 import { NotFoundError } from "./exit-codes.ts";
 import { type Cell, tableLines } from "./table.ts";

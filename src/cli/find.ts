@@ -1,10 +1,10 @@
+import type { Conversation } from "../conversation/conversation.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import type { Conversation } from "../engine/conversation.ts";
-import { comparePositions } from "../engine/ports/event-store.ts";
-import type { ProjectedView } from "../engine/projector/live-views.ts";
-import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import { comparePositions } from "../log/ports/event-store.ts";
 import { conversationList } from "../projections/conversation-list.ts";
+import type { ProjectedView } from "../read-models/live-views.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { caughtUp } from "./read-models.ts";
 import { lastWritten, parsePlace, type RevisionName } from "./revision.ts";

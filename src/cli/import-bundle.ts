@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { linesOf } from "../base/lines.ts";
-import { type BundleHeader, bundleSource } from "../engine/copy/bundle.ts";
-import { copyEvents } from "../engine/copy/copy.ts";
+import { type BundleHeader, bundleSource } from "../carry/bundle.ts";
+import { copyEvents } from "../carry/copy.ts";
 import type { CliContext } from "./context.ts";
 import { reportCopies } from "./copy-report.ts";
 import { type ExitCode, exitCodes, UsageError } from "./exit-codes.ts";

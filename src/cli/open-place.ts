@@ -1,9 +1,9 @@
+import type { Conversation } from "../conversation/conversation.ts";
+import { type LoadedPast, loadPast } from "../conversation/past.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { Conversation } from "../engine/conversation.ts";
-import type { Follower } from "../engine/keyframes/fold.ts";
-import { type LoadedPast, loadPast } from "../engine/past.ts";
-import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import type { Follower } from "../log/snapshots/fold.ts";
 import { UsageError } from "./exit-codes.ts";
 import { findConversation, findRevision } from "./find.ts";
 import { lastRevision, parsePlace } from "./revision.ts";

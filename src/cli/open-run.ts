@@ -1,6 +1,6 @@
 import { idOf } from "../domain/block.ts";
 import type { Owner } from "../domain/events/run-events.ts";
-import { type Life, lifeOf } from "../engine/recovery/owner.ts";
+import { type Life, lifeOf } from "../log/writer/owner.ts";
 import type { OpenRun } from "../projections/client-turn.ts";
 import { printable } from "../projections/wording.ts";
 import type { CliContext } from "./context.ts";

@@ -1,9 +1,9 @@
+import type { Conversation } from "../conversation/conversation.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { describeActor } from "../domain/actor.ts";
 import { conversationStream } from "../domain/ids.ts";
-import type { Conversation } from "../engine/conversation.ts";
-import { type ForkPoint, forksOf } from "../engine/lineage/lineage.ts";
-import { type EventReading, readEach } from "../engine/read-each.ts";
-import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
+import { type EventReading, readEach } from "../log/read-each.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { transcript, type Utterance } from "../projections/transcript.ts";
 import { excerpt, printable } from "../projections/wording.ts";

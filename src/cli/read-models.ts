@@ -1,8 +1,8 @@
-import { type EventStore, StoreUnavailableError } from "../engine/ports/event-store.ts";
-import { type CatchUpOptions, createProjector, type Projector } from "../engine/projector/projector.ts";
+import { type EventStore, StoreUnavailableError } from "../log/ports/event-store.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";
 import { usage } from "../projections/usage.ts";
+import { type CatchUpOptions, createProjector, type Projector } from "../read-models/projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
 import { UsageError } from "./exit-codes.ts";
 

@@ -1,12 +1,12 @@
+import type { Conversation } from "../conversation/conversation.ts";
+import { loadPast } from "../conversation/past.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { EventLog } from "../engine/codec/event-log.ts";
-import type { Conversation } from "../engine/conversation.ts";
-import { loadPast } from "../engine/past.ts";
-import { readRecorded } from "../engine/recorded.ts";
-import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { readRecorded } from "../log/recorded.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
 import { NotFoundError } from "./exit-codes.ts";

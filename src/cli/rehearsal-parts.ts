@@ -1,4 +1,4 @@
-import type { TurnlogStore } from "../engine/turnlog-store.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { openStore } from "../open-store.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import {

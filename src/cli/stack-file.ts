@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Engine, isOwnEngine } from "../engine/create-engine.ts";
+import { type Engine, isOwnEngine } from "../engine/stack/create-engine.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /**

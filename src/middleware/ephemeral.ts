@@ -1,6 +1,6 @@
 import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { Block } from "../domain/block.ts";
-import { defineMiddleware, type Layer } from "../engine/middleware.ts";
+import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
 export type EphemeralOptions = {
   /** Tells two such layers of one stack apart, in the log too. */

@@ -2,7 +2,7 @@ import { checkFunction, checkOptions, kindOf, type OptionNames } from "../base/o
 import { unwatched } from "../base/unwatched.ts";
 import { Block, idOf } from "../domain/block.ts";
 import type { Turn } from "../domain/turn.ts";
-import { defineMiddleware, type Layer } from "../engine/middleware.ts";
+import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
 export type LensDefinition = {
   readonly name: string;

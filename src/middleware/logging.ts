@@ -2,7 +2,7 @@ import { stderr } from "node:process";
 import { checkFunction, checkOptions, type OptionNames } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
-import { defineMiddleware, type Layer } from "../engine/middleware.ts";
+import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import { inOneLine } from "../projections/wording.ts";
 
 /** One thing that a log says of a call. Numbers and ids only: nothing of what the conversation is about. */

@@ -1,5 +1,5 @@
 import { checkOptions, kindOf } from "../base/options.ts";
-import { type FailureKind, ProviderError } from "../engine/ports/provider.ts";
+import { type FailureKind, ProviderError } from "../engine/stack/provider.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /** How much of an answer is taken in, and how long it may pause: whatever a server sends, a process survives it. */

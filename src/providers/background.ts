@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../base/json.ts";
-import { ProviderError } from "../engine/ports/provider.ts";
+import { ProviderError } from "../engine/stack/provider.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { withPartial } from "./response-stream.ts";
 

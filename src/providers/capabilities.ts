@@ -1,4 +1,4 @@
-import type { Capabilities, Provider } from "../engine/ports/provider.ts";
+import type { Capabilities, Provider } from "../engine/stack/provider.ts";
 
 /** What an endpoint can do by default, and what of it the caller has set. */
 export function capabilitiesOf(

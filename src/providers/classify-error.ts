@@ -1,5 +1,5 @@
 import type { JsonValue } from "../base/json.ts";
-import { type FailureKind, ProviderError } from "../engine/ports/provider.ts";
+import { type FailureKind, ProviderError } from "../engine/stack/provider.ts";
 import { type ErrorReport, readErrorBody } from "./error-report.ts";
 import { classifyNetworkFailure } from "./network-failure.ts";
 

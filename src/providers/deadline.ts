@@ -1,6 +1,6 @@
 import { innerSignal } from "../base/abort.ts";
 import type { JsonObject } from "../base/json.ts";
-import { ProviderError } from "../engine/ports/provider.ts";
+import { ProviderError } from "../engine/stack/provider.ts";
 
 /** How long an answer is waited for: until the caller aborts, or the time is up. */
 export type Deadline = {

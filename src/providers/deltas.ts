@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import type { StreamDelta } from "../engine/ports/provider.ts";
+import type { StreamDelta } from "../engine/stack/provider.ts";
 
 /** The whole readable text of an item as the deltas that a stream would have given of it, in one piece each. */
 export function deltasOf(item: JsonObject, outputIndex: number): readonly StreamDelta[] {

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../base/sha256.ts";
-import { SecretReference } from "../engine/codec/references.ts";
+import { SecretReference } from "../log/codec/references.ts";
 import { answerLimits } from "./answer-limits.ts";
 import { isCredentialName } from "./credential-names.ts";
 import type { Endpoint } from "./openai-http.ts";

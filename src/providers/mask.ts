@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { NumberLiteral } from "../base/number-literal.ts";
-import { secretReference } from "../engine/codec/references.ts";
+import { secretReference } from "../log/codec/references.ts";
 import { heldBack, type Masked, needlesOf, replaced, spansOf } from "./secret-spans.ts";
 
 /** Takes secrets out of what a provider says. Pure, but for `hasMasked`. */

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { ProviderError } from "../engine/ports/provider.ts";
+import { ProviderError } from "../engine/stack/provider.ts";
 import type { Mask } from "./mask.ts";
 
 /** The same error without secrets, in what it says and in what caused it. One that has none stays the same object. */

@@ -1,5 +1,5 @@
 import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/ports/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/stack/provider.ts";
 import { createMask, type Mask } from "./mask.ts";
 import { maskedError } from "./masked-error.ts";
 import type { OpenaiResponses } from "./openai-options.ts";

@@ -1,4 +1,4 @@
-import type { ProviderError } from "../engine/ports/provider.ts";
+import type { ProviderError } from "../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
 
 /** The body of an answer, held to its limits while it is read. */

@@ -1,4 +1,4 @@
-import type { FailureKind } from "../engine/ports/provider.ts";
+import type { FailureKind } from "../engine/stack/provider.ts";
 
 type NetworkFailure = {
   readonly kind: FailureKind;

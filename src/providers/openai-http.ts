@@ -1,6 +1,6 @@
 import type { OpenAI } from "openai";
 import type { JsonValue } from "../base/json.ts";
-import { ProviderError } from "../engine/ports/provider.ts";
+import { ProviderError } from "../engine/stack/provider.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import { providerError, requestIdOf } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";

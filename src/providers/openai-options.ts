@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { OptionNames } from "../base/options.ts";
-import type { SecretReference } from "../engine/codec/references.ts";
-import type { Capabilities, Provider } from "../engine/ports/provider.ts";
+import type { Capabilities, Provider } from "../engine/stack/provider.ts";
+import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { Secrets } from "./secrets.ts";
 

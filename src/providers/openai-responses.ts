@@ -4,7 +4,7 @@ import {
   type InferenceResponse,
   ProviderError,
   type WaitOptions,
-} from "../engine/ports/provider.ts";
+} from "../engine/stack/provider.ts";
 import { fetchEnded, idUnderWay, idUnfinished } from "./background.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";

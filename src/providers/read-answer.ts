@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import { utf8Length } from "../base/utf8.ts";
-import { ProviderError, type StreamDelta } from "../engine/ports/provider.ts";
+import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { classifyFailure, providerError } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";

@@ -1,5 +1,5 @@
 import { type JsonValue, setMember } from "../base/json.ts";
-import type { RequestParts } from "../engine/ports/provider.ts";
+import type { RequestParts } from "../engine/stack/provider.ts";
 
 /**
  * The exact text of a request's body, in encoder version `openai-responses/1`: the caller's settings in the caller's key

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import { ProviderError, type StreamDelta } from "../engine/ports/provider.ts";
+import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";
 

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
-import type { ItemCodec } from "../engine/ports/provider.ts";
+import type { ItemCodec } from "../engine/stack/provider.ts";
 import { idRequired, kindOfItem, statusRequired } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf } from "./message-parts.ts";
 import { encodeRequest } from "./request-body.ts";

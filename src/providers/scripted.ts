@@ -9,7 +9,7 @@ import {
   ProviderError,
   type Settings,
   type StreamDelta,
-} from "../engine/ports/provider.ts";
+} from "../engine/stack/provider.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { kindOf } from "../base/options.ts";
-import { SecretReference } from "../engine/codec/references.ts";
+import { SecretReference } from "../log/codec/references.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { utf8Length } from "../base/utf8.ts";
-import type { Conversation } from "../engine/conversation.ts";
-import type { Engine } from "../engine/create-engine.ts";
-import { RunFailedError } from "../engine/run/errors.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { RunFailedError } from "../engine/session/errors.ts";
+import type { Engine } from "../engine/stack/create-engine.ts";
 import { conversationView } from "../projections/conversation-view.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import { changeEntries, drawEdit, type EditOptions } from "./edits.ts";

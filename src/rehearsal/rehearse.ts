@@ -1,4 +1,4 @@
-import { createEngine, type EngineConfig } from "../engine/create-engine.ts";
+import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";

@@ -1,11 +1,12 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Turn } from "../domain/turn.ts";
-import { contextsOf, learnedCapabilities } from "../engine/inference/contexts.ts";
-import { settingsDigest } from "../engine/inference/settings.ts";
-import { defineMiddleware, type Layer } from "../engine/middleware.ts";
-import { defaultChainPolicy, type PlanRequest, plan } from "../engine/planner/plan.ts";
-import { encodeBody } from "../engine/planner/shaped-input.ts";
-import type { Provider, Settings } from "../engine/ports/provider.ts";
+import { contextsOf, learnedCapabilities } from "../engine/planning/contexts.ts";
+import { type PlanRequest, plan } from "../engine/planning/plan.ts";
+import { settingsDigest } from "../engine/planning/request-settings.ts";
+import { encodeBody } from "../engine/planning/shaped-input.ts";
+import { defaultChainPolicy } from "../engine/stack/chain-policy.ts";
+import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import type { Provider, Settings } from "../engine/stack/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { changeTurn, type DrawnEdit } from "./edits.ts";
 

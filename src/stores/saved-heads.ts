@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { sha256Schema } from "../domain/ids.ts";
-import type { Head } from "../engine/ports/event-store.ts";
+import type { Head } from "../log/ports/event-store.ts";
 
 /** Heads kept outside a store: what shows that the store lost its newest events. */
 export type SavedHeads = { readonly storeId: string; readonly heads: ReadonlyMap<string, Head> };

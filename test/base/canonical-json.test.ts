@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
 import type { JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
-import { jsonValue, parsed } from "./arbitrary-json.ts";
+import { jsonValue, parsed } from "../support/base/arbitrary-json.ts";
 
 describe("canonical JSON", () => {
   test("is that of RFC 8785, section 3.2.2: numbers, escapes and literals", () => {

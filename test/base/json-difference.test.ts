@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts";
 import { applyDifference, jsonDifference } from "../../src/base/json-difference.ts";
-import { jsonObject, jsonValue, parsed } from "./arbitrary-json.ts";
+import { jsonObject, jsonValue, parsed } from "../support/base/arbitrary-json.ts";
 
 const same = (left: JsonValue, right: JsonValue): boolean => canonicalJson(left) === canonicalJson(right);
 

@@ -6,7 +6,7 @@ import * as z from "zod";
 import type { JsonValue } from "../../src/base/json.ts";
 import { quickCheck } from "../../src/base/quick-check.ts";
 import { conversationEventSchema } from "../../src/domain/events/event.ts";
-import { jsonValue, parsed } from "./arbitrary-json.ts";
+import { jsonValue, parsed } from "../support/base/arbitrary-json.ts";
 
 const schema = z.strictObject({
   text: z.string().min(1),

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { openStore } from "../../src/open-store.ts";
-import { append } from "../stores/prepared.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { documentOf, type Outcome, turnlogHere } from "./command.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { documentOf, type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
+import { append } from "../support/stores/prepared.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** One line that begins with the program's name, on stderr alone. */
 function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {

@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { documentOf, turnlogHere } from "./command.ts";
-import { conversation, document } from "./contract-parts.ts";
-import { contracts } from "./contracts.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import { conversation, document } from "../support/cli/contract-parts.ts";
+import { contracts } from "../support/cli/contracts.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
 
 const demoStore = useDemoStore();
 

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { beforeEach, expect, test, vi } from "vitest";
-import { opened, startServer, withSetting } from "../stores/eventstoredb-opened.ts";
-import { append } from "../stores/prepared.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { type Outcome, turnlogHere } from "../support/cli/command.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";
-import { type Outcome, turnlogHere } from "./command.ts";
+import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
+import { append } from "../support/stores/prepared.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 beforeEach(() => {
   vi.stubEnv("XDG_CACHE_HOME", temporaryFolder().path);

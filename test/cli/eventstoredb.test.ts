@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { startServer, withSetting } from "../stores/eventstoredb-opened.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { documentOf, type Outcome, turnlogHere } from "./command.ts";
+import { documentOf, type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 // Views of a store on another machine are kept in the user's cache: not in that of who runs the tests.
 beforeEach(() => {

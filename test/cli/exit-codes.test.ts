@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { failureOf, NotFoundError, UsageError } from "../../src/cli/exit-codes.ts";
 import { UnreadableEventError } from "../../src/domain/events/event.ts";
+import { UnknownCodecError } from "../../src/engine/planning/recorded-request.ts";
+import { RunFailedError } from "../../src/engine/session/errors.ts";
+import { ProviderError } from "../../src/engine/stack/provider.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../src/engine/ports/event-store.ts";
-import { ProviderError } from "../../src/engine/ports/provider.ts";
-import { UnknownCodecError } from "../../src/engine/requests.ts";
-import { RunFailedError } from "../../src/engine/run/errors.ts";
+} from "../../src/log/ports/event-store.ts";
 import { UnknownStoreError } from "../../src/open-store.ts";
 import { ConversationDamagedError } from "../../src/projections/damage.ts";
 

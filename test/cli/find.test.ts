@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { findConversation, findRevision } from "../../src/cli/find.ts";
-import { createEngine } from "../../src/engine/create-engine.ts";
-import type { EventStore } from "../../src/engine/ports/event-store.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 

@@ -3,11 +3,11 @@ import * as z from "zod";
 import { run as log } from "../../src/cli/commands/log.ts";
 import type { CliContext } from "../../src/cli/context.ts";
 import { createContext } from "../../src/cli/create-context.ts";
-import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { openStore } from "../../src/open-store.ts";
-import { startServer } from "../stores/eventstoredb-opened.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { startTurnlog, turnlogHere } from "./command.ts";
+import { startTurnlog, turnlogHere } from "../support/cli/command.ts";
+import { startServer } from "../support/stores/eventstoredb-opened.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 let cache = "";
 beforeEach(() => {

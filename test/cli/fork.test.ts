@@ -4,8 +4,8 @@ import { z } from "zod";
 import { actorSchema } from "../../src/domain/actor.ts";
 import { blockJsonSchema } from "../../src/domain/block-json.ts";
 import { sha256Schema } from "../../src/domain/ids.ts";
-import { documentOf, turnlogHere } from "./command.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
 
 const demoStore = useDemoStore();
 

@@ -1,17 +1,17 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createEngine } from "../../src/engine/create-engine.ts";
-import { defineMiddleware } from "../../src/engine/middleware.ts";
-import { tool } from "../../src/engine/tool.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
 import { Block, user } from "../../src/index.ts";
 import { logging } from "../../src/middleware/logging.ts";
 import { inOneLine, printable, printableJson } from "../../src/projections/wording.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { turnlogHere } from "./command.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** Colours, a window title, a cleared screen, an overwritten line, letters turned round or hidden, a line of its own. */
 const hostile =

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
-import { type Outcome, turnlogHere } from "./command.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
 
 const demoStore = useDemoStore();
 

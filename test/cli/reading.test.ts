@@ -4,14 +4,14 @@ import { DatabaseSync } from "node:sqlite";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createEngine } from "../../src/engine/create-engine.ts";
-import { defineMiddleware } from "../../src/engine/middleware.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { createSoundStore } from "../engine/sound-store.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { type Outcome, turnlogHere } from "./command.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { createSoundStore } from "../support/audit/sound-store.ts";
+import { type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
 

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { documentOf, type Outcome, turnlog, turnlogHere } from "./command.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { documentOf, type Outcome, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
 
 const demoStore = useDemoStore();
 const stack = join(import.meta.dirname, "demo-stack.ts");

@@ -7,12 +7,12 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import { createEngine } from "../../src/engine/create-engine.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { documentOf, type Outcome, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, typesOf } from "../support/workshop.ts";
-import { documentOf, type Outcome, turnlog, turnlogHere } from "./command.ts";
 
 const stack = fileURLToPath(new URL("cut-off-stack.ts", import.meta.url));
 const script = fileURLToPath(new URL("cut-off-process.ts", import.meta.url));

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
+import { verifyStore } from "../../src/audit/verify.ts";
 import { playDemo } from "../../src/cli/demo/play.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
-import { createEventIds } from "../../src/engine/codec/event-id.ts";
-import type { EngineConfig } from "../../src/engine/create-engine.ts";
-import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
-import { verifyStore } from "../../src/engine/verify.ts";
+import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { createEventIds } from "../../src/log/codec/event-id.ts";
 import { openStore } from "../../src/open-store.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { viewDigest } from "../../src/projections/view-digest.ts";
@@ -14,9 +14,9 @@ import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import { rehearse } from "../../src/rehearsal/rehearse.ts";
-import { startServer } from "../stores/eventstoredb-opened.ts";
-import { all } from "../stores/prepared.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { startServer } from "../support/stores/eventstoredb-opened.ts";
+import { all } from "../support/stores/prepared.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** 1 March 2026, 12:00 UTC, and each time that it is asked a millisecond later. */
 function createClock(): () => number {

@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { documentOf, turnlogHere } from "./command.ts";
-import { useDemoStore } from "./demo-store.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
 
 const demoStore = useDemoStore();
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { turnlog } from "./command.ts";
+import { turnlog } from "../support/cli/command.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
 

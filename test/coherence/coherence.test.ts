@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { type ScriptedAnswer, startReferenceServer } from "../../src/reference-server/server.ts";
-import { emptyTally, World } from "./world.ts";
+import { emptyTally, World } from "../support/coherence/world.ts";
 
 const isLong = process.env["TURNLOG_LONG"] === "1";
 const requestsWanted = Number(process.env["TURNLOG_REQUESTS"] ?? (isLong ? 1_000_000 : 4_000));

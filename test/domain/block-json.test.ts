@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { isJsonObject } from "../../src/base/json.ts";
 import { blockFromJson, blockJsonSchema, blockToJson, hasOwnDigest } from "../../src/domain/block-json.ts";
 import { user } from "../../src/domain/make-block.ts";
-import { blockId, said } from "./turn-builders.ts";
+import { blockId, said } from "../support/domain/turn-builders.ts";
 
 const digest = "d".repeat(64);
 const stored = (payload: string, wire = ""): string =>

@@ -11,7 +11,7 @@ import {
   toolResult,
   user,
 } from "../../src/domain/make-block.ts";
-import { answered, blockId, said } from "./turn-builders.ts";
+import { answered, blockId, said } from "../support/domain/turn-builders.ts";
 
 const call = toolCall({ callId: "call_1", name: "weather", arguments: '{"city":"Paris"}' });
 const result = toolResult({ callId: "call_1", output: "72F" });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Command } from "../../src/domain/commands.ts";
 import { decide, evolve } from "../../src/domain/conversation.ts";
 import { draftState, initialState } from "../../src/domain/conversation-state.ts";
-import { commands, runId } from "./conversation-builders.ts";
+import { commands, runId } from "../support/domain/conversation-builders.ts";
 
 // What permits an effect is refused the second time; a run's end permits what comes after it. An edit is told apart by its
 // frame, which the envelope has: repeating an append is the prepared append's affair.

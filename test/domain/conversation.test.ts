@@ -19,7 +19,7 @@ import {
   stateAfter,
   toolFinished,
   toolStarted,
-} from "./conversation-builders.ts";
+} from "../support/domain/conversation-builders.ts";
 
 describe("a conversation", () => {
   test("starts once, so that starting it again is harmless", () => {

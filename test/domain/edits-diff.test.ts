@@ -4,7 +4,7 @@ import type { Block } from "../../src/domain/block.ts";
 import { diffTurns, editsBytes, isSameVersion, turnDifference } from "../../src/domain/diff-turns.ts";
 import { applyEdits, type Edit, editSchema } from "../../src/domain/edits.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { answered, blockId, numbersOf, said, turnOf, turnPairs, versionsOf } from "./turn-builders.ts";
+import { answered, blockId, numbersOf, said, turnOf, turnPairs, versionsOf } from "../support/domain/turn-builders.ts";
 
 const unknown = (): boolean => false;
 const noVersions = (): undefined => undefined;

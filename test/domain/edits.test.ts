@@ -10,7 +10,7 @@ import {
   UnknownBlockVersionError,
 } from "../../src/domain/edits.ts";
 import type { Turn } from "../../src/domain/turn.ts";
-import { blockId, numbersOf, said, turnOf } from "./turn-builders.ts";
+import { blockId, numbersOf, said, turnOf } from "../support/domain/turn-builders.ts";
 
 const content = (n: number, text?: string): BlockContent => ({ block: blockToJson(said(n, text)) });
 const insert = (after: number | null, ...numbers: readonly number[]): Edit => ({

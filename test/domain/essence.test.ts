@@ -5,8 +5,8 @@ import { Block, type BlockKind, type Wire } from "../../src/domain/block.ts";
 import { emptyContext } from "../../src/domain/context.ts";
 import { system, text, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { blobReferenceTo } from "../../src/engine/codec/references.ts";
-import { blockId } from "./turn-builders.ts";
+import { blobReferenceTo } from "../../src/log/codec/references.ts";
+import { blockId } from "../support/domain/turn-builders.ts";
 
 // By hand, so that the definition is tested and not our way of computing it.
 const sha256 = (bytes: string | Buffer): Buffer => createHash("sha256").update(bytes).digest();

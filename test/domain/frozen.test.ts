@@ -3,7 +3,7 @@ import type { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockToJson } from "../../src/domain/block-json.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { blockId } from "./turn-builders.ts";
+import { blockId } from "../support/domain/turn-builders.ts";
 
 const draft = user("hello");
 const recorded = blockFromJson(structuredClone(blockToJson(draft.withId(blockId(1)))));

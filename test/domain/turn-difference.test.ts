@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { idOf } from "../../src/domain/block.ts";
 import { displacedBetween } from "../../src/domain/turn-difference.ts";
-import { blockId, said, turnOf, turnPairs } from "./turn-builders.ts";
+import { blockId, said, turnOf, turnPairs } from "../support/domain/turn-builders.ts";
 
 describe("between two Turns", () => {
   const before = turnOf(1, 2, 3, 4, 5);

@@ -6,7 +6,7 @@ import { emptyContext, extendContext } from "../../src/domain/context.ts";
 import { diffTurns } from "../../src/domain/diff-turns.ts";
 import { applyEdits } from "../../src/domain/edits.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { blockId, numbersOf, said } from "./turn-builders.ts";
+import { blockId, numbersOf, said } from "../support/domain/turn-builders.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();

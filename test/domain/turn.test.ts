@@ -4,7 +4,7 @@ import type { Block } from "../../src/domain/block.ts";
 import { emptyContext, extendContext } from "../../src/domain/context.ts";
 import { system, user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { answered, blockId, numbersOf, said, turnOf } from "./turn-builders.ts";
+import { answered, blockId, numbersOf, said, turnOf } from "../support/domain/turn-builders.ts";
 
 test("the empty Turn has no blocks and the digest of the empty context", () => {
   expect(Turn.empty.length).toBe(0);

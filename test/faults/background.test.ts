@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createEngine, type Engine, type EngineConfig } from "../../src/engine/create-engine.ts";
-import { defineMiddleware } from "../../src/engine/middleware.ts";
-import type { Gate } from "../../src/engine/run/stop.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import type { Gate } from "../../src/engine/session/breakpoint.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
 import {
   message,

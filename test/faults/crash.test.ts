@@ -1,14 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
-import { createRandom } from "../coherence/random.ts";
-import { freshAddress, runningServers } from "../stores/running-server.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { createRandom } from "../support/coherence/random.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
-import { dataOf, eventsOf } from "../support/workshop.ts";
-import type { Orders } from "./crash-process.ts";
-import { playAside } from "./crash-runner.ts";
+import type { Orders } from "../support/faults/crash-process.ts";
+import { playAside } from "../support/faults/crash-runner.ts";
 import {
   comeLater,
   conversationId,
@@ -20,7 +17,10 @@ import {
   type Place,
   readLedger,
   think,
-} from "./crash-world.ts";
+} from "../support/faults/crash-world.ts";
+import { freshAddress, runningServers } from "../support/stores/running-server.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { dataOf, eventsOf } from "../support/workshop.ts";
 
 const isLong = process.env["TURNLOG_LONG"] === "1";
 const seed = Number(process.env["TURNLOG_SEED"] ?? 1);

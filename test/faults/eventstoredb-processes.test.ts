@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { checkEnvelope } from "../../src/engine/codec/envelope.ts";
-import type { Head } from "../../src/engine/ports/event-store.ts";
-import { opened, startServer } from "../stores/eventstoredb-opened.ts";
-import { all } from "../stores/prepared.ts";
+import { checkEnvelope } from "../../src/log/codec/envelope.ts";
+import type { Head } from "../../src/log/ports/event-store.ts";
+import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
+import { all } from "../support/stores/prepared.ts";
 
-const script = fileURLToPath(new URL("../stores/eventstoredb-appending-process.ts", import.meta.url));
+const script = fileURLToPath(new URL("../support/stores/eventstoredb-appending-process.ts", import.meta.url));
 const processes = 4;
 const appends = (process.env["TURNLOG_LONG"] === "1" ? 10_000 : 1_000) / processes;
 const streams = ["conversation-a", "conversation-b", "conversation-c"];

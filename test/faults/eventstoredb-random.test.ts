@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { createRandom } from "../coherence/random.ts";
-import { startServer, withSetting } from "../stores/eventstoredb-opened.ts";
+import { createRandom } from "../support/coherence/random.ts";
 import type { Fault } from "../support/eventstoredb/server.ts";
 import { drawUnkindness } from "../support/eventstoredb/unkindness.ts";
-import { playRandomly } from "./eventstoredb-random-world.ts";
-import { playThrough } from "./eventstoredb-script.ts";
+import { playRandomly } from "../support/faults/eventstoredb-random-world.ts";
+import { playThrough } from "../support/faults/eventstoredb-script.ts";
+import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 
 const isLong = process.env["TURNLOG_LONG"] === "1";
 const seed = Number(process.env["TURNLOG_SEED"] ?? 1);

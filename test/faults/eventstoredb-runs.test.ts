@@ -3,18 +3,18 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { createEngine } from "../../src/engine/create-engine.ts";
-import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
-import { verifyStore } from "../../src/engine/verify.ts";
+import { verifyStore } from "../../src/audit/verify.ts";
+import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { all } from "../stores/prepared.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
+import { all } from "../support/stores/prepared.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 
-const program = fileURLToPath(new URL("../engine/recovery/running-process.ts", import.meta.url));
+const program = fileURLToPath(new URL("../support/run/running-process.ts", import.meta.url));
 
 /** A store at a server that is a third process. */
 async function place(): Promise<{ readonly url: string; readonly store: TurnlogStore }> {

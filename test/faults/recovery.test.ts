@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
-import { createEngine } from "../../src/engine/create-engine.ts";
-import type { EventStore } from "../../src/engine/ports/event-store.ts";
-import { reexecute } from "../../src/engine/replay/re-execute.ts";
-import type { RunResult } from "../../src/engine/run/result.ts";
-import type { Gate } from "../../src/engine/run/stop.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import type { Gate } from "../../src/engine/session/breakpoint.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import type { RunResult } from "../../src/engine/stack/result.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
 import type { ScriptedProvider } from "../../src/providers/scripted.ts";
+import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { engineConfig, type Ledger, thinkingProvider } from "../support/faults/recovery-world.ts";
 import { replayed } from "../support/replayed.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
-import { engineConfig, type Ledger, thinkingProvider } from "./recovery-world.ts";
 
 const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
 const seeds = Number(process.env["TURNLOG_SEEDS"] ?? (process.env["TURNLOG_LONG"] === "1" ? 2_000 : 25));

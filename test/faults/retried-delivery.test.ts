@@ -1,23 +1,23 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
+import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import type { Conversation } from "../../src/engine/conversation.ts";
-import type { Engine } from "../../src/engine/create-engine.ts";
-import type { EventStore } from "../../src/engine/ports/event-store.ts";
-import type { RunResult } from "../../src/engine/run/result.ts";
+import type { Engine } from "../../src/engine/stack/create-engine.ts";
+import type { RunResult } from "../../src/engine/stack/result.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { createRandom, type Random } from "../coherence/random.ts";
+import { createRandom, type Random } from "../support/coherence/random.ts";
 
 const sequences = 1_000;
 
 /** Two copies of turnlog, each with an owner, queues and classes of its own, as two processes have. */
 async function loadCopy() {
   vi.resetModules();
-  const { createEngine } = await import("../../src/engine/create-engine.ts");
-  const { TurnlogStore } = await import("../../src/engine/turnlog-store.ts");
-  const { tool } = await import("../../src/engine/tool.ts");
+  const { createEngine } = await import("../../src/engine/stack/create-engine.ts");
+  const { TurnlogStore } = await import("../../src/conversation/turnlog-store.ts");
+  const { tool } = await import("../../src/engine/stack/tool.ts");
   const { scripted } = await import("../../src/providers/scripted.ts");
-  const { blockIdOf } = await import("../../src/engine/keyed-blocks.ts");
+  const { blockIdOf } = await import("../../src/conversation/keyed-blocks.ts");
   const { conversationIdSchema } = await import("../../src/domain/ids.ts");
   return {
     createEngine,

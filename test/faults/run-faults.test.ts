@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { defineMiddleware } from "../../src/engine/middleware.ts";
-import type { PreparedAppend } from "../../src/engine/ports/event-store.ts";
-import { type AppendResult, StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
-import { tool } from "../../src/engine/tool.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
+import type { PreparedAppend } from "../../src/log/ports/event-store.ts";
+import { type AppendResult, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createWorkshop, eventsOf, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 

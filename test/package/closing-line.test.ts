@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Outcome, outcomeOf } from "./outcome.ts";
+import { type Outcome, outcomeOf } from "../support/package/outcome.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -18,7 +18,7 @@ let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "turnlog-closing-line-"));
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
-  const reporters = JSON.stringify([join(root, "test/closing-line.ts")]);
+  const reporters = JSON.stringify([join(root, "test/support/closing-line.ts")]);
   await writeFile(join(folder, "vitest.config.js"), `export default { test: { reporters: ${reporters} } };`);
   const imports = 'import { beforeAll, describe, test } from "vitest";\n';
   for (const [name, code] of Object.entries(files)) await writeFile(join(folder, `${name}.test.ts`), imports + code);

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { root } from "./consumer.ts";
-import { outcomeOf } from "./outcome.ts";
+import { root } from "../support/package/consumer.ts";
+import { outcomeOf } from "../support/package/outcome.ts";
 
 /** Something that each example says when it does what it is there to show. */
 const saysByExample: Readonly<Record<string, RegExp>> = {

@@ -3,41 +3,53 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { outcomeOf } from "./outcome.ts";
+import floors from "../../tools/floors.json" with { type: "json" };
+import { outcomeOf } from "../support/package/outcome.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** A file for each way to break the layers: the rule that has to report it, where it stands, what it says. */
-const planted: readonly (readonly [rule: string, file: string, code: string])[] = [
-  ["base-imports-down-only", "src/base/up.ts", 'import "../domain/plain.ts";'],
-  ["domain-imports-down-only", "src/domain/up.ts", 'export type { Plain } from "../engine/plain.ts";'],
-  ["projections-imports-down-only", "src/projections/up.ts", 'import "../engine/plain.ts";'],
-  ["engine-imports-down-only", "src/engine/up.ts", 'import "../providers/plain.ts";'],
-  ["engine-imports-down-only", "src/engine/top.ts", 'import "../index.ts";'],
-  ["stores-imports-down-only", "src/providers/up.ts", 'import "../cli/plain.ts";'],
-  ["floor-5-siblings", "src/stores/sibling.ts", 'import "../providers/plain.ts";'],
+/** Every folder of a floor, and how far up it stands. */
+const folders = floors.flatMap((names, height) =>
+  names.filter((name) => !name.endsWith(".ts")).map((name) => ({ name, height })),
+);
+const fromSrc = (name: string): string => "../".repeat(name.split("/").length);
+const ruleOf = (name: string): string => `${name.replaceAll("/", "-")}-imports-down-only`;
+
+type Planted = readonly [rule: string, file: string, code: string];
+
+/** In a folder a file for each folder that it may not import from: those above it, and those beside it. */
+const upwardFrom = ({ name, height }: (typeof folders)[number]): readonly Planted[] =>
+  folders
+    .filter((other) => other.height >= height && other.name !== name)
+    .map((other) => {
+      const file = `src/${name}/up-to-${other.name.replaceAll("/", "-")}.ts`;
+      return [ruleOf(name), file, `import "${fromSrc(name)}${other.name}/plain.ts";`];
+    });
+
+/** A file for each other way to break the rules: the rule that has to report it, where it stands, what it says. */
+const planted: readonly Planted[] = [
+  ["cli-imports-down-only", "src/cli/top.ts", 'import "../index.ts";'],
+  ["every-file-has-a-floor", "src/engine/stray.ts", 'import "../base/plain.ts";'],
   ["judge-shares-nothing", "src/reference-server/judge.ts", 'export type { Plain } from "../base/plain.ts";'],
-  ["truth-shares-nothing", "src/rehearsal/expected.ts", 'import "../engine/plain.ts";'],
+  ["truth-shares-nothing", "src/rehearsal/expected.ts", 'import "../domain/plain.ts";'],
   ["pure-floors", "src/domain/node.ts", 'import "node:fs";'],
   ["pure-floors-know-zod-only", "src/projections/npm.ts", 'import "rxjs";'],
-  ["no-cycles", "src/engine/back.ts", 'import type { Plain } from "./cycle.ts"; export type Cycle = Plain;'],
-  ["shipped-code-stands-alone", "src/engine/test.ts", 'import "../../test/plain.ts";'],
-  ["shipped-code-has-its-dependencies", "src/engine/development.ts", 'import "fast-check";'],
-  ["replay-touches-nothing", "src/engine/replay/outside.ts", 'import "../far.ts";'],
-  ["replay-writes-nothing", "src/engine/replay/writing.ts", 'import "../conversation.ts";'],
-  ["no-unresolvable", "src/engine/nowhere.ts", 'import "./missing.ts";'],
+  ["no-cycles", "src/engine/run/back.ts", 'import type { Plain } from "./cycle.ts"; export type Cycle = Plain;'],
+  ["shipped-code-stands-alone", "src/log/test.ts", 'import "../../test/plain.ts";'],
+  ["shipped-code-has-its-dependencies", "src/log/development.ts", 'import "fast-check";'],
+  ["replay-touches-nothing", "src/replay/outside.ts", 'import "../engine/session/far.ts";'],
+  ["replay-writes-nothing", "src/replay/writing.ts", 'import "../engine/run/begin.ts";'],
+  ["no-unresolvable", "src/log/nowhere.ts", 'import "./missing.ts";'],
 ];
 /** The rest of a cycle, which is reported once, the top of the package, and what a replay must not get to. */
 const around = [
-  ["src/engine/cycle.ts", 'import type { Cycle } from "./back.ts"; export type Plain = Cycle;'],
+  ["src/engine/run/cycle.ts", 'import type { Cycle } from "./back.ts"; export type Plain = Cycle;'],
   ["src/index.ts", "export {};"],
-  ["src/engine/conversation.ts", "export {};"],
-  ["src/engine/far.ts", 'import "./farther.ts";'],
-  ["src/engine/farther.ts", 'import "node:net";'],
+  ["src/engine/run/begin.ts", "export {};"],
+  ["src/engine/session/far.ts", 'import "./farther.ts";'],
+  ["src/engine/session/farther.ts", 'import "node:net";'],
 ] as const;
-const plain = ["src/base", "src/domain", "src/engine", "src/providers", "src/cli", "test"].map(
-  (at) => `${at}/plain.ts`,
-);
+const plain = [...folders.map(({ name }) => `src/${name}`), "test"].map((at) => `${at}/plain.ts`);
 
 const reportSchema = z.object({
   summary: z.object({ violations: z.array(z.object({ from: z.string(), rule: z.object({ name: z.string() }) })) }),
@@ -50,7 +62,10 @@ beforeAll(async () => {
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
   await symlink(join(root, "package.json"), join(folder, "package.json"));
   await symlink(join(root, "tsconfig.json"), join(folder, "tsconfig.json"));
-  const files = [...planted.map(([, file, code]) => [file, code] as const), ...around];
+  const files = [
+    ...[...planted, ...folders.flatMap(upwardFrom)].map(([, file, code]) => [file, code] as const),
+    ...around,
+  ];
   for (const [file, code] of [...files, ...plain.map((file) => [file, "export type Plain = 1;"] as const)]) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await writeFile(join(folder, file), code);
@@ -62,12 +77,20 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+test.each(folders.filter((folder) => upwardFrom(folder).length > 0))(
+  "the checks report every import that points up or aside from $name",
+  (folder) => {
+    const wanted = upwardFrom(folder).map(([rule, file]) => `${rule} ${file}`);
+    expect(reported).toEqual(expect.arrayContaining(wanted));
+  },
+);
+
 test.each(planted)("the checks report %s, broken in %s", (rule, file) => {
   expect(reported).toContain(`${rule} ${file}`);
 });
 
-test("the checks report nothing else: every planted file breaks its own rule only", () => {
-  expect([...new Set(reported)].toSorted()).toEqual(
-    [...new Set(planted.map(([rule, file]) => `${rule} ${file}`))].toSorted(),
-  );
+test("the checks report nothing else: only planted files break a rule", () => {
+  const files = new Set(reported.map((each) => each.split(" ")[1]));
+  const every = [...planted, ...folders.flatMap(upwardFrom)].map(([, file]) => file);
+  expect([...files].toSorted()).toEqual(every.toSorted());
 });

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { installTarball, manifestSchema, root, writeJson } from "./consumer.ts";
-import { findOldNode } from "./old-node.ts";
-import { type Outcome, outcomeOf, outputOf } from "./outcome.ts";
+import { installTarball, manifestSchema, root, writeJson } from "../support/package/consumer.ts";
+import { findOldNode } from "../support/package/old-node.ts";
+import { type Outcome, outcomeOf, outputOf } from "../support/package/outcome.ts";
 
 let folder = "";
 beforeAll(async () => {

@@ -14,7 +14,7 @@ import {
   runCompleted,
   runStarted,
   settingsDeclared,
-} from "./recorded-events.ts";
+} from "../support/projections/recorded-events.ts";
 
 const titled = (title: string): ConversationEvent => ({ type: "ConversationRelabelled", version: 1, data: { title } });
 const chained = (name: string, anchor: string, requestBytes: number, strategy: "chained" | "rebased" = "chained") =>

@@ -14,7 +14,7 @@ import {
   runCompleted,
   runStarted,
   settingsDeclared,
-} from "./recorded-events.ts";
+} from "../support/projections/recorded-events.ts";
 
 const layer: Actor = { kind: "middleware", name: "shorten", version: "1.2.0", frame: "0.0", direction: "request" };
 const call = json(toolCall({ callId: "call_1", name: "weather", arguments: '{"city":"Rome"}' }), "call");

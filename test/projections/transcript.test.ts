@@ -2,7 +2,15 @@ import { expect, test } from "vitest";
 import type { Actor } from "../../src/domain/actor.ts";
 import { assistant, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
 import { transcript } from "../../src/projections/transcript.ts";
-import { appended, digest, finished, fold, json, received, runCompleted } from "./recorded-events.ts";
+import {
+  appended,
+  digest,
+  finished,
+  fold,
+  json,
+  received,
+  runCompleted,
+} from "../support/projections/recorded-events.ts";
 
 const call = json(toolCall({ callId: "call_1", name: "weather", arguments: '{"city":"Rome"}' }), "call");
 const result = json(toolResult({ callId: "call_1", output: "sunny" }), "result");

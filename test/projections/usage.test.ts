@@ -8,7 +8,7 @@ import {
   runCompleted,
   runStarted,
   settingsDeclared,
-} from "./recorded-events.ts";
+} from "../support/projections/recorded-events.ts";
 
 const tokens = {
   input_tokens: 100,

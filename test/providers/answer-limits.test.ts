@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { AnswerLimits } from "../../src/providers/answer-limits.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
-import { ask, failureOf } from "./inferences.ts";
-import { answering, eventStream, eventsOf, serve } from "./loopback.ts";
+import { ask, failureOf } from "../support/providers/inferences.ts";
+import { answering, eventStream, eventsOf, serve } from "../support/providers/loopback.ts";
 
 afterEach(() => {
   vi.useRealTimers();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Provider } from "../../src/engine/ports/provider.ts";
+import type { Provider } from "../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import {
@@ -8,7 +8,7 @@ import {
   type ReferenceServerOptions,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { ask, failureOf, idOf, textOf } from "./inferences.ts";
+import { ask, failureOf, idOf, textOf } from "../support/providers/inferences.ts";
 
 const fetches = (server: ReferenceServer) => server.requests.filter(({ method }) => method === "GET");
 

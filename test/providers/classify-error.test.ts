@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { classifyFailure } from "../../src/providers/classify-error.ts";
-import { catalogue } from "./error-catalogue.ts";
-import { dialects, inStream, transport } from "./error-dialects.ts";
-import { error } from "./error-row.ts";
+import { catalogue } from "../support/providers/error-catalogue.ts";
+import { dialects, inStream, transport } from "../support/providers/error-dialects.ts";
+import { error } from "../support/providers/error-row.ts";
 
 describe.each([
   ["the error catalogue", catalogue],

@@ -1,19 +1,19 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createEngine } from "../../src/engine/create-engine.ts";
-import type { StreamDelta } from "../../src/engine/ports/provider.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import type { StreamDelta } from "../../src/engine/stack/provider.ts";
 import { secret } from "../../src/index.ts";
 import { createMask } from "../../src/providers/mask.ts";
 import { maskedProvider } from "../../src/providers/masked-provider.ts";
 import type { OpenaiResponsesOptions } from "../../src/providers/openai-options.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { turnlogHere } from "../cli/command.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
-import { ask, failureOf } from "./inferences.ts";
-import { answering, eventStream, eventsOf, serve } from "./loopback.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import { ask, failureOf } from "../support/providers/inferences.ts";
+import { answering, eventStream, eventsOf, serve } from "../support/providers/loopback.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** What the requests of these tests carry, and nobody may read again. */
 const carried = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
-import { ask, failureOf } from "./inferences.ts";
-import { answering, eventStream, eventsOf, type Loopback, serve } from "./loopback.ts";
+import { ask, failureOf } from "../support/providers/inferences.ts";
+import { answering, eventStream, eventsOf, type Loopback, serve } from "../support/providers/loopback.ts";
 
 const message = {
   type: "message",

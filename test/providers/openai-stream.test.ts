@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
-import { ask, failureOf, textOf } from "./inferences.ts";
-import { answering, eventStream, eventsOf, type Loopback, serve } from "./loopback.ts";
+import { ask, failureOf, textOf } from "../support/providers/inferences.ts";
+import { answering, eventStream, eventsOf, type Loopback, serve } from "../support/providers/loopback.ts";
 
 const provider = ({ baseURL }: Loopback) => openaiResponses({ model: "m", apiKey: "sk-test", baseURL });
 const streaming = (text: string, headers: Record<string, string> = eventStream) => serve(answering(text, 200, headers));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
 import { ProviderSettingsError } from "../../src/providers/settings-error.ts";
-import { answering, serve } from "./loopback.ts";
+import { answering, serve } from "../support/providers/loopback.ts";
 
 beforeEach(() => {
   for (const name of ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])

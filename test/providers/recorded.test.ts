@@ -2,12 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
-import { ProviderError } from "../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../src/engine/stack/provider.ts";
 import { classifyFailure } from "../../src/providers/classify-error.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
-import { type Loopback, serve } from "./loopback.ts";
-import { type Exchange, hasRecordings, itemsOf, needsRecordings, recordedExchanges } from "./recorded-cases.ts";
+import { type Loopback, serve } from "../support/providers/loopback.ts";
+import {
+  type Exchange,
+  hasRecordings,
+  itemsOf,
+  needsRecordings,
+  recordedExchanges,
+} from "../support/providers/recorded-cases.ts";
 
 const exchanges = hasRecordings ? recordedExchanges() : [];
 const isCreate = ({ method, path }: Exchange): boolean => method === "POST" && path.endsWith("/responses");

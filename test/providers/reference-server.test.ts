@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { Block } from "../../src/domain/block.ts";
 import { text, toolResult, user } from "../../src/domain/make-block.ts";
-import { ProviderError } from "../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../src/engine/stack/provider.ts";
 import { type OpenaiResponses, openaiResponses } from "../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
 import * as reference from "../../src/reference-server/server.ts";
-import { parsed } from "../base/arbitrary-json.ts";
-import { type Asked, ask, failureOf, idOf, textOf } from "./inferences.ts";
-import { itemsOf } from "./recorded-cases.ts";
+import { parsed } from "../support/base/arbitrary-json.ts";
+import { type Asked, ask, failureOf, idOf, textOf } from "../support/providers/inferences.ts";
+import { itemsOf } from "../support/providers/recorded-cases.ts";
 
 const { functionCall, hosted, message, reasoning } = reference;
 const answers = [

@@ -7,8 +7,8 @@ import { blockFromJson, blockJsonSchema, blockToJson } from "../../src/domain/bl
 import { blockIdSchema } from "../../src/domain/ids.ts";
 import { assistant, file, image, system, text, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
-import { parsed } from "../base/arbitrary-json.ts";
-import { anyItem } from "./arbitrary-items.ts";
+import { parsed } from "../support/base/arbitrary-json.ts";
+import { anyItem } from "../support/providers/arbitrary-items.ts";
 
 const codec = responsesItems;
 const decode = (item: JsonObject, scope = "here"): Block => codec.decodeItem(item, { scope });

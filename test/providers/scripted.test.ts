@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
-import { type Asked, ask, failureOf, idOf, textOf } from "./inferences.ts";
-import { itemsOf } from "./recorded-cases.ts";
+import { type Asked, ask, failureOf, idOf, textOf } from "../support/providers/inferences.ts";
+import { itemsOf } from "../support/providers/recorded-cases.ts";
 
 const question = (content: string): JsonObject => ({ type: "message", role: "user", content });
 const send = (provider: ScriptedProvider, body: JsonObject): Promise<Asked> =>

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { Block, createEngine, openaiResponses, secret } from "../../src/index.ts";
 import type { OpenaiResponsesOptions } from "../../src/providers/openai-options.ts";
 import { ProviderSettingsError } from "../../src/providers/settings-error.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { answering, serve } from "./loopback.ts";
+import { answering, serve } from "../support/providers/loopback.ts";
 
 const value = "tok-7f3a9c";
 const tools = [{ type: "mcp", server_label: "crm", server_url: "https://crm.example", authorization: secret("CRM") }];

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
 import { type ReferenceServer, startReferenceServer } from "../../src/reference-server/server.ts";
-import { accepted, create, idOf, user } from "./wire-client.ts";
+import { accepted, create, idOf, user } from "../support/reference-server/wire-client.ts";
 
 /** The status of a request with a path that `fetch` would have mended. */
 const statusOf = ({ url }: ReferenceServer, method: string, path: string): Promise<number> =>

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import { functionCall, message, readItems, startReferenceServer } from "../../src/reference-server/server.ts";
-import { accepted, create, idOf, outputOf, refusedWith, toolOutput, user } from "./wire-client.ts";
+import {
+  accepted,
+  create,
+  idOf,
+  outputOf,
+  refusedWith,
+  toolOutput,
+  user,
+} from "../support/reference-server/wire-client.ts";
 
 test("reads previous input, previous output and new input, in that order", async () => {
   await using server = await startReferenceServer({

@@ -12,8 +12,18 @@ import {
   type ScriptedItem,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { catalogue } from "./error-catalogue.ts";
-import { type Answered, accepted, create, idOf, outputOf, send, textOf, toolOutput, user } from "./wire-client.ts";
+import { catalogue } from "../support/reference-server/error-catalogue.ts";
+import {
+  type Answered,
+  accepted,
+  create,
+  idOf,
+  outputOf,
+  send,
+  textOf,
+  toolOutput,
+  user,
+} from "../support/reference-server/wire-client.ts";
 
 /** One request to a server with these options. */
 function once(body: JsonObject, options: ReferenceServerOptions = {}) {

@@ -9,7 +9,16 @@ import {
   reasoning,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { accepted, create, idOf, outputOf, refusedWith, stream, textOf, user } from "./wire-client.ts";
+import {
+  accepted,
+  create,
+  idOf,
+  outputOf,
+  refusedWith,
+  stream,
+  textOf,
+  user,
+} from "../support/reference-server/wire-client.ts";
 
 const isUsable = async (server: ReferenceServer, id: string): Promise<boolean> =>
   (await refusedWith(server, { input: "on", previous_response_id: id })) === "accepted";

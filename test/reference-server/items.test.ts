@@ -9,7 +9,17 @@ import {
   type ScriptedItem,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { accepted, create, idOf, omit, outputOf, refusedWith, textOf, toolOutput, user } from "./wire-client.ts";
+import {
+  accepted,
+  create,
+  idOf,
+  omit,
+  outputOf,
+  refusedWith,
+  textOf,
+  toolOutput,
+  user,
+} from "../support/reference-server/wire-client.ts";
 
 const include = ["reasoning.encrypted_content"];
 

@@ -9,7 +9,15 @@ import {
   type ScriptedItem,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { accepted, create, idOf, refusedWith, toolCall, toolOutput, user } from "./wire-client.ts";
+import {
+  accepted,
+  create,
+  idOf,
+  refusedWith,
+  toolCall,
+  toolOutput,
+  user,
+} from "../support/reference-server/wire-client.ts";
 
 const done = { output: [message("done")] };
 

@@ -22,8 +22,8 @@ import {
   script,
   settings,
   tools,
-} from "./played-conversation.ts";
-import { create, idOf, omit, outputOf, user } from "./wire-client.ts";
+} from "../support/reference-server/played-conversation.ts";
+import { create, idOf, omit, outputOf, user } from "../support/reference-server/wire-client.ts";
 
 type Corrupt = (body: JsonObject, responses: readonly JsonObject[]) => JsonObject;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type JsonObject, type ReferenceServer, startReferenceServer } from "../../src/reference-server/server.ts";
 import { isObject, objectsOf, parseJson, stringOf } from "../../src/reference-server/wire.ts";
-import { create, framesIn, idOf, refusedWith } from "./wire-client.ts";
+import { create, framesIn, idOf, refusedWith } from "../support/reference-server/wire-client.ts";
 
 const file = join(import.meta.dirname, "../../../shared/recorded/responses.jsonl");
 const isAbsent = !existsSync(file);

@@ -6,7 +6,7 @@ import {
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
 import { isObject, stringOf } from "../../src/reference-server/wire.ts";
-import { accepted, create, idOf, send, toolOutput, user } from "./wire-client.ts";
+import { accepted, create, idOf, send, toolOutput, user } from "../support/reference-server/wire-client.ts";
 
 async function codeOf(body: JsonObject, options: ReferenceServerOptions = {}): Promise<string> {
   await using server = await startReferenceServer(options);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { message, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
 import { objectsOf } from "../../src/reference-server/wire.ts";
-import { accepted, create, idOf, outputOf, send, user } from "./wire-client.ts";
+import { accepted, create, idOf, outputOf, send, user } from "../support/reference-server/wire-client.ts";
 
 test("a retrieved response equals the delivered one", async () => {
   await using server = await startReferenceServer();

@@ -13,7 +13,7 @@ import {
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
 import { isObject, objectsOf, stringOf } from "../../src/reference-server/wire.ts";
-import { create, idOf, omit, outputOf, stream, textOf } from "./wire-client.ts";
+import { create, idOf, omit, outputOf, stream, textOf } from "../support/reference-server/wire-client.ts";
 
 const everything: ScriptedAnswer = {
   output: [

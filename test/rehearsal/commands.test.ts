@@ -8,7 +8,7 @@ import { exitCodeOf, run as rehearse } from "../../src/cli/commands/rehearse.ts"
 import { createContext } from "../../src/cli/create-context.ts";
 import { blockFromJson } from "../../src/domain/block-json.ts";
 import { openStore } from "../../src/open-store.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
-import type { Provider } from "../../src/engine/ports/provider.ts";
+import type { Provider } from "../../src/engine/stack/provider.ts";
 import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
 import { rehearse } from "../../src/rehearsal/rehearse.ts";
-import { type Body, bodyOf, type Item, play, playGenerated, quiet, sending } from "./playing.ts";
+import { type Body, bodyOf, type Item, play, playGenerated, quiet, sending } from "../support/rehearsal/playing.ts";
 
 type Spoil = (provider: Provider) => Provider;
 

@@ -5,7 +5,7 @@ import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import { type ChatDocument, readChatFile } from "../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../src/rehearsal/rehearse.ts";
-import { bodyOf, type Item, play, playGenerated, quiet, replaying } from "./playing.ts";
+import { bodyOf, type Item, play, playGenerated, quiet, replaying } from "../support/rehearsal/playing.ts";
 
 const file = join(import.meta.dirname, "../../../shared/recorded/tau-airline.jsonl");
 const isAbsent = !existsSync(file);

@@ -1,14 +1,14 @@
 import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { StoreUnavailableError } from "../../src/engine/ports/event-store.ts";
+import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { createViews } from "../../src/stores/eventstoredb/views.ts";
 import { backUpStore, restoreStore } from "../../src/stores/sqlite/backup.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { turnlogHere } from "../cli/command.ts";
-import { useDemoStore } from "../cli/demo-store.ts";
-import { append } from "./prepared.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
+import { append } from "../support/stores/prepared.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
 const key = { stream: "conversation-1", projection: "turn", version: 1 };

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { describeEventStore } from "./contract.ts";
-import { describeKeyframes } from "./contract-keyframes.ts";
-import { describeViews } from "./contract-views.ts";
-import { append, newStream } from "./prepared.ts";
+import { describeEventStore } from "../support/stores/contract.ts";
+import { describeKeyframes } from "../support/stores/contract-keyframes.ts";
+import { describeViews } from "../support/stores/contract-views.ts";
+import { append, newStream } from "../support/stores/prepared.ts";
 
 describeEventStore("the memory store", async () => createMemoryStore());
 describeKeyframes("the memory store", async () => createMemoryStore());

@@ -1,4 +1,4 @@
-import type { AppendResult, EventStore, PreparedAppend } from "../../src/engine/ports/event-store.ts";
+import type { AppendResult, EventStore, PreparedAppend } from "../../src/log/ports/event-store.ts";
 
 /** Stands around every append of a store: it may wait, fail before or after, or never answer. */
 export type AroundAppend = (

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { tool } from "../../src/engine/tool.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { createRandom } from "../coherence/random.ts";
-import { RandomStack } from "../engine/run/random-stack.ts";
+import { createRandom } from "./coherence/random.ts";
+import { RandomStack } from "./run/random-stack.ts";
 import { Truth } from "./truth.ts";
 import { createWorkshop, type Workshop } from "./workshop.ts";
 

@@ -1,8 +1,8 @@
+import type { Conversation } from "../../src/conversation/conversation.ts";
+import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
-import type { Conversation } from "../../src/engine/conversation.ts";
-import { type FoldReplay, replayFolds } from "../../src/engine/replay/fold-replay.ts";
-import type { TurnlogStore } from "../../src/engine/turnlog-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
+import { type FoldReplay, replayFolds } from "../../src/replay/fold-replay.ts";
 
 /** The fold replay of a conversation. */
 export const replayed = (

@@ -1,15 +1,15 @@
 import { onTestFinished } from "vitest";
+import type { Conversation } from "../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ConversationEvent } from "../../src/domain/events/event.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import type { Conversation } from "../../src/engine/conversation.ts";
-import { createEngine, type Engine, type EngineConfig } from "../../src/engine/create-engine.ts";
-import type { EventStore } from "../../src/engine/ports/event-store.ts";
-import { TurnlogStore } from "../../src/engine/turnlog-store.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { temporaryFolder } from "../stores/temporary-folder.ts";
 import { type AroundAppend, type WatchedStore, watchStore } from "./appends.ts";
+import { temporaryFolder } from "./stores/temporary-folder.ts";
 
 /** A store with a clock that moves by hand and ids that count, and what it takes to talk. */
 export type Workshop = {

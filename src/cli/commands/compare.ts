@@ -1,5 +1,5 @@
+import { compareConversations, type Parting } from "../../conversation/compare.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
-import { compareConversations, type Parting } from "../../engine/lineage/compare.ts";
 import { actorLabel, blockLabel, counted, excerpt } from "../../projections/wording.ts";
 import { blockData } from "../block-rows.ts";
 import type { CliContext, CommandHandler } from "../context.ts";

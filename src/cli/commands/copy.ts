@@ -1,4 +1,4 @@
-import { copyConversations } from "../../engine/copy/copy.ts";
+import { copyConversations } from "../../carry/copy.ts";
 import type { CommandHandler } from "../context.ts";
 import { reportCopies } from "../copy-report.ts";
 import { UsageError } from "../exit-codes.ts";

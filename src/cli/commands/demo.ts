@@ -1,5 +1,5 @@
+import type { Conversation } from "../../conversation/conversation.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import type { Conversation } from "../../engine/conversation.ts";
 import { describeDivergence } from "../../projections/timeline.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/openai-responses.ts";

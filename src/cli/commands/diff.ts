@@ -1,12 +1,12 @@
+import { compareConversations } from "../../conversation/compare.ts";
+import { LoadedPast, loadPast } from "../../conversation/past.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { idOf } from "../../domain/block.ts";
 import { turnDifference } from "../../domain/diff-turns.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { provenanceOf } from "../../engine/inference/contexts.ts";
-import type { Follower } from "../../engine/keyframes/fold.ts";
-import { compareConversations } from "../../engine/lineage/compare.ts";
-import { LoadedPast, loadPast } from "../../engine/past.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
+import { provenanceOf } from "../../engine/planning/contexts.ts";
+import type { Follower } from "../../log/snapshots/fold.ts";
 import { differenceByContent } from "../compared-turns.ts";
 import type { CommandHandler } from "../context.ts";
 import {

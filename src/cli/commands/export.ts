@@ -1,5 +1,5 @@
-import { bundleBegin, bundleLines } from "../../engine/copy/bundle.ts";
-import { openStoreSource } from "../../engine/copy/copy-source.ts";
+import { bundleBegin, bundleLines } from "../../carry/bundle.ts";
+import { openStoreSource } from "../../carry/copy-source.ts";
 import { grouped, printableJson } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";

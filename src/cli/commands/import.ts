@@ -1,13 +1,13 @@
 import { basename } from "node:path";
 import { sha256Hex } from "../../base/sha256.ts";
+import { readBundleHeader } from "../../carry/bundle.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
-import type { Entry } from "../../engine/conversation-stream.ts";
-import { readBundleHeader } from "../../engine/copy/bundle.ts";
-import { EventTooLargeError } from "../../engine/ports/event-store.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
+import { EventTooLargeError } from "../../log/ports/event-store.ts";
+import type { Entry } from "../../log/writer/conversation-writer.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";

@@ -1,8 +1,8 @@
+import type { Conversation } from "../../conversation/conversation.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type Actor, isActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import type { Conversation } from "../../engine/conversation.ts";
-import { type EventReading, followEach, readEach } from "../../engine/read-each.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
+import { type EventReading, followEach, readEach } from "../../log/read-each.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { type TimelineRow, type TimelineView, timeline } from "../../projections/timeline.ts";
 import { actorLabel, excerpt } from "../../projections/wording.ts";

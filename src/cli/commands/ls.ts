@@ -1,12 +1,12 @@
 import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
-import { comparePositions } from "../../engine/ports/event-store.ts";
-import type { ProjectedView } from "../../engine/projector/live-views.ts";
+import { comparePositions } from "../../log/ports/event-store.ts";
 import {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
 } from "../../projections/conversation-list.ts";
 import { counted, grouped } from "../../projections/wording.ts";
+import type { ProjectedView } from "../../read-models/live-views.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { numberOption } from "../options.ts";
 import { caughtUp } from "../read-models.ts";

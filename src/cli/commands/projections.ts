@@ -1,7 +1,7 @@
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
-import { behindMax, type ProjectorStatus } from "../../engine/projector/status.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
 import { counted, grouped, printable } from "../../projections/wording.ts";
+import { behindMax, type ProjectorStatus } from "../../read-models/status.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";

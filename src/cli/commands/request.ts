@@ -1,5 +1,5 @@
-import { StoreCorruptedError } from "../../engine/ports/event-store.ts";
-import { rebuildRequest } from "../../engine/requests.ts";
+import { rebuildRequest } from "../../engine/planning/recorded-request.ts";
+import { StoreCorruptedError } from "../../log/ports/event-store.ts";
 import { printableJson } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import type { CommandHandler } from "../context.ts";

@@ -1,9 +1,9 @@
+import type { Conversation } from "../../conversation/conversation.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type BlockId, conversationStream } from "../../domain/ids.ts";
-import type { Conversation } from "../../engine/conversation.ts";
-import { idInDoubt } from "../../engine/effects/doubt.ts";
-import type { RunResult } from "../../engine/run/result.ts";
+import { idInDoubt } from "../../engine/stack/doubt.ts";
+import type { RunResult } from "../../engine/stack/result.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";

@@ -1,10 +1,10 @@
+import type { LoadedPast } from "../../conversation/past.ts";
 import { describeActor } from "../../domain/actor.ts";
 import type { Origin } from "../../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { contextsOf } from "../../engine/inference/contexts.ts";
-import type { LoadedPast } from "../../engine/past.ts";
-import { splitTurn } from "../../engine/planner/instruction-blocks.ts";
+import { contextsOf } from "../../engine/planning/contexts.ts";
+import { splitTurn } from "../../engine/planning/instruction-blocks.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { describeEvent, describeOrigin, noLabels, noteLabels } from "../../projections/timeline.ts";
 import { type UsageRow, type UsageView, usage } from "../../projections/usage.ts";

@@ -1,4 +1,4 @@
-import type { Conversation } from "../../engine/conversation.ts";
+import type { Conversation } from "../../conversation/conversation.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { CommandHandler } from "../context.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";

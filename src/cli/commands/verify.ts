@@ -1,7 +1,7 @@
+import { type StreamReport, verifyStore } from "../../audit/verify.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { ConversationId } from "../../domain/ids.ts";
-import type { Head } from "../../engine/ports/event-store.ts";
-import type { TurnlogStore } from "../../engine/turnlog-store.ts";
-import { type StreamReport, verifyStore } from "../../engine/verify.ts";
+import type { Head } from "../../log/ports/event-store.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
 import type { SavedHeads } from "../../stores/saved-heads.ts";

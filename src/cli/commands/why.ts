@@ -1,6 +1,6 @@
 import { utf8Length } from "../../base/utf8.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
-import { inputTurn, planAgain } from "../../engine/requests.ts";
+import { inputTurn, planAgain } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
 import { counted, grouped, inOneLine, shortId } from "../../projections/wording.ts";

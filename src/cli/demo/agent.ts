@@ -1,10 +1,10 @@
 import * as z from "zod";
 import type { Block } from "../../domain/block.ts";
 import { system } from "../../domain/make-block.ts";
-import { createEngine, type Engine, type EngineConfig } from "../../engine/create-engine.ts";
-import { defineMiddleware } from "../../engine/middleware.ts";
-import type { Provider } from "../../engine/ports/provider.ts";
-import { tool } from "../../engine/tool.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../engine/stack/middleware.ts";
+import type { Provider } from "../../engine/stack/provider.ts";
+import { tool } from "../../engine/stack/tool.ts";
 import { lens } from "../../middleware/lens.ts";
 
 /** What the person of the demo says, in order. */

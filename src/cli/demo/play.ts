@@ -1,6 +1,6 @@
+import type { Conversation } from "../../conversation/conversation.ts";
 import { system } from "../../domain/make-block.ts";
-import type { Conversation } from "../../engine/conversation.ts";
-import type { Provider } from "../../engine/ports/provider.ts";
+import type { Provider } from "../../engine/stack/provider.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt, type EngineSources } from "./agent.ts";
 
 /** What happens in the demo, as it happens. */

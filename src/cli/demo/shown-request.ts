@@ -1,7 +1,7 @@
 import { utf8Length } from "../../base/utf8.ts";
 import type { Decision, Divergence } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { planAgain } from "../../engine/requests.ts";
+import { planAgain } from "../../engine/planning/recorded-request.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import { type TimelineView, timeline } from "../../projections/timeline.ts";
 import { codecs } from "../../providers/codecs.ts";

@@ -3,9 +3,9 @@ import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { PastEffect } from "../recovery/journal-answer.ts";
-import { engineActor, type RunSession, record } from "../run/session.ts";
-import { recordableSettlement } from "./doubt.ts";
+import type { PastEffect } from "../session/journal-answer.ts";
+import { engineActor, type RunSession, record } from "../session/session.ts";
+import { recordableSettlement } from "../stack/doubt.ts";
 
 /** An effect as it is to be begun, or what takes its place. */
 export type Beginning =

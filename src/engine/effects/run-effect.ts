@@ -4,10 +4,10 @@ import { isNestedDeeper, type JsonValue, jsonCopy, nestingMax } from "../../base
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { EffectOptions, EffectWork } from "../middleware.ts";
-import { delivered, type RunSession, record } from "../run/session.ts";
-import { held } from "../run/stop.ts";
-import { checkTimeLimit } from "../time-limit.ts";
+import { held } from "../session/breakpoint.ts";
+import { delivered, type RunSession, record } from "../session/session.ts";
+import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
+import { checkTimeLimit } from "../stack/time-limit.ts";
 import { beginningOf, inDoubtText } from "./in-doubt.ts";
 
 type Answer = ConversationEventOf<"EffectFinished">["data"]["answer"];

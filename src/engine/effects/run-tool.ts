@@ -7,10 +7,10 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
 import { resultBlock } from "../../domain/result-block.ts";
-import type { PastEffect } from "../recovery/journal-answer.ts";
-import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
-import { held } from "../run/stop.ts";
-import type { Tool, ToolContext } from "../tool.ts";
+import { held } from "../session/breakpoint.ts";
+import type { PastEffect } from "../session/journal-answer.ts";
+import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
+import type { Tool, ToolContext } from "../stack/tool.ts";
 import { type Beginning, beginningOf, inDoubtText } from "./in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";

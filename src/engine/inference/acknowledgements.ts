@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../base/json.ts";
 import { runEffect } from "../effects/run-effect.ts";
-import type { Acknowledgement, RunSession } from "../run/session.ts";
+import type { Acknowledgement, RunSession } from "../session/session.ts";
 
 /**
  * Runs what waited for a response of the run (by number, from 0), which came to `frame` and is durable. An effect like any

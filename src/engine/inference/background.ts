@@ -1,7 +1,7 @@
+import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
-import type { ConversationStream } from "../conversation-stream.ts";
-import type { Provider } from "../ports/provider.ts";
-import type { RunSession } from "../run/session.ts";
+import type { RunSession } from "../session/session.ts";
+import type { Provider } from "../stack/provider.ts";
 
 /** Notes that a response that is made in the background has ended, unless only the waiting for it has. */
 export function noteEnded(

@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
-import { failureKinds, type ProviderError } from "../ports/provider.ts";
+import { failureKinds, type ProviderError } from "../stack/provider.ts";
 
 /** What a failure says, as far as it can be recorded: whoever wrote the provider may have had no types. */
 export function failureData(error: ProviderError) {

@@ -7,16 +7,16 @@ import type { InferenceFailedData, InferenceRequestedData } from "../../domain/e
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
-import { failureKinds, type InferenceResponse, ProviderError } from "../ports/provider.ts";
-import type { PastInference } from "../recovery/journal-answer.ts";
-import type { CallScope } from "../run/call-scope.ts";
-import { delivered, engineActor, newBlockId, type RunSession, record } from "../run/session.ts";
-import { type Effect, held } from "../run/stop.ts";
+import { hasError } from "../planning/response.ts";
+import { type Effect, held } from "../session/breakpoint.ts";
+import type { CallScope } from "../session/call-scope.ts";
+import type { PastInference } from "../session/journal-answer.ts";
+import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
+import { failureKinds, type InferenceResponse, ProviderError } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
-import { hasError } from "./response.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
 
 /**

@@ -4,16 +4,16 @@ import { utf8Length } from "../../base/utf8.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { splitTurn, withoutFirst } from "../planner/instruction-blocks.ts";
-import { ChainRequiredError, plan } from "../planner/plan.ts";
-import { encodeBody, heldContext, type ShapedBlock, shapedBlocks } from "../planner/shaped-input.ts";
-import type { CallScope } from "../run/call-scope.ts";
-import { NothingToSendError } from "../run/errors.ts";
-import { engineActor, type RunSession, record, takePasses } from "../run/session.ts";
-import { contextLookup, effectiveCapabilities, provenanceOf } from "./contexts.ts";
+import { contextLookup, effectiveCapabilities, provenanceOf } from "../planning/contexts.ts";
+import { splitTurn, withoutFirst } from "../planning/instruction-blocks.ts";
+import { ChainRequiredError, plan } from "../planning/plan.ts";
+import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
+import { encodeBody, heldContext, type ShapedBlock, shapedBlocks } from "../planning/shaped-input.ts";
+import type { CallScope } from "../session/call-scope.ts";
+import { NothingToSendError } from "../session/errors.ts";
+import { engineActor, type RunSession, record, takePasses } from "../session/session.ts";
+import { checkSettings } from "../stack/settings-size.ts";
 import type { Retry } from "./reactions.ts";
-import { requestSettings, settingsDigest } from "./settings.ts";
-import { checkSettings } from "./settings-size.ts";
 
 /** One request as it was decided, encoded and recorded. */
 export type Prepared = {

@@ -2,10 +2,10 @@ import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
 import { type Decision, type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
-import type { ShapedBlock } from "../planner/shaped-input.ts";
-import type { ProviderError } from "../ports/provider.ts";
-import { engineActor, type RunSession } from "../run/session.ts";
-import { encryptedReasoning } from "./settings.ts";
+import { encryptedReasoning } from "../planning/request-settings.ts";
+import type { ShapedBlock } from "../planning/shaped-input.ts";
+import { engineActor, type RunSession } from "../session/session.ts";
+import type { ProviderError } from "../stack/provider.ts";
 
 /** What an attempt has the next one do otherwise. */
 export type Retry = {

@@ -3,12 +3,12 @@ import { isJsonList, isJsonObject, isNestedDeeper, type JsonObject, nestingMax }
 import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { type InferenceResponse, ProviderError } from "../ports/provider.ts";
-import { delivered, newBlockId, type RunSession, record } from "../run/session.ts";
+import { decodeResponse } from "../planning/response.ts";
+import { delivered, newBlockId, type RunSession, record } from "../session/session.ts";
+import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
 import { noteEnded } from "./background.ts";
 import { failureData } from "./failure-data.ts";
 import type { Prepared } from "./prepare-request.ts";
-import { decodeResponse } from "./response.ts";
 
 /** A response as the run goes on with it. */
 export type Received = {

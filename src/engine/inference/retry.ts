@@ -1,7 +1,7 @@
 import { sha256Hex } from "../../base/sha256.ts";
-import type { ProviderError } from "../ports/provider.ts";
-import type { CallScope } from "../run/call-scope.ts";
-import type { RunSession } from "../run/session.ts";
+import type { CallScope } from "../session/call-scope.ts";
+import type { RunSession } from "../session/session.ts";
+import type { ProviderError } from "../stack/provider.ts";
 
 type Refused = {
   readonly error: ProviderError;

@@ -1,13 +1,18 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { ConversationStream } from "../conversation-stream.ts";
-import { type EngineOptions, takeoverAfterMsDefault } from "../create-engine.ts";
-import { ConversationMovedError, EmptyConversationError, MessageNotFoundError, RunUnfinishedError } from "./errors.ts";
+import {
+  ConversationMovedError,
+  EmptyConversationError,
+  MessageNotFoundError,
+  RunUnfinishedError,
+} from "../session/errors.ts";
+import { type EngineOptions, takeoverAfterMsDefault } from "../stack/create-engine.ts";
+import type { RunResult } from "../stack/result.ts";
 import { timeAfter } from "./open-session.ts";
 import { recordedResult, showAgain } from "./recorded-result.ts";
-import type { RunResult } from "./result.ts";
 import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
 import type { ResumeOptions, RunOptions } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";

@@ -3,13 +3,13 @@ import type { Actor } from "../../domain/actor.ts";
 import type { Pass } from "../../domain/events/shared.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
-import { type Layer, type LayerContext, LayerError, type Next } from "../middleware.ts";
-import { CallScope } from "./call-scope.ts";
-import { LateMisuse } from "./late-misuse.ts";
-import { isHandler, noHandler, noTurn } from "./layer-mistakes.ts";
+import { CallScope } from "../session/call-scope.ts";
+import { LateMisuse } from "../session/late-misuse.ts";
+import { newBlockId, type RunSession, record } from "../session/session.ts";
+import { isHandler, noHandler, noTurn } from "../stack/layer-mistakes.ts";
+import { type Layer, type LayerContext, LayerError, type Next } from "../stack/middleware.ts";
 import { LayerWatch } from "./layer-watch.ts";
 import { type Call, descendsFrom, type NamedTurn, normalise, notePass, partsOf, writePass } from "./pass.ts";
-import { newBlockId, type RunSession, record } from "./session.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {

@@ -5,13 +5,13 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
-import { contextLookup } from "../inference/contexts.ts";
-import { requestSettings } from "../inference/settings.ts";
-import type { EffectOptions, EffectWork, Layer, LayerContext } from "../middleware.ts";
-import { splitTurn } from "../planner/instruction-blocks.ts";
-import type { Settings } from "../ports/provider.ts";
+import { contextLookup } from "../planning/contexts.ts";
+import { splitTurn } from "../planning/instruction-blocks.ts";
+import { requestSettings } from "../planning/request-settings.ts";
+import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
+import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
+import type { Settings } from "../stack/provider.ts";
 import type { Around } from "./frames.ts";
-import { derivedRandom, newBlockId, type RunSession } from "./session.ts";
 
 /** What a layer is given besides the Turn. */
 export const contextOf = (session: RunSession, layer: Layer, call: Around): LayerContext =>

@@ -6,7 +6,7 @@ import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
-import { broughtBy } from "../middleware.ts";
+import { broughtBy } from "../stack/middleware.ts";
 
 /** A Turn of the run and the name that edits give it. */
 export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };

@@ -1,12 +1,12 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { readHistory } from "../../log/history/lineage.ts";
+import { foldAround } from "../../log/history/skipped-events.ts";
+import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
+import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
-import type { ConversationStream } from "../conversation-stream.ts";
-import { foldAround } from "../damage/skipped-events.ts";
-import { readHistory } from "../lineage/lineage.ts";
-import { readPast } from "../past.ts";
-import type { RunPart } from "../stream-part.ts";
-import { type RunResult, resultOf } from "./result.ts";
+import { type RunResult, resultOf } from "../stack/result.ts";
+import type { RunPart } from "../stack/run-part.ts";
 
 /** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
 export async function recordedResult(
@@ -16,7 +16,7 @@ export async function recordedResult(
 ): Promise<RunResult> {
   const { runId, stream, to, brought } = run;
   const { client } = view;
-  const turn = client.answers.answeredBy === run ? client.committed : await (await readPast(log, stream, to)).content();
+  const turn = client.answers.answeredBy === run ? client.committed : await turnOf(log, await foldTo(log, stream, to));
   const record = newRunRecord(runId);
   let appended = 0;
   for (const recorded of await eventsBetween(log, run)) {

@@ -1,5 +1,5 @@
 import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
-import { checkedEngine, type Engine, type EngineOptions } from "../create-engine.ts";
+import { checkedEngine, type Engine, type EngineOptions } from "../stack/create-engine.ts";
 import type { ExecuteOptions } from "./run.ts";
 
 /** What becomes of runs before, and how this one is watched. */

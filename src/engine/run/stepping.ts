@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../base/json.ts";
-import type { RunResult } from "./result.ts";
-import type { Gate, Injected, Stop } from "./stop.ts";
+import type { Gate, Injected, Stop } from "../session/breakpoint.ts";
+import type { RunResult } from "../stack/result.ts";
 
 /** A run held at a stop: who iterates on lets it go on. */
 export type HeldStop = Stop & {

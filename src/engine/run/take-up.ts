@@ -1,21 +1,22 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
+import { isDead, thisProcess } from "../../log/writer/owner.ts";
+import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
-import type { ConversationStream } from "../conversation-stream.ts";
-import type { EngineOptions } from "../create-engine.ts";
 import { cancelUnderWay, underWayOf } from "../inference/background.ts";
-import { closingEntries } from "../recovery/close.ts";
-import { divergedIn, ReplayDivergedError } from "../recovery/divergence.ts";
-import { Journal } from "../recovery/journal.ts";
-import { isDead, thisProcess } from "../recovery/owner.ts";
-import { silenceOf } from "../recovery/silence.ts";
-import { stackDifference } from "../recovery/stack-difference.ts";
-import { offeredTools } from "../tool.ts";
-import { ConversationMovedError, RunInProgressError, StackChangedError, ToolMissingError } from "./errors.ts";
-import { type RunResult, resultOf } from "./result.ts";
+import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
+import { ConversationMovedError, StackChangedError, ToolMissingError } from "../session/errors.ts";
+import { Journal } from "../session/journal.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
+import { type RunResult, resultOf } from "../stack/result.ts";
+import { stackDifference } from "../stack/stack-difference.ts";
+import { offeredTools } from "../stack/tool.ts";
+import { closingEntries } from "./close.ts";
 import { executeRun } from "./run.ts";
 import type { RunOptions } from "./run-options.ts";
+import { silenceOf } from "./silence.ts";
 
 /** Goes on with a run that was cut off, or gives it up where the caller said so; then there is no result. */
 export async function finish(

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 import { silencesMax } from "./patience.ts";
 
 /** Where a store is, and how it is reached. */

@@ -1,13 +1,13 @@
-import { checkBounds } from "../../engine/codec/bounds.ts";
-import { headOf } from "../../engine/codec/prepare.ts";
-import { answerMismatch, firstRevision, isSameHead } from "../../engine/codec/repeat.ts";
+import { checkBounds } from "../../log/codec/bounds.ts";
+import { answerMismatch, firstRevision, isSameHead } from "../../log/codec/idempotent-append.ts";
+import { headOf } from "../../log/codec/prepare.ts";
 import {
   type AppendResult,
   type Head,
   type PreparedAppend,
   StoreCorruptedError,
   type StoredEnvelope,
-} from "../../engine/ports/event-store.ts";
+} from "../../log/ports/event-store.ts";
 import type { AppendAnswer } from "./append-channel.ts";
 import { serverEventOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";

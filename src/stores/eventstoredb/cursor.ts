@@ -1,4 +1,4 @@
-import { comparePositions, type StoredEnvelope } from "../../engine/ports/event-store.ts";
+import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import type { ReadResp, RecordedEvent } from "./driver.ts";
 import { envelopeOf, positionOf, textOf } from "./envelope.ts";
 import { isPosition, positionText } from "./position.ts";

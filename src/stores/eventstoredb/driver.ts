@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 
 /**
  * `@eventstore/db-client` 6.2.1 and its protocol messages. The messages are used directly, because the client's own

@@ -7,7 +7,7 @@ import {
   type StoredEnvelope,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../engine/ports/event-store.ts";
+} from "../../log/ports/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { isPosition, type Position, positionText } from "./position.ts";
 

@@ -1,5 +1,5 @@
-import { AccessDeniedError, type AccessRequest } from "../../engine/authorized-store.ts";
-import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { AccessDeniedError, type AccessRequest } from "../../log/authorized-store.ts";
+import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 
 export type FailureKind =
   /** Passes: no connection, a leader that changes, a time limit. What was asked may have been done. */

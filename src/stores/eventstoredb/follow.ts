@@ -1,4 +1,4 @@
-import { comparePositions, type StoredEnvelope } from "../../engine/ports/event-store.ts";
+import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { type Cursor, createCursor, ownEnvelopes } from "./cursor.ts";
 import { readLogToEnd } from "./log.ts";
 import type { Session } from "./session.ts";

@@ -1,4 +1,4 @@
-import { comparePositions, type Head } from "../../engine/ports/event-store.ts";
+import { comparePositions, type Head } from "../../log/ports/event-store.ts";
 
 /**
  * What this process knows of the store: the heads of streams when it last looked, and what the server has acknowledged to

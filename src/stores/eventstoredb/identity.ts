@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isJsonObject } from "../../base/json.ts";
-import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../engine/ports/event-store.ts";
+import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../log/ports/event-store.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { formatVersion, textOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";

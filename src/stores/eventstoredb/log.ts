@@ -1,4 +1,4 @@
-import { comparePositions } from "../../engine/ports/event-store.ts";
+import { comparePositions } from "../../log/ports/event-store.ts";
 import type { Cursor } from "./cursor.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { positionOf } from "./envelope.ts";

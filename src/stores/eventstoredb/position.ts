@@ -1,4 +1,4 @@
-import { StoreCorruptedError } from "../../engine/ports/event-store.ts";
+import { StoreCorruptedError } from "../../log/ports/event-store.ts";
 
 /** A place in the server's log: two 64-bit numbers, kept as decimal text so that none loses a digit. */
 export type Position = { readonly commit: string; readonly prepare: string };

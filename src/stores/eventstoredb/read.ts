@@ -4,7 +4,7 @@ import {
   type ReadStreamOptions,
   StoreCorruptedError,
   type StoredEnvelope,
-} from "../../engine/ports/event-store.ts";
+} from "../../log/ports/event-store.ts";
 import { createCursor, ownEnvelopes } from "./cursor.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { envelopeOf } from "./envelope.ts";

@@ -1,5 +1,5 @@
-import type { AccessRequest } from "../../engine/authorized-store.ts";
-import { StoreClosedError, StoreCorruptedError } from "../../engine/ports/event-store.ts";
+import type { AccessRequest } from "../../log/authorized-store.ts";
+import { StoreClosedError, StoreCorruptedError } from "../../log/ports/event-store.ts";
 import type { Address } from "./address.ts";
 import type { Connection } from "./connection.ts";
 import type { ReadResp, RecordedEvent } from "./driver.ts";

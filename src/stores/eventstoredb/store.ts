@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
-import { type EventStore, StoreClosedError } from "../../engine/ports/event-store.ts";
-import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
-import type { ViewStore } from "../../engine/ports/view-store.ts";
+import { type EventStore, StoreClosedError } from "../../log/ports/event-store.ts";
+import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { ViewStore } from "../../log/ports/view-store.ts";
 import { parseAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
 import { connect } from "./connection.ts";

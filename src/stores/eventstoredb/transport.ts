@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 import type { Address } from "./address.ts";
 import type { Driver, StreamsClient } from "./driver.ts";
 

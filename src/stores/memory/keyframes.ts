@@ -1,4 +1,4 @@
-import type { Keyframe, KeyframeKey, KeyframeStore } from "../../engine/ports/keyframe-store.ts";
+import type { Keyframe, KeyframeKey, KeyframeStore } from "../../log/ports/snapshot-store.ts";
 
 /** Keyframes that last as long as the process. */
 export function createMemoryKeyframes(refuseIfClosed: () => void): KeyframeStore {

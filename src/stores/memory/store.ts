@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { checkBounds } from "../../engine/codec/bounds.ts";
-import { answerMismatch, firstRevision, isSameHead } from "../../engine/codec/repeat.ts";
+import { checkBounds } from "../../log/codec/bounds.ts";
+import { answerMismatch, firstRevision, isSameHead } from "../../log/codec/idempotent-append.ts";
 import {
   type AppendResult,
   type EventStore,
@@ -10,9 +10,9 @@ import {
   type ReadStreamOptions,
   StoreClosedError,
   type StoredEnvelope,
-} from "../../engine/ports/event-store.ts";
-import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
-import type { ViewStore } from "../../engine/ports/view-store.ts";
+} from "../../log/ports/event-store.ts";
+import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createWake } from "../wake.ts";
 import { createMemoryKeyframes } from "./keyframes.ts";
 import { createMemoryViews } from "./views.ts";

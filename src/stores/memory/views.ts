@@ -1,4 +1,4 @@
-import type { ViewBuild, ViewRow, ViewStore } from "../../engine/ports/view-store.ts";
+import type { ViewBuild, ViewRow, ViewStore } from "../../log/ports/view-store.ts";
 
 /** Rows of projections that last as long as the process. */
 export function createMemoryViews(refuseIfClosed: () => void = () => undefined): ViewStore {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import { headOf } from "../../engine/codec/prepare.ts";
-import { answerMismatch, firstRevision, isSameHead, type PresentEvent } from "../../engine/codec/repeat.ts";
-import type { AppendResult, Head, PreparedAppend } from "../../engine/ports/event-store.ts";
+import { answerMismatch, firstRevision, isSameHead, type PresentEvent } from "../../log/codec/idempotent-append.ts";
+import { headOf } from "../../log/codec/prepare.ts";
+import type { AppendResult, Head, PreparedAppend } from "../../log/ports/event-store.ts";
 import { eventParameters, insertEvent } from "./rows.ts";
 
 /** A stream's row: its head, and the number that stands for its name in the events. */

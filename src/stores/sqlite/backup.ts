@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 import { kindAt, namedFile } from "../named-file.ts";
 import { createBeside, putInPlace, syncPath } from "../new-file.ts";
 import { isLocked, storeError } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { StoreCorruptedError, StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 
 /**
  * Turns an error of SQLite into one of ours, with one sentence that says what to do; every other error stays as it is. What

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AppendResult, PreparedAppend } from "../../engine/ports/event-store.ts";
+import type { AppendResult, PreparedAppend } from "../../log/ports/event-store.ts";
 import type { AppendInTransaction } from "./append.ts";
 import { patiently } from "./patience.ts";
 import { createTransactions, type Transactions } from "./transaction.ts";

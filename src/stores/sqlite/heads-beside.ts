@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { Head } from "../../engine/ports/event-store.ts";
+import type { Head } from "../../log/ports/event-store.ts";
 import { namedFile } from "../named-file.ts";
 import { createBeside, putInPlace, syncPath } from "../new-file.ts";
 import { endLine, headerLine, headLine, headsBegin, type LogEnd, parseHeads } from "../saved-heads.ts";

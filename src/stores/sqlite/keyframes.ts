@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Keyframe, KeyframeStore } from "../../engine/ports/keyframe-store.ts";
+import type { Keyframe, KeyframeStore } from "../../log/ports/snapshot-store.ts";
 import type { Guarded } from "./guarded.ts";
 
 /** Keyframes in the store's own file. `guarded` refuses after `close`, waits for locks and translates errors. */

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { StoreReplacedError } from "../../engine/ports/event-store.ts";
+import { StoreReplacedError } from "../../log/ports/event-store.ts";
 import { namedFile } from "../named-file.ts";
 
 /**

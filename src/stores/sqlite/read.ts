@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { Head } from "../../engine/ports/event-store.ts";
+import type { Head } from "../../log/ports/event-store.ts";
 import { type EventRow, eventColumns } from "./rows.ts";
 
 /** Rows of one page. A page is read at once, so that no read transaction outlives a turn of the event loop. */

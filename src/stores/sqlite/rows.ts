@@ -1,6 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Actor } from "../../domain/actor.ts";
-import type { Envelope, StoredEnvelope } from "../../engine/ports/event-store.ts";
+import type { Envelope, StoredEnvelope } from "../../log/ports/event-store.ts";
 
 /**
  * A row of `events` with its stream's name, in the order of `eventColumns`. Its position is text: SQLite's integers go

@@ -5,7 +5,7 @@ import {
   StoreNotFoundError,
   StoreTooNewError,
   StoreUnavailableError,
-} from "../../engine/ports/event-store.ts";
+} from "../../log/ports/event-store.ts";
 import { createTransactions } from "./transaction.ts";
 
 /** The schema that this code writes. A file with a greater number is from a newer turnlog. */

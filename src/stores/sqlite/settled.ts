@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { StoreUnavailableError } from "../../engine/ports/event-store.ts";
+import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 
 /** A database that is read without a lock, because its folder takes no file for one. */
 export type SettledFile = {

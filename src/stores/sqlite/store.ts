@@ -1,4 +1,4 @@
-import { checkBounds } from "../../engine/codec/bounds.ts";
+import { checkBounds } from "../../log/codec/bounds.ts";
 import {
   type AppendResult,
   comparePositions,
@@ -9,9 +9,9 @@ import {
   type ReadStreamOptions,
   StoreClosedError,
   type StoredEnvelope,
-} from "../../engine/ports/event-store.ts";
-import type { KeyframeStore } from "../../engine/ports/keyframe-store.ts";
-import type { ViewStore } from "../../engine/ports/view-store.ts";
+} from "../../log/ports/event-store.ts";
+import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { StrayEvents } from "../../engine/ports/event-store.ts";
+import type { StrayEvents } from "../../log/ports/event-store.ts";
 
 /** Events whose row in `streams` is gone: the stream's number is all that is left of its name. */
 export function strayEvents(database: DatabaseSync): readonly StrayEvents[] {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ViewBuild, ViewRow, ViewStore } from "../../engine/ports/view-store.ts";
+import type { ViewBuild, ViewRow, ViewStore } from "../../log/ports/view-store.ts";
 import type { Guarded } from "./guarded.ts";
 import { createTransactions } from "./transaction.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
-import type { Layer } from "../../../src/engine/middleware.ts";
-import { reexecute } from "../../../src/engine/replay/re-execute.ts";
+import type { Layer } from "../../../src/engine/stack/middleware.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
+import { beforeRequest, createScene, dieAt, layer, textsOf } from "../../support/run/scene.ts";
+import { noJson } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { beforeRequest, createScene, dieAt, layer, textsOf } from "../run/scene.ts";
-import { noJson } from "../run/tool-runs.ts";
 
 /** A value that its type does not allow, as JavaScript gives one. */
 const given = (value: unknown): JsonValue => value as JsonValue;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type BlockId, blockIdSchema } from "../../../src/domain/ids.ts";
-import { idInDoubt, NotInDoubtError } from "../../../src/engine/effects/doubt.ts";
+import { idInDoubt, NotInDoubtError } from "../../../src/engine/stack/doubt.ts";
 
 const id = (n: number): BlockId => blockIdSchema.parse(`run_${"0".repeat(16)}/0/${n}`);
 const inDoubt = new Map([

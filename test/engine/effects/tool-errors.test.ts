@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { user } from "../../../src/domain/make-block.ts";
-import { tool } from "../../../src/engine/tool.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
+import { calling, resultsOf, run } from "../../support/run/tool-runs.ts";
 import { dataOf } from "../../support/workshop.ts";
-import { calling, resultsOf, run } from "../run/tool-runs.ts";
 
 const trouble = new Error("no account", { cause: new Error("password hunter2") });
 const throwing = tool({

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { createEngine, type EngineConfig } from "../../../src/engine/create-engine.ts";
-import { defineMiddleware } from "../../../src/engine/middleware.ts";
-import { type Tool, tool } from "../../../src/engine/tool.ts";
+import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
+import { add, calling, noJson, resultsOf, run, throwNothing } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-
-import { add, calling, noJson, resultsOf, run, throwNothing } from "../run/tool-runs.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

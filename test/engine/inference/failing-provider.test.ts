@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { conversationStream } from "../../../src/domain/ids.ts";
-import type { InferenceResponse, Provider } from "../../../src/engine/ports/provider.ts";
-import { reexecute } from "../../../src/engine/replay/re-execute.ts";
+import type { InferenceResponse, Provider } from "../../../src/engine/stack/provider.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
 import { replayed } from "../../support/replayed.ts";
+import { createScene, dieAt } from "../../support/run/scene.ts";
+import { throwNothing } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { createScene, dieAt } from "../run/scene.ts";
-import { throwNothing } from "../run/tool-runs.ts";
 
 const bug = new TypeError("my provider's bug");
 

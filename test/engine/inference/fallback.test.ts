@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { EngineConfig } from "../../../src/engine/create-engine.ts";
-import { defineMiddleware } from "../../../src/engine/middleware.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/openai-responses.ts";
 import {
   cannedError,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { image, text, user } from "../../../src/domain/make-block.ts";
-import { createEngine } from "../../../src/engine/create-engine.ts";
+import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { temporaryFolder } from "../../stores/temporary-folder.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 /** A data URL of so many megabytes, every kilobyte of which says where it is. */
 const imageOf = (megabytes: number): string =>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { secretReference } from "../../../src/engine/codec/references.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { secretReference } from "../../../src/log/codec/references.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine, scripted, toolResult } from "../../../src/index.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { verifyStore } from "../../../src/audit/verify.ts";
 import { user } from "../../../src/domain/make-block.ts";
-import { replayFolds } from "../../../src/engine/replay/fold-replay.ts";
-import { tool } from "../../../src/engine/tool.ts";
-import { verifyStore } from "../../../src/engine/verify.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
-import { answering, eventStream, serve } from "../../providers/loopback.ts";
+import { replayFolds } from "../../../src/replay/fold-replay.ts";
+import { answering, eventStream, serve } from "../../support/providers/loopback.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 
 const odd = '"score":1e400,"serial":12345678901234567890,"angle":-0,"ratio":0.12345678901234567890,"plain":1.5';

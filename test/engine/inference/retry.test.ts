@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Engine, EngineConfig } from "../../../src/engine/create-engine.ts";
-import { reexecute } from "../../../src/engine/replay/re-execute.ts";
-import type { Gate } from "../../../src/engine/run/stop.ts";
+import type { Gate } from "../../../src/engine/session/breakpoint.ts";
+import type { Engine, EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import {
   type Fault,
@@ -9,6 +8,7 @@ import {
   type ReferenceServer,
   startReferenceServer,
 } from "../../../src/reference-server/server.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf, type Workshop } from "../../support/workshop.ts";
 
 type Talk = Workshop & {

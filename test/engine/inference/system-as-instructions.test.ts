@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { image, system, text, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
-import type { Conversation } from "../../../src/engine/conversation.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
-import { withoutFirst } from "../../../src/engine/planner/instruction-blocks.ts";
-import { rebuildRequest, requestProblem } from "../../../src/engine/requests.ts";
+import { withoutFirst } from "../../../src/engine/planning/instruction-blocks.ts";
+import { rebuildRequest, requestProblem } from "../../../src/engine/planning/recorded-request.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { engineOf } from "../../../src/engine/create-engine.ts";
-import { type ToolContext, tool } from "../../../src/engine/tool.ts";
+import { engineOf } from "../../../src/engine/stack/create-engine.ts";
+import { type ToolContext, tool } from "../../../src/engine/stack/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
+import { call, echo, runInto, told } from "../../support/run/failing-runs.ts";
+import { asked, beforeRequest, counted, createScene, dieAt, type Life, layer } from "../../support/run/scene.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { call, echo, runInto, told } from "./failing-runs.ts";
-import { asked, beforeRequest, counted, createScene, dieAt, type Life, layer } from "./scene.ts";
 
 test("an abort while a tool runs leaves its call in doubt, and the other's result where it belongs", async () => {
   const abort = new AbortController();

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { runIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
-import type { RunPart } from "../../../src/engine/stream-part.ts";
+import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { temporaryFolder } from "../../stores/temporary-folder.ts";
+import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
+import { calling } from "../../support/run/tool-runs.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
-import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer } from "./scene.ts";
-import { calling } from "./tool-runs.ts";
 
 /** A conversation whose model charges somebody before it answers. */
 function chargingShop() {

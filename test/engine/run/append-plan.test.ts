@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { StoreUnavailableError } from "../../../src/engine/ports/event-store.ts";
-import { type Tool, tool } from "../../../src/engine/tool.ts";
+import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { createWorkshop, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";
 

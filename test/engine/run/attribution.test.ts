@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Actor } from "../../../src/domain/actor.ts";
 import { idOf } from "../../../src/domain/block.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import type { Conversation } from "../../../src/engine/conversation.ts";
-import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/middleware.ts";
-import { tool } from "../../../src/engine/tool.ts";
+import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/stack/middleware.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 

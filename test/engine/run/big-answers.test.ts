@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import { verifyStore } from "../../../src/audit/verify.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
-import { EventTooLargeError } from "../../../src/engine/ports/event-store.ts";
-import type { Provider } from "../../../src/engine/ports/provider.ts";
-import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
-import { verifyStore } from "../../../src/engine/verify.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
+import { EventTooLargeError } from "../../../src/log/ports/event-store.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import { counted, layer } from "../../support/run/scene.ts";
 import {
   createWorkshop,
   dataOf,
@@ -15,7 +16,6 @@ import {
   storeKinds,
   typesOf,
 } from "../../support/workshop.ts";
-import { counted, layer } from "./scene.ts";
 
 /** A provider that changes what a scripted one answered. */
 function changing(answers: Parameters<typeof scripted>[0], change: (response: JsonObject) => JsonObject) {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { conversationStream } from "../../../src/domain/ids.ts";
 import { Turn } from "../../../src/domain/turn.ts";
-import type { Layer } from "../../../src/engine/middleware.ts";
-import { reexecute } from "../../../src/engine/replay/re-execute.ts";
+import type { Layer } from "../../../src/engine/stack/middleware.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
+import { layer } from "../../support/run/scene.ts";
+import { add, calling, throwNothing } from "../../support/run/tool-runs.ts";
 import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
-import { layer } from "./scene.ts";
-import { add, calling, throwNothing } from "./tool-runs.ts";
 
 const trouble = new Error("trouble");
 const idle = (name: string): Layer => layer(name, (turn, next) => next(turn));

@@ -1,18 +1,18 @@
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { type Block, idOf } from "../../../src/domain/block.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import type { Conversation } from "../../../src/engine/conversation.ts";
-import { tool } from "../../../src/engine/tool.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import { clientTurn } from "../../../src/projections/client-turn.ts";
 import type { RunTurns } from "../../../src/projections/run-turns.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
-import { createRandom } from "../../coherence/random.ts";
+import { createRandom } from "../../support/coherence/random.ts";
+import { RandomStack } from "../../support/run/random-stack.ts";
 import { doerOf, Truth } from "../../support/truth.ts";
 import { createWorkshop, freshStore, storeKinds } from "../../support/workshop.ts";
-import { RandomStack } from "./random-stack.ts";
 
 const isLong = process.env["TURNLOG_LONG"] === "1";
 const tally = { runs: 0, failed: 0, revisions: 0, turns: 0, versions: 0, removals: 0 };

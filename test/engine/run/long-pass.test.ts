@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { foldWhole } from "../../../src/engine/keyframes/fold.ts";
-import { defineMiddleware } from "../../../src/engine/middleware.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { foldWhole } from "../../../src/log/snapshots/fold.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 const long = "a long message ".repeat(140);

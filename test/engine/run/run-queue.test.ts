@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { tool } from "../../../src/engine/tool.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import { gated } from "../../support/gates.ts";
+import { layer } from "../../support/run/scene.ts";
+import { calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
-import { layer } from "./scene.ts";
-import { calling } from "./tool-runs.ts";
 
 /** A conversation whose first request waits until it is let go. */
 async function runningShop(answers: readonly string[]) {

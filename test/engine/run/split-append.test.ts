@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { user } from "../../../src/domain/make-block.ts";
-import { foldWhole } from "../../../src/engine/keyframes/fold.ts";
-import { defineMiddleware } from "../../../src/engine/middleware.ts";
-import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { foldWhole } from "../../../src/log/snapshots/fold.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createWorkshop, eventsOf, typesOf } from "../../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { counted, createScene, textsOf } from "./scene.ts";
-import { calling } from "./tool-runs.ts";
+import { counted, createScene, textsOf } from "../../support/run/scene.ts";
+import { calling } from "../../support/run/tool-runs.ts";
 
 test("shows every effect before and after it, in order", async () => {
   const lookUp = counted("look-up", true);

@@ -1,8 +1,8 @@
 import { firstValueFrom, Subject, take, toArray } from "rxjs";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { RunPart } from "../../../src/engine/stream-part.ts";
-import { tool } from "../../../src/engine/tool.ts";
+import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import type { EngineConfig } from "../../../src/engine/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import { createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
+import { add, calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, eventsOf } from "../../support/workshop.ts";
-import { createScene, dieAt, inTool, layer } from "./scene.ts";
-import { add, calling } from "./tool-runs.ts";
 
 /** A run with an effect and a tool, cut off in the tool, and taken up. */
 async function cutOffRun(config: Partial<EngineConfig> = {}) {

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
+import type { PastConversation } from "../../../src/conversation/past.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import type { PastConversation } from "../../../src/engine/past.ts";
-import type { RunPart } from "../../../src/engine/stream-part.ts";
-import { TurnlogStore } from "../../../src/engine/turnlog-store.ts";
+import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { counted, layer } from "../../support/run/scene.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
-import { counted, layer } from "./scene.ts";
 
 /** What somebody does who minds no types. */
 type Loose = { payload: { content: { text: string }[] } };

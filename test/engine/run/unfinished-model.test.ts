@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import type { Block } from "../../../src/domain/block.ts";
-import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
-import { ProviderError } from "../../../src/engine/ports/provider.ts";
-import { tool } from "../../../src/engine/tool.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { ProviderError } from "../../../src/engine/stack/provider.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
-import { createRandom, type Random } from "../../coherence/random.ts";
+import { createRandom, type Random } from "../../support/coherence/random.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import { createWorkshop, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";
 

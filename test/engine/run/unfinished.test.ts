@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { defineMiddleware, type Layer } from "../../../src/engine/middleware.ts";
-import { ProviderError } from "../../../src/engine/ports/provider.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { gated } from "../../support/gates.ts";
+import { call, echo, runInto, told } from "../../support/run/failing-runs.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";
-
-import { call, echo, runInto, told } from "./failing-runs.ts";
 
 const refusal = new ProviderError("the provider is down", { kind: "server-error", outcome: "rejected", status: 500 });
 

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { assistant } from "../../../src/domain/make-block.ts";
-import { ProviderError } from "../../../src/engine/ports/provider.ts";
+import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { timeline } from "../../../src/projections/timeline.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
+import { layer } from "../../support/run/scene.ts";
+import { add, calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, type Workshop } from "../../support/workshop.ts";
-import { layer } from "./scene.ts";
-import { add, calling } from "./tool-runs.ts";
 
 const refused = { error: { message: "not today" } } as const;
 

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { createRandom } from "../../coherence/random.ts";
+import { createRandom } from "../coherence/random.ts";
 import { startEventStoreDbCluster } from "./server.ts";
 import { drawUnkindness } from "./unkindness.ts";
 

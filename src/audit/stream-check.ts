@@ -1,0 +1,203 @@
+import { hasOwnDigest } from "../domain/block-json.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { conversationOfStream } from "../domain/ids.ts";
+import { type Codecs, rebuildRequest, requestProblem } from "../engine/planning/recorded-request.ts";
+import { settingsDigest } from "../engine/planning/request-settings.ts";
+import { checkEnvelope } from "../log/codec/envelope.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
+import { readAncestors } from "../log/history/lineage.ts";
+import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
+import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.ts";
+import { isOfTheStore, readEnvelope } from "../log/read-each.ts";
+import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../projections/damage.ts";
+
+/** The first thing that is wrong with a stream. What comes after it is not looked at. */
+export type StreamProblem = {
+  /** The revision at which the stream stops being what was written: of a missing event, its own. */
+  readonly revision: number;
+  readonly kind: /** An event is missing, or it, its place or what is before it was changed. */
+    | "chain"
+    /** The head that the store keeps, or one that was saved elsewhere, is not the newest event. */
+    | "head"
+    /** It cannot be read, or a blob that it names is not whole. */
+    | "unreadable"
+    /** What it says does not follow from the events before it. */
+    | "fold"
+    /** The request cannot be made again as it was sent. */
+    | "request"
+    /** The events are right, and a read model shows something else than they give. */
+    | "view";
+  readonly message: string;
+};
+
+export type StreamOptions = {
+  readonly codecs: Codecs;
+  /** What was kept elsewhere of the stream's head, at some time or other. */
+  readonly savedHeads: readonly Head[];
+  /** The last event that is looked at. */
+  readonly last: number;
+  /** Told of every event that was looked at. */
+  readonly onEvent?: () => void;
+};
+
+/** Checks one stream, event by event, up to the first thing that is wrong. */
+export class StreamCheck {
+  readonly #reader: EventReader;
+  readonly #store: EventStore;
+  readonly #stream: string;
+  readonly #options: StreamOptions & { readonly skipped: SkippedEvents };
+  readonly #isConversation: boolean;
+  #view: ConversationView;
+  head: Head | null = null;
+  requests = 0;
+  problem: StreamProblem | null = null;
+
+  constructor(reader: EventReader, stream: string, options: StreamOptions & { readonly skipped: SkippedEvents }) {
+    this.#reader = reader;
+    this.#store = reader.store;
+    this.#stream = stream;
+    this.#options = options;
+    this.#isConversation = conversationOfStream(stream) !== null;
+    this.#view = conversationView.initial(stream);
+  }
+
+  get #due(): number {
+    return this.head === null ? 0 : this.head.revision + 1;
+  }
+
+  async run(): Promise<void> {
+    this.problem = await this.#firstProblem();
+  }
+
+  async #firstProblem(): Promise<StreamProblem | null> {
+    for (;;) {
+      const damage = await this.#checkEvents();
+      // What comes after it is not looked at, so neither is the head.
+      if (damage !== null || this.#due > this.#options.last) return damage;
+      const cut = this.#checkSavedHead();
+      if (cut !== null) return cut;
+      // Read after the events, which were committed with it or before it: a newer one says that there are more by now.
+      const kept = await this.#store.head(this.#stream);
+      const isThere = kept !== null && kept.revision >= this.#due && (await this.#hasNext());
+      if (!isThere) return this.#checkKeptHead(kept);
+    }
+  }
+
+  async #hasNext(): Promise<boolean> {
+    for await (const { revision } of this.#store.readStream(this.#stream, { from: this.#due, limit: 1 })) {
+      return revision === this.#due;
+    }
+    return false;
+  }
+
+  async #checkEvents(): Promise<StreamProblem | null> {
+    try {
+      for await (const envelope of this.#store.readStream(this.#stream, { from: this.#due })) {
+        if (this.#due > this.#options.last) return null;
+        const problem = this.#checkChain(envelope) ?? (await this.#checkContent(envelope));
+        if (problem !== null) return problem;
+        this.head = { revision: envelope.revision, digest: envelope.digest };
+        this.#options.onEvent?.();
+      }
+      return null;
+    } catch (error) {
+      return this.#problem("unreadable", describe(error));
+    }
+  }
+
+  #checkChain(envelope: StoredEnvelope): StreamProblem | null {
+    if (envelope.revision > this.#due) {
+      return this.#problem("chain", `it is missing: the next event has revision ${envelope.revision}`);
+    }
+    const checked = checkEnvelope(this.head, envelope);
+    if (!checked.ok) return this.#problem("chain", checked.error.reason);
+    const isOther = this.#options.savedHeads.some(
+      ({ revision, digest }) => revision === envelope.revision && digest !== envelope.digest,
+    );
+    return isOther ? this.#problem("head", "it, or an event before it, is another than when its head was saved") : null;
+  }
+
+  async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
+    if (!this.#isConversation || this.#options.skipped.has(this.#stream, envelope.revision)) return null;
+    const recorded = await readEnvelope(this.#store, envelope);
+    const wrong = blocksIn(recorded.event).find((block) => !hasOwnDigest(block));
+    if (wrong !== undefined) return this.#problem("fold", `block ${wrong.id} is not what its digest names`);
+    try {
+      if (recorded.revision === 0) await this.#inherit(recorded);
+      this.#view = conversationView.apply(this.#view, recorded);
+    } catch (error) {
+      return this.#problem("fold", describe(error));
+    }
+    return this.#checkMeaning(recorded);
+  }
+
+  /** A fork is folded on what its ancestors say; whether they say it soundly is told of their own streams. */
+  #inherit(first: RecordedEvent): Promise<void> {
+    return foldAround(this.#reader, async (skipped) => {
+      this.#view = conversationView.initial(this.#stream);
+      for await (const { recorded } of readAncestors(this.#reader, first, skipped)) {
+        this.#view = conversationView.apply(this.#view, recorded);
+      }
+    }).catch((error: unknown) => {
+      const isDamaged = error instanceof ConversationDamagedError && error.stream !== this.#stream;
+      throw isDamaged ? new Error(`what it was forked from is damaged ${error.message}`, { cause: error }) : error;
+    });
+  }
+
+  #checkMeaning(recorded: RecordedEvent): StreamProblem | null {
+    const { event } = recorded;
+    if (event.type === "SettingsDeclared" && settingsDigest(event.data.settings) !== event.data.digest) {
+      return this.#problem("fold", "its settings are not those that its digest names");
+    }
+    if (event.type !== "InferenceRequested") return null;
+    this.requests += 1;
+    const problem = tryTo(() =>
+      requestProblem(this.#view, recorded, rebuildRequest(this.#view, recorded, this.#options.codecs)),
+    );
+    return problem === null ? null : this.#problem("request", problem);
+  }
+
+  #checkSavedHead(): StreamProblem | null {
+    const last = Math.max(...this.#options.savedHeads.map(({ revision }) => revision));
+    if (last < this.#due) return null;
+    return this.#problem("head", `the tail was cut: revision ${last} was there when the heads were saved`);
+  }
+
+  #checkKeptHead(kept: Head | null): StreamProblem | null {
+    if (kept === null) return this.#problem("head", "the store keeps no head of this stream");
+    if (kept.revision >= this.#due)
+      return this.#problem("head", `it is missing: the head is revision ${kept.revision}`);
+    if (kept.revision < this.#due - 1) {
+      return {
+        revision: kept.revision + 1,
+        kind: "head",
+        message: `it stands beyond the head, revision ${kept.revision}`,
+      };
+    }
+    if (kept.digest === this.head?.digest) return null;
+    return { revision: kept.revision, kind: "head", message: "it is not the event that the store keeps as the head" };
+  }
+
+  #problem(kind: StreamProblem["kind"], message: string): StreamProblem {
+    return { revision: this.#due, kind, message };
+  }
+}
+
+function tryTo(work: () => string | null): string | null {
+  try {
+    return work();
+  } catch (error) {
+    return describe(error);
+  }
+}
+
+/** What is wrong, in words; an error that says nothing about the events is thrown on. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (isOfTheStore(error)) throw error;
+  return error instanceof ConversationDamagedError && error.cause instanceof Error
+    ? error.cause.message
+    : error.message;
+}

@@ -1,0 +1,143 @@
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { createEventReader } from "../log/codec/event-log.ts";
+import { SkippedEvents, skipReason } from "../log/history/skipped-events.ts";
+import type { EventStore, Head } from "../log/ports/event-store.ts";
+import { counted } from "../projections/wording.ts";
+import type { Projector } from "../read-models/projector.ts";
+import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
+import { verifiedStreams } from "./verified-streams.ts";
+
+export type StreamReport = {
+  readonly stream: string;
+  /** Null for a blob's stream, and for events of none. */
+  readonly conversation: ConversationId | null;
+  /** Events and requests that were found to be right. */
+  readonly events: number;
+  readonly requests: number;
+  /** The newest event that was found to be right. */
+  readonly head: Head | null;
+  readonly problem: StreamProblem | null;
+  /** Damaged events that folds go around, because an operator skipped them; the chain holds at each. */
+  readonly skipped: readonly SkippedEvent[];
+};
+
+type SkippedEvent = {
+  readonly revision: number;
+  /** What the operator said. */
+  readonly reason: string;
+};
+
+export type VerifyOptions = {
+  readonly codecs: Codecs;
+  /** Only these conversations, their blobs and what they inherit; all streams when absent. */
+  readonly conversations?: readonly ConversationId[];
+  /**
+   * Heads that were kept elsewhere, beside those that the store keeps itself: only such heads show that a tail was cut, or a
+   * stream is gone.
+   */
+  readonly savedHeads?: ReadonlyMap<string, Head>;
+  /** Told of every event that was looked at, of whichever stream. */
+  readonly onEvent?: () => void;
+  /** Whose rows are compared with what the events give, as far as they have come; their keys are streams. */
+  readonly readModels?: readonly ReadModel[];
+};
+
+type ReadModel = Pick<Projector<unknown>, "name" | "wrongRow" | "rowsOfNothing">;
+
+/**
+ * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,
+ * settings and contexts, every request, which is made again and compared with what was sent, and what read models show.
+ * A store that was verified as a whole, and is sound, saves its heads to be compared the next time.
+ *
+ * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+ */
+export async function* verifyStore(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
+  let isSound = true;
+  for await (const report of reports(store, options)) {
+    isSound &&= report.problem === null;
+    yield report;
+  }
+  if (isSound && options.conversations === undefined) await store.saveHeads?.();
+}
+
+async function* reports(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
+  const { codecs, readModels = [], onEvent = () => undefined } = options;
+  const saved = [options.savedHeads, await store.savedHeads?.()].filter((heads) => heads !== undefined);
+  const lastOf = await verifiedStreams(createEventReader(store), options.conversations);
+  const missing = new Set(saved.flatMap((heads) => [...heads.keys()]).filter((stream) => lastOf(stream) !== null));
+  for await (const { stream } of store.heads()) {
+    const last = lastOf(stream);
+    if (last === null) continue;
+    missing.delete(stream);
+    const savedHeads = saved.map((heads) => heads.get(stream)).filter((head) => head !== undefined);
+    const report = await verifyStream(store, stream, { codecs, savedHeads, last, onEvent });
+    // What a damaged stream should show, nobody can say; of an ancestor more is shown than is looked at.
+    const isShown = report.problem === null && report.conversation !== null && last === Number.POSITIVE_INFINITY;
+    yield isShown ? { ...report, problem: await viewProblem(readModels, stream) } : report;
+  }
+  for (const stream of missing) {
+    const message = "the stream is gone: its head was saved before";
+    yield nothingRight(stream, { revision: 0, kind: "head", message });
+  }
+  if (options.conversations !== undefined) return;
+  yield* strayReports(store);
+  yield* strayRowReports(readModels);
+}
+
+/** Events that no conversation shows. */
+async function* strayReports(store: EventStore): AsyncIterable<StreamReport> {
+  for (const { place, revision, events } of (await store.strays?.()) ?? []) {
+    const message = `${counted(events, "event")} from here on stand in no stream: its name and its head are gone`;
+    yield nothingRight(place, { revision, kind: "head", message });
+  }
+}
+
+async function viewProblem(readModels: readonly ReadModel[], stream: string): Promise<StreamProblem | null> {
+  for (const model of readModels) {
+    const wrong = await model.wrongRow(stream);
+    if (wrong === null) continue;
+    const message = `the events are right, and ${model.name} shows something else: rebuild that projection`;
+    return { revision: wrong.revision, kind: "view", message };
+  }
+  return null;
+}
+
+async function* strayRowReports(readModels: readonly ReadModel[]): AsyncIterable<StreamReport> {
+  for (const model of readModels) {
+    for await (const { key, revision } of model.rowsOfNothing()) {
+      yield nothingRight(key, { revision, kind: "view", message: `${model.name} shows it, and it is not there` });
+    }
+  }
+}
+
+const nothingRight = (stream: string, problem: StreamProblem): StreamReport => ({
+  ...{ stream, conversation: conversationOfStream(stream), events: 0, requests: 0, head: null, skipped: [], problem },
+});
+
+async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
+  const { check, skipped } = await checkAroundSkipped(store, stream, options);
+  const { head, requests, problem } = check;
+  const events = head === null ? 0 : head.revision + 1;
+  return { stream, conversation: conversationOfStream(stream), events, requests, head, problem, skipped };
+}
+
+type AroundSkipped = { readonly check: StreamCheck; readonly skipped: readonly SkippedEvent[] };
+
+/** What an operator has skipped is told as that, and what comes after it is looked at. */
+async function checkAroundSkipped(store: EventStore, stream: string, options: StreamOptions): Promise<AroundSkipped> {
+  const around = new SkippedEvents();
+  const skipped: SkippedEvent[] = [];
+  const reader = createEventReader(store);
+  for (;;) {
+    const check = new StreamCheck(reader, stream, { ...options, skipped: around });
+    await check.run();
+    const { problem } = check;
+    if (problem === null || (problem.kind !== "fold" && problem.kind !== "unreadable")) return { check, skipped };
+    const { revision } = problem;
+    const reason = around.has(stream, revision) ? null : await skipReason(reader, stream, revision);
+    if (reason === null) return { check, skipped };
+    around.add(stream, revision);
+    skipped.push({ revision, reason });
+  }
+}

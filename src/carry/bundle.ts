@@ -1,0 +1,138 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { actorSchema } from "../domain/actor.ts";
+import { sha256Schema } from "../domain/ids.ts";
+import { type Envelope, StoreCorruptedError } from "../log/ports/event-store.ts";
+import { type CopySource, createSourceCheck } from "./copy-source.ts";
+import { redactEvent } from "./redact.ts";
+
+const format = "turnlog-bundle";
+const endFormat = "turnlog-bundle-end";
+
+/** What every bundle begins with. */
+export const bundleBegin = `{"format":"${format}",`;
+
+/** The first line: whose events follow, up to where. */
+const headerSchema = z.strictObject({
+  format: z.literal(format),
+  version: z.literal(1),
+  /** The store that they were in. */
+  storeId: z.string(),
+  /** What was said was replaced by its lengths and hashes: a bundle to look at, and not to import. */
+  isRedacted: z.boolean(),
+  heads: z.array(z.strictObject({ stream: z.string().min(1), revision: z.int().nonnegative(), digest: sha256Schema })),
+});
+export type BundleHeader = z.infer<typeof headerSchema>;
+
+/** The last line: how many events there were, and the sha256 of every line before, line feeds included. */
+const endSchema = z.strictObject({
+  format: z.literal(endFormat),
+  events: z.int().nonnegative(),
+  sha256: sha256Schema,
+});
+
+const envelopeSchema = z.strictObject({
+  id: z.string(),
+  stream: z.string(),
+  revision: z.int().nonnegative(),
+  type: z.string(),
+  version: z.int(),
+  at: z.string(),
+  actor: actorSchema,
+  runId: z.exactOptional(z.string()),
+  frame: z.exactOptional(z.string()),
+  causationId: z.exactOptional(z.string()),
+  tenant: z.exactOptional(z.string()),
+  keyId: z.exactOptional(z.string()),
+  nonce: z.exactOptional(z.string()),
+  encoding: z.literal("json"),
+  data: z.string(),
+  dataDigest: sha256Schema,
+  digest: sha256Schema,
+});
+
+/**
+ * A bundle's lines, each with its line feed: a header with the heads, the events as they are, an end that proves that
+ * nothing is missing.
+ *
+ * @throws {StoreCorruptedError} when the source is damaged; what came before has no end.
+ */
+export async function* bundleLines(
+  source: CopySource,
+  { storeId, isRedacted }: Pick<BundleHeader, "storeId" | "isRedacted">,
+): AsyncIterable<string> {
+  const hash = createHash("sha256");
+  const line = (value: object): string => {
+    const text = `${JSON.stringify(value)}\n`;
+    hash.update(text);
+    return text;
+  };
+  const heads = source.heads.map(({ stream, head }) => ({ stream, ...head }));
+  yield line({ format, version: 1, storeId, isRedacted, heads } satisfies BundleHeader);
+  let events = 0;
+  for await (const envelope of source.events()) {
+    events += 1;
+    yield line(isRedacted ? redactEvent(envelope) : envelope);
+  }
+  const sha256 = hash.digest("hex");
+  yield `${JSON.stringify({ format: endFormat, events, sha256 })}\n`;
+}
+
+/** The header of a bundle; null for a line of another kind of file. */
+export function readBundleHeader(line: string): BundleHeader | null {
+  const value = parse(line);
+  if (typeof value !== "object" || value === null || !("format" in value) || value.format !== format) return null;
+  const parsed = headerSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw damaged(1, `its header cannot be read (${z.prettifyError(parsed.error)}): a newer turnlog may have written it`);
+}
+
+/** The events of a bundle that is not redacted. `lines` gives its lines from the first one on, each time it is called. */
+export function bundleSource(header: BundleHeader, lines: () => AsyncIterable<string>): CopySource {
+  const heads = header.heads.map(({ stream, revision, digest }) => ({ stream, head: { revision, digest } }));
+  return { heads, events: () => readEvents(heads, lines()) };
+}
+
+async function* readEvents(heads: CopySource["heads"], lines: AsyncIterable<string>): AsyncIterable<Envelope> {
+  const check = createSourceCheck(heads);
+  const hash = createHash("sha256");
+  let number = 0;
+  let isEnded = false;
+  for await (const line of lines) {
+    number += 1;
+    // What follows the last line feed.
+    if (line === "") continue;
+    if (isEnded) throw damaged(number, "it stands after the end");
+    const value = parse(line);
+    const end = endSchema.safeParse(value);
+    if (end.success) {
+      const ended = check.end();
+      if (!ended.ok) throw damaged(number, ended.error);
+      const isWhole = end.data.events === number - 2 && end.data.sha256 === hash.digest("hex");
+      if (!isWhole) throw damaged(number, "the lines before it are not those that were written");
+      isEnded = true;
+      continue;
+    }
+    hash.update(`${line}\n`);
+    if (number === 1) continue;
+    const envelope = envelopeSchema.safeParse(value);
+    if (!envelope.success) throw damaged(number, value === null ? "it was cut or changed" : "it is no event");
+    const checked = check.take(envelope.data);
+    if (!checked.ok) throw damaged(number, checked.error);
+    yield envelope.data;
+  }
+  if (!isEnded) throw damaged(number, "the bundle ends here, and its end is missing");
+}
+
+const damaged = (line: number, reason: string): StoreCorruptedError =>
+  new StoreCorruptedError(
+    `line ${line} of the bundle: ${reason}; nothing was imported: take the bundle from its source again`,
+  );
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,164 @@
+import { checkOptions, kindOf } from "../base/options.ts";
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import { blobStream, readBlob } from "../log/codec/blobs.ts";
+import { envelopeBytes } from "../log/codec/bounds.ts";
+import { headOf } from "../log/codec/prepare.ts";
+import type { BlobReference } from "../log/codec/references.ts";
+import { appendBytesMax, type Envelope, type EventStore, type Head } from "../log/ports/event-store.ts";
+import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
+
+export type CopyOptions = {
+  /** Ends it with the signal's reason; what was copied stays, and the next copy goes on from there. */
+  readonly signal?: AbortSignal;
+  /** How much is done: every event is read, written and read again. */
+  readonly onProgress?: (done: number, total: number) => void;
+};
+
+export type CopiedStream = {
+  readonly stream: string;
+  /** Null for a blob's stream. */
+  readonly conversation: ConversationId | null;
+  /** The newest event that the source had. */
+  readonly head: Head;
+  /** How many of its events the target lacked. */
+  readonly copied: number;
+};
+
+/** A store as a caller has it open: what is copied is its events. */
+export type OpenStore = { readonly events: EventStore };
+
+/** The target has other events under a name that is to be copied. */
+export class CopyDivergedError extends Error {
+  override readonly name = "CopyDivergedError";
+  readonly code = "copy-diverged";
+}
+
+/**
+ * Copies conversations, or all of them, from one store to another with their blobs and the conversations that they began
+ * from: the same streams and events, ids, times and digests. What the target has already is left as it is, so a copy that
+ * was broken off is called again; so is one whose source has grown.
+ *
+ * @throws {CopyDivergedError} when the target has other events in a stream; then nothing was written.
+ * @throws {StoreCorruptedError} when the source is damaged (then nothing was written), or the target does not hold
+ *   afterwards what was written.
+ */
+export async function copyConversations(
+  from: OpenStore,
+  to: OpenStore,
+  options: CopyOptions & { readonly conversations?: readonly ConversationId[] } = {},
+): Promise<readonly CopiedStream[]> {
+  checkOptions("copyConversations", options, { signal: true, onProgress: true, conversations: true });
+  for (const store of [from, to]) {
+    if (!isOpenStore(store))
+      throw new TypeError(`copyConversations takes two open stores, not ${kindOf(store)}: open them with openStore`);
+  }
+  return copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
+}
+
+const isOpenStore = (given: unknown): given is OpenStore =>
+  typeof given === "object" && given !== null && "events" in given && typeof given.events === "object";
+
+/** The same for whatever events come from. */
+export async function copyEvents(
+  source: CopySource,
+  to: EventStore,
+  { signal, onProgress = () => undefined }: CopyOptions = {},
+): Promise<readonly CopiedStream[]> {
+  const total = 3 * source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
+  let done = 0;
+  async function* counted(events: AsyncIterable<Envelope>): AsyncIterable<Envelope> {
+    for await (const envelope of events) {
+      signal?.throwIfAborted();
+      yield envelope;
+      done += 1;
+      onProgress(done, total);
+    }
+  }
+  const survey = await lookAtBoth(counted(source.events()), source, to);
+  await write(counted(source.events()), survey.presentByStream, to);
+  // What was written is read back, and compared with the source's heads.
+  for await (const _ of counted(eventsUpTo(to, source.heads)));
+  for (const { stream, blob } of survey.blobs.values()) await readBlob(to, stream, blob);
+  return source.heads.map(({ stream, head }) => ({
+    ...{ stream, head, conversation: conversationOfStream(stream) },
+    copied: head.revision + 1 - (survey.presentByStream.get(stream) ?? 0),
+  }));
+}
+
+type Survey = {
+  /** How many events of each stream the target has already. */
+  readonly presentByStream: ReadonlyMap<string, number>;
+  /** Every blob that an event names, by its own stream. */
+  readonly blobs: ReadonlyMap<string, { readonly stream: string; readonly blob: BlobReference }>;
+};
+
+/** Reads the source to its end, so that nothing is written of one that is damaged, or that the target contradicts. */
+async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource, to: EventStore): Promise<Survey> {
+  const thereByStream = new Map<string, Head>();
+  for (const { stream, head } of heads) {
+    const there = await lastCommon(to, stream, head);
+    if (there !== null) thereByStream.set(stream, there);
+  }
+  const blobs = new Map<string, { readonly stream: string; readonly blob: BlobReference }>();
+  for await (const envelope of events) {
+    const { stream, revision, digest } = envelope;
+    const there = thereByStream.get(stream);
+    // The chain holds, so what comes before two equal events is equal as well.
+    if (there?.revision === revision && there.digest !== digest) throw diverged(stream, revision);
+    for (const blob of blobsOf(envelope)) blobs.set(blobStream(stream, blob), { stream, blob });
+  }
+  const present = Array.from(thereByStream, ([stream, { revision }]) => [stream, revision + 1] as const);
+  return { presentByStream: new Map(present), blobs };
+}
+
+/** The target's newest event of a stream that the source can have as well: the target may be ahead. */
+async function lastCommon(to: EventStore, stream: string, head: Head): Promise<Head | null> {
+  const there = await to.head(stream);
+  if (there === null || there.revision <= head.revision) return there;
+  for await (const { revision, digest } of to.readStream(stream, { from: head.revision, limit: 1 }))
+    return { revision, digest };
+  return null;
+}
+
+async function write(
+  events: AsyncIterable<Envelope>,
+  presentByStream: ReadonlyMap<string, number>,
+  to: EventStore,
+): Promise<void> {
+  let batch = emptyBatch(null);
+  const flush = async (): Promise<void> => {
+    const [first] = batch.envelopes;
+    if (first === undefined) return;
+    const { stream } = first;
+    const result = await to.append({ stream, expected: batch.expected, envelopes: batch.envelopes });
+    if (result.status === "conflict")
+      throw new CopyDivergedError(`somebody else writes to ${stream} at the target: copy again when they have ended`);
+    batch = emptyBatch(headOf(batch.envelopes));
+  };
+  for await (const envelope of events) {
+    const bytes = envelopeBytes(envelope);
+    const isNext = batch.stream === envelope.stream;
+    if (!isNext || batch.bytes + bytes > appendBytesMax || batch.envelopes.length === batchEventsMax) await flush();
+    if (!isNext) batch = emptyBatch(null);
+    batch.stream = envelope.stream;
+    if (envelope.revision < (presentByStream.get(envelope.stream) ?? 0)) {
+      batch.expected = { revision: envelope.revision, digest: envelope.digest };
+      continue;
+    }
+    batch.envelopes.push(envelope);
+    batch.bytes += bytes;
+  }
+  await flush();
+}
+
+/** So many that the wait for the disk counts little, and so few that a copy can be broken off soon. */
+const batchEventsMax = 500;
+
+type Batch = { stream: string | null; expected: Head | null; envelopes: Envelope[]; bytes: number };
+
+const emptyBatch = (expected: Head | null): Batch => ({ stream: null, expected, envelopes: [], bytes: 0 });
+
+const diverged = (stream: string, revision: number): CopyDivergedError =>
+  new CopyDivergedError(
+    `${stream} has other events at the target, from revision ${revision} on at the latest: nothing of it was overwritten; copy to another store`,
+  );

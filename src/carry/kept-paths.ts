@@ -1,0 +1,153 @@
+import type { ConversationEvent } from "../domain/events/event.ts";
+
+/**
+ * What of an event's data a redacted bundle keeps: `kept` as it is, `named` by name only. `[]` is each item of a list. What is
+ * not listed here is hidden, names of members included: a member that is called `id` or `name` may be anybody's.
+ */
+export type KeptPaths = { readonly kept: readonly string[]; readonly named: readonly string[] };
+
+const under = (place: string, { kept, named }: KeptPaths): KeptPaths => ({
+  kept: kept.map((path) => `${place}.${path}`),
+  named: named.map((path) => `${place}.${path}`),
+});
+
+const all = (...parts: readonly KeptPaths[]): KeptPaths => ({
+  kept: parts.flatMap(({ kept }) => kept),
+  named: parts.flatMap(({ named }) => named),
+});
+
+const kept = (...paths: readonly string[]): KeptPaths => ({ kept: paths, named: [] });
+const named = (...paths: readonly string[]): KeptPaths => ({ kept: [], named: paths });
+
+/** A part of a content, an output or a summary. */
+const part = all(kept("type"), named("text", "refusal"));
+
+const block = all(
+  kept("id", "kind", "digest", "payload.type", "payload.role", "payload.phase", "payload.call_id"),
+  ...["payload.content[]", "payload.output[]", "payload.summary[]"].map((place) => under(place, part)),
+  named("payload.name", "payload.arguments", "payload.input", "wire.scope", "wire.residue"),
+  kept("wire.itemId", "wire.group.id", "wire.group.index", "wire.group.size", "wire.group.stored", "wire.partial"),
+);
+
+const content = all(under("block", block), kept("ref.id", "ref.digest"));
+
+const edits = all(
+  kept("edits[].op", "edits[].after", "edits[].blockId", "edits[].blockIds[]"),
+  under("edits[].blocks[]", content),
+  under("edits[].block", content),
+);
+
+const passes = all(
+  kept("passes[].frame", "passes[].layer", "passes[].direction", "passes[].ms", "passes[].withoutNext"),
+  kept("passes[].swallowed[].frame"),
+  named("passes[].swallowed[].message"),
+);
+
+/** Host, boot and the rest of where a run was are its owner's. */
+const ownership = all(
+  kept("epoch", "owner.processId", "owner.pid", "owner.startedAt"),
+  named("owner.bootId", "owner.host", "owner.pidNamespace"),
+  kept("stack[].name", "stack[].version", "stack[].configDigest"),
+);
+
+const divergence = kept(
+  ...["rejected.divergence.index", "rejected.divergence.blockId", "rejected.divergence.change"],
+  "rejected.divergence.actor.kind",
+);
+
+const decision = all(
+  kept("strategy", "reason", "anchor", "anchor.responseId", "anchor.inferenceId", "anchor.length", "sendFrom", "back"),
+  kept("changedSettings[]", "now", "rejected", "rejected.responseId", "rejected.reason", "rejected.divergence"),
+  kept("repairs[].action", "repairs[].index", "repairs[].rule", "repairs[].before", "repairs[].callId"),
+  kept("capabilities.chain", "capabilities.echo", "capabilities.storeDefault", "capabilities.emptyInput"),
+  kept("capabilities.encryptedReasoning", "capabilities.itemIds"),
+  divergence,
+  named("rejected.divergence.actor.name"),
+);
+
+const settings = all(
+  kept(
+    "model",
+    "store",
+    "background",
+    "truncation",
+    "service_tier",
+    "parallel_tool_calls",
+    "include[]",
+    "tools[].type",
+  ),
+  kept("temperature", "top_p", "max_output_tokens", "max_tool_calls"),
+  named("instructions", "metadata", "reasoning", "text", "tool_choice", "tools[].name"),
+);
+
+const usage = kept(
+  ...["input_tokens", "input_tokens_details.cached_tokens", "output_tokens", "output_tokens_details.reasoning_tokens"],
+  "total_tokens",
+);
+
+const answered = all(
+  kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId"),
+  under("output[]", block),
+  under("usage", usage),
+  kept("fields.object", "fields.created_at", "fields.model", "fields.previous_response_id", "fields.store"),
+);
+
+const failed = all(
+  kept("inferenceId", "kind", "outcome", "status", "code", "retryAfterMs", "shouldRetry", "retryInMs", "requestId"),
+  named("message", "param", "body", "partial"),
+);
+
+const ended = all(kept("after", "discardedTools[]"), passes);
+
+/** By event. The compiler asks for each, so that a new one is looked at here. */
+export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkStored", KeptPaths>> = {
+  ConversationStarted: all(
+    kept("origin.type", "origin.conversationId", "origin.revision", "origin.digest", "origin.runId", "origin.blockId"),
+    kept("origin.head.revision", "origin.head.digest"),
+    named("origin.source", "title", "labels"),
+  ),
+  ConversationRelabelled: named("title", "labels"),
+  BlockAppended: under("block", block),
+  SettingsDeclared: all(kept("digest"), under("settings", settings)),
+  TurnReverted: all(kept("toRevision", "after"), edits),
+  EventSkipped: all(kept("revision"), named("reason")),
+  RunStarted: all(
+    ownership,
+    kept(
+      "provider.name",
+      "provider.codec",
+      "settingsDigest",
+      "base",
+      "chain.mode",
+      "chain.onRefused",
+      "chain.maxAgeMs",
+    ),
+    named("provider.scope", "chain.onSettingsChange"),
+  ),
+  RunResumed: ownership,
+  RunParked: kept("blockIds[]"),
+  TurnEdited: all(kept("direction", "from", "base", "after"), edits),
+  RunCompleted: all(kept("status"), ended),
+  RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
+  RunCancelled: all(ended, named("reason")),
+  InferenceRequested: all(
+    kept("inferenceId", "attempt", "transport", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
+    kept("input.turn", "input.held", "input.blocks", "input.outgoing"),
+    under("decision", decision),
+    passes,
+    named("scope"),
+  ),
+  ResponseStarted: kept("inferenceId", "responseId"),
+  ResponseReceived: answered,
+  InferenceFailed: failed,
+  AnchorInvalidated: all(kept("responseId", "reason"), named("scope")),
+  CapabilityLearned: all(kept("capability", "value"), named("scope", "reason")),
+  ReasoningQuarantined: all(kept("blockIds[]"), named("scope", "reason")),
+  ToolStarted: kept("blockId", "name", "idempotencyKey"),
+  ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
+  ToolParked: kept("blockId", "name"),
+  ToolSettled: all(kept("blockId", "settlement.how"), named("settlement.output")),
+  EffectStarted: kept("effectId", "name", "idempotencyKey"),
+  EffectFinished: all(kept("effectId", "answer.outcome", "durationMs"), named("answer.value", "answer.message")),
+  BlobChunkStored: all(kept("index", "of"), named("text")),
+};

@@ -1,0 +1,103 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson, setMember } from "../base/json.ts";
+import { blobReferenceTo } from "../log/codec/references.ts";
+import type { Envelope } from "../log/ports/event-store.ts";
+import { keptPaths } from "./kept-paths.ts";
+
+/**
+ * An event without what was said: of its data stays what `keptPaths` lists, of the actor the kind, and the names of layers, tools
+ * and providers. Everything else is `{"$redacted": {sha256, bytes}}` of the text, or of the JSON text with `json: true`;
+ * members whose names are not listed are one such thing together. What is kept is a number, a truth value, or one word.
+ */
+export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { readonly actor: JsonObject } {
+  const { type, version, data, actor } = envelope;
+  const place = version === 1 && Object.hasOwn(places, type) ? places[type] : undefined;
+  const names = ["middleware", "provider", "tool"].includes(actor.kind) ? actorsOfCode : actorsOfPeople;
+  // An actor is an object of texts: so is what becomes of it.
+  const redacted = {
+    ...envelope,
+    data: JSON.stringify(redact(parse(data), place)),
+    actor: redact({ ...actor }, names),
+  };
+  return { ...redacted, actor: isJsonObject(redacted.actor) ? redacted.actor : {} };
+}
+
+/** What is no JSON is one text. */
+function parse(data: string): JsonValue {
+  try {
+    return parseJson(data);
+  } catch {
+    return data;
+  }
+}
+
+/** A place in an event's data: whether its value stays, and what is listed below it. */
+type Place = { isKept: boolean; readonly members: Map<string, Place>; items: Place | null };
+
+const newPlace = (): Place => ({ isKept: false, members: new Map(), items: null });
+
+function redact(value: JsonValue, place: Place | undefined): JsonValue {
+  if (isBlob(value)) return value;
+  if (isJsonList(value)) {
+    const items = place?.items ?? null;
+    return items === null ? hidden(value) : value.map((item) => redact(item, items));
+  }
+  if (isJsonObject(value))
+    return place === undefined || place.members.size === 0 ? hidden(value) : members(value, place);
+  const isShown = place?.isKept === true && (typeof value !== "string" || isWord(value));
+  return isShown ? value : hidden(value);
+}
+
+function members(object: JsonObject, place: Place): JsonObject {
+  const shown: Record<string, JsonValue> = {};
+  const rest: Record<string, JsonValue> = {};
+  for (const [name, member] of Object.entries(object)) {
+    const known = place.members.get(name);
+    if (member === undefined) continue;
+    if (known === undefined) setMember(rest, name, member);
+    else setMember(shown, name, redact(member, known));
+  }
+  return Object.keys(rest).length === 0 ? shown : { ...shown, ...hidden(rest) };
+}
+
+function hidden(value: JsonValue): JsonObject {
+  const isText = typeof value === "string";
+  const { sha256, bytes } = blobReferenceTo(isText ? value : JSON.stringify(value)).$blob;
+  return { $redacted: isText ? { sha256, bytes } : { sha256, bytes, json: true } };
+}
+
+/** As ids, digests and kinds are: what is meant for people has blanks. */
+const isWord = (text: string): boolean => /^[\w.:/@+-]{1,256}$/.test(text);
+
+/** What is stored beside the event is named by hash and length as well. A caller's own `$blob` has one more `$` here. */
+function isBlob(value: JsonValue): boolean {
+  if (!isJsonObject(value) || Object.keys(value).length !== 1 || !isJsonObject(value["$blob"])) return false;
+  const { sha256, bytes, ...rest } = value["$blob"];
+  const isHash = typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256);
+  return (
+    isHash &&
+    Number.isSafeInteger(bytes) &&
+    Object.entries(rest).every(([name, flag]) => name === "json" && flag === true)
+  );
+}
+
+/** The paths as a tree of places. */
+function placeOf({ kept, named }: { readonly kept: readonly string[]; readonly named: readonly string[] }): Place {
+  const root = newPlace();
+  for (const path of [...kept, ...named]) {
+    let place = root;
+    for (const step of path.replaceAll("[]", ".[]").split(".")) {
+      const next: Place = (step === "[]" ? place.items : place.members.get(step)) ?? newPlace();
+      if (step === "[]") place.items = next;
+      else place.members.set(step, next);
+      place = next;
+    }
+    place.isKept ||= kept.includes(path);
+  }
+  return root;
+}
+
+const places: Readonly<Record<string, Place>> = Object.fromEntries(
+  Object.entries(keptPaths).map(([type, paths]) => [type, placeOf(paths)]),
+);
+const actorsOfCode = placeOf({ kept: ["kind", "name", "version", "frame", "direction", "inferenceId"], named: [] });
+const actorsOfPeople = placeOf({ kept: ["kind"], named: ["name"] });

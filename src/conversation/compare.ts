@@ -1,0 +1,62 @@
+import type { Block } from "../domain/block.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
+import { forksOf } from "../log/history/lineage.ts";
+import type { Change } from "../projections/blame.ts";
+import { lastChange } from "../projections/blame.ts";
+import type { LoadedPast } from "./past.ts";
+
+/** Where two conversations part. */
+export type Parting = {
+  /** The last event that both go on from; null when their lineages share none. */
+  readonly event: { readonly stream: string; readonly revision: number } | null;
+  /** How many blocks at the beginning of their Turns are equal. */
+  readonly blocks: number;
+  /** What stands behind those, on either side; null where that Turn ends. */
+  readonly left: Departure | null;
+  readonly right: Departure | null;
+};
+
+/** The first block that is another, and who last changed it. */
+type Departure = { readonly block: Block; readonly change: Change | null };
+
+/** Compares two conversations, each at a revision: what they share by descent, and what their Turns begin with. */
+export async function compareConversations(reader: EventReader, left: LoadedPast, right: LoadedPast): Promise<Parting> {
+  const event = lastShared(await stretchesOf(reader, left), await stretchesOf(reader, right));
+  const blocks = equalBeginning(left.turn, right.turn);
+  return { event, blocks, left: departure(left, blocks), right: departure(right, blocks) };
+}
+
+type Stretch = { readonly stream: string; readonly revision: number };
+
+const stretchesOf = async (reader: EventReader, { event }: LoadedPast): Promise<readonly Stretch[]> => [
+  ...(await forksOf(reader, event.stream)),
+  event,
+];
+
+function lastShared(left: readonly Stretch[], right: readonly Stretch[]): Parting["event"] {
+  let shared: Parting["event"] = null;
+  for (const [index, { stream, revision }] of left.entries()) {
+    const other = right[index];
+    if (other?.stream !== stream) break;
+    shared = { stream, revision: Math.min(revision, other.revision) };
+    if (revision !== other.revision) break;
+  }
+  return shared;
+}
+
+/** By halving, for digests tell whole beginnings apart. */
+function equalBeginning(left: Turn, right: Turn): number {
+  let [equal, different] = [0, Math.min(left.length, right.length) + 1];
+  while (different - equal > 1) {
+    const middle = (equal + different) >> 1;
+    if (left.contextAt(middle) === right.contextAt(middle)) equal = middle;
+    else different = middle;
+  }
+  return equal;
+}
+
+function departure({ turn, view }: LoadedPast, index: number): Departure | null {
+  const block = turn.at(index);
+  return block === undefined ? null : { block, change: lastChange(view.client.blame, block) };
+}

@@ -1,0 +1,305 @@
+import { Observable } from "rxjs";
+import { checkOptions, checkText } from "../base/options.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import type { Actor } from "../domain/actor.ts";
+import { idOf } from "../domain/block.ts";
+import { blockToJson } from "../domain/block-json.ts";
+import { draftsOf, type Said } from "../domain/chat-message.ts";
+import type { Origin } from "../domain/events/conversation-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Settlement } from "../domain/events/tool-events.ts";
+import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
+import { createPartQueue } from "../engine/run/part-queue.ts";
+import { type AnswerOptions, checkedRun, type ResumeOptions, type RunOptions } from "../engine/run/run-options.ts";
+import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
+import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
+import { idInDoubt, NotInDoubtError, recordableSettlement } from "../engine/stack/doubt.ts";
+import type { RunResult } from "../engine/stack/result.ts";
+import type { RunPart } from "../engine/stack/run-part.ts";
+import type { ToolContext } from "../engine/stack/tool.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { readHistory } from "../log/history/lineage.ts";
+import { skippedIn } from "../log/history/skipped-in.ts";
+import type { ConversationStream, Entry } from "../log/writer/conversation-writer.ts";
+import { followStream } from "../log/writer/follow.ts";
+import { ConversationExistsError, forkOrigin } from "../log/writer/fork.ts";
+import { ExchangeNotFoundError, revertTurn } from "../log/writer/revert.ts";
+import { skipEvent } from "../log/writer/skip-event.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type ByWhom,
+  checkedActor,
+  checkedAppend,
+  checkedByWhom,
+  checkedLabels,
+  type NewLabels,
+} from "./conversation-options.ts";
+import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
+import { type PastConversation, readPast } from "./past.ts";
+
+/** What a conversation needs of the store that it is in. */
+type Conversations = {
+  readonly log: EventLog;
+  readonly newId: (prefix: "cnv" | "blk") => string;
+  readonly conversation: (id?: string) => Conversation;
+};
+
+/** One conversation: what was said, who changed it, and what the model's server knows of it. */
+export class Conversation {
+  readonly id: ConversationId;
+  readonly #stream: ConversationStream;
+  readonly #log: EventLog;
+  readonly #others: Conversations;
+
+  constructor(id: ConversationId, stream: ConversationStream, others: Conversations) {
+    this.id = id;
+    this.#stream = stream;
+    this.#log = others.log;
+    this.#others = others;
+  }
+
+  /**
+   * Appends blocks, or messages as chat APIs have them (`{ role, content }`); a text is a user's message. Durable when it
+   * resolves. While a run is open they wait for its end. With a key it may be called again for the same message: that
+   * appends nothing, and gives the blocks of the first time.
+   *
+   * @throws {TypeError} for what is none of these, an empty key, and an actor that callers may not be.
+   */
+  async append(content: Said | readonly Said[], options: AppendOptions = {}): Promise<Appended> {
+    const drafts = draftsOf(content);
+    const { actor } = checkedAppend(options);
+    const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
+    const written = await this.commit(
+      blocks.map((block) => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor })),
+    );
+    // A key that was used before names what was said then.
+    const isNew = new Set(
+      written.flatMap(({ event }) => (event.type === "BlockAppended" ? [event.data.block.id] : [])),
+    );
+    const recorded = blocks.map(async (block) => (isNew.has(idOf(block)) ? block : recordedBlock(this.#stream, block)));
+    return { blocks: await Promise.all(recorded), isNew: isNew.size > 0 };
+  }
+
+  /** Names the conversation for people; labels are for programs. */
+  async relabel(data: NewLabels): Promise<void> {
+    await this.commit([{ command: { type: "Relabel", data: checkedLabels(data) }, actor: { kind: "app" } }]);
+  }
+
+  /**
+   * Answers what is unanswered, once: runs an engine on the conversation, to the answer. Where nothing waits for one, the
+   * recorded result is given (`isNew` is false), nobody is asked and no tool runs: a delivery that comes twice costs
+   * nothing. With the `key` of a message the result is that of the run which answered it, also after later ones. Runs of
+   * one conversation in this process wait for each other.
+   *
+   * @throws {RunInProgressError} while a process that lives runs the conversation: `follow` shows what it does.
+   * @throws {RunWithinRunError} inside a run of the same conversation, which would wait for itself.
+   * @throws {RunFailedError} when the run failed; what it did is in the log, and the conversation can go on.
+   * @throws {RunCancelledError} when the signal aborted.
+   * @throws {MessageNotFoundError} when no message has the key.
+   * @throws {ReplayDivergedError} when a run was cut off, and the layers do not do again what they did in it.
+   * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
+   */
+  async run(engine: Engine, options: AnswerOptions = {}): Promise<RunResult> {
+    return this.#run(...checkedRun("run", engine, options));
+  }
+
+  #run(engine: EngineOptions, { key, ...options }: AnswerOptions & RunOptions): Promise<RunResult> {
+    const wanted = key === undefined ? null : { key, blockId: blockIdOf(this.id, key, 0) };
+    return runConversation(this.#stream, engine, { ...options, wanted });
+  }
+
+  /**
+   * Finishes a run that was cut off; null where there is none. It appends nothing of its own: who wants to say more says it
+   * and runs.
+   */
+  async resume(engine: Engine, options: ResumeOptions = {}): Promise<RunResult | null> {
+    return resumeConversation(this.#stream, ...checkedRun("resume", engine, options));
+  }
+
+  /**
+   * Gives up a run that was cut off, where no engine is at hand that could finish it: what it did stays, and every call is
+   * answered. Gives the run's id; null where none is open.
+   *
+   * @throws {RunInProgressError} while its owner lives, unless `takeover` takes it.
+   */
+  async abandon(options: { readonly takeover?: boolean; readonly actor?: Actor } = {}): Promise<string | null> {
+    checkOptions("abandon", options, { takeover: true, actor: true });
+    const actor = options.actor === undefined ? {} : { actor: checkedActor("abandon", options.actor) };
+    return abandonRun(this.#stream, { ...options, ...actor });
+  }
+
+  /**
+   * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it.
+   *
+   * @param call - Its block id, or the name of its tool or effect where no other call of that is in doubt.
+   * @throws {NotInDoubtError} when nothing of that id or name waits to be settled.
+   * @throws {TypeError} when the name stands for several, and when the output is no JSON.
+   */
+  async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
+    const { run } = (await this.#stream.refresh()).client;
+    const blockId = idInDoubt(call, run?.inDoubt ?? new Map());
+    const data = { blockId, settlement: recordableSettlement(settlement, call) };
+    const command = { type: "SettleTool", runId: run?.id ?? "", data } as const;
+    const entry = { command, actor: checkedActor("settle", actor), runId: command.runId };
+    const { status } = await this.#stream.commit([entry]);
+    if (status === "rejected") throw new NotInDoubtError(call);
+  }
+
+  /**
+   * The same run, held before and after every durable write, request, tool call and effect, for a test or a person to look,
+   * to inject an answer, to append a message, or to leave it as a crash would. Going on with the iteration lets it go on.
+   */
+  step(engine: Engine, options: AnswerOptions = {}): Stepping {
+    const [engineOptions, runOptions] = checkedRun("step", engine, options);
+    return stepThrough((gate) => this.#run(engineOptions, { ...runOptions, gate }));
+  }
+
+  /**
+   * The same run, as it happens. Ending the iteration early aborts it. Where nothing waits for an answer it is the recorded
+   * one: its blocks, and the end of the run. The run never waits for its reader: of one that is 10,000 deltas, or a million
+   * characters, behind, further deltas are dropped, and a `deltas-dropped` part says how many stood there.
+   */
+  stream(engine: Engine, options: AnswerOptions = {}): AsyncIterable<RunPart> {
+    const [engineOptions] = checkedRun("stream", engine, options);
+    return createPartQueue((onPart, signal) =>
+      this.#run(engineOptions, {
+        ...options,
+        onPart,
+        signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),
+      }),
+    );
+  }
+
+  /** The Turn as it is now: of the last ended run, and what was appended since. */
+  async turn(): Promise<Turn> {
+    return (await this.#stream.refresh()).client.committed.frozen();
+  }
+
+  /** The conversation as it was once the event of this revision had happened; -1 is the newest. */
+  at(revision: number): Promise<PastConversation> {
+    return readPast(this.#log, this.#stream.name, revision);
+  }
+
+  /**
+   * A new conversation that goes on from a revision of this one, by default from its newest: one event, and nothing is
+   * copied. Where a run is open there, the fork has what would be left had it been cancelled. This one is untouched.
+   *
+   * @throws {RevisionNotFoundError} when there is no such revision.
+   * @throws {ConversationDamagedError} when this conversation is damaged up to there.
+   * @throws {ConversationExistsError} when `id` is that of another conversation; the same fork again is harmless.
+   */
+  async fork(revision = -1, options: ByWhom & { readonly id?: string } = {}) {
+    const actor = checkedByWhom("fork", options, { id: true });
+    const fork = this.#others.conversation(options.id);
+    await fork.#startFrom(await forkOrigin(this.#log, this.id, revision), actor);
+    return fork;
+  }
+
+  /**
+   * The conversation of a subagent that a tool call opens, by the tool's context: linked to the call, with a history of its
+   * own. The same call and name give the same conversation, so that a tool that runs again finds it.
+   */
+  async child(name: string, { runId, blockId }: Pick<ToolContext, "runId" | "blockId">): Promise<Conversation> {
+    const child = this.#others.conversation(`cnv_${sha256Hex(`${this.id} ${blockId} ${name}`).slice(0, 21)}`);
+    await child.#startFrom({ type: "child", conversationId: this.id, runId, blockId }, { kind: "app" }, name);
+    return child;
+  }
+
+  /**
+   * Makes the Turn what it was at a revision; an open run there does not count. What came since stays in the log.
+   *
+   * @throws {RevisionNotFoundError} when there is no such revision.
+   * @throws {RunInProgressError} while a run is open now.
+   */
+  async revertTo(revision: number, byWhom: ByWhom = {}): Promise<Turn> {
+    const actor = checkedByWhom("revertTo", byWhom);
+    const past = await this.at(revision);
+    const turn = await past.content();
+    return revertTurn(this.#stream, { target: () => turn, toRevision: past.revision, actor });
+  }
+
+  /**
+   * Ends the Turn with its n-th exchange, from 0, or counted from the end when negative: what was said after it stays in
+   * the log.
+   *
+   * @throws {ExchangeNotFoundError} when there is no such exchange.
+   * @throws {RunInProgressError} while a run is open.
+   */
+  async revertToExchange(n: number, byWhom: ByWhom = {}): Promise<Turn> {
+    const actor = checkedByWhom("revertToExchange", byWhom);
+    const target = (turn: Turn): Turn => {
+      const exchange = turn.exchange(n);
+      if (exchange === undefined) throw new ExchangeNotFoundError(n, turn.exchanges.length);
+      return turn.slice(exchange.end);
+    };
+    return revertTurn(this.#stream, { target, toRevision: null, actor });
+  }
+
+  /**
+   * Lets everything that decides go on without a damaged event, which an operator has looked at; views show it still.
+   *
+   * @throws {EventNotDamagedError} when the first damage is elsewhere, or there is none.
+   */
+  async skipEvent(revision: number, reason: string, actor: Actor = { kind: "operator" }): Promise<void> {
+    checkText("skipEvent: reason", reason, "the reason, for whoever reads the log");
+    return skipEvent(this.#log, this.#stream.name, { revision, reason, actor: checkedActor("skipEvent", actor) });
+  }
+
+  /**
+   * What the conversation is read as, up to a revision: of a fork the events of its ancestors come first, under their own
+   * streams and revisions. What is damaged and was skipped is left out.
+   */
+  async *history(to?: number): AsyncIterable<RecordedEvent> {
+    const skipped = await skippedIn(this.#log, this.#stream.name, to);
+    for await (const { recorded } of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
+  }
+
+  /** The events of its own stream, from a revision on. */
+  events(from = 0): AsyncIterable<RecordedEvent> {
+    return this.#stream.read(from);
+  }
+
+  /**
+   * The events of its own stream from a revision on, then each as it comes, whoever writes it, once it is durable: what
+   * shows another process's run while it goes on. By default those that come from now on; it ends when the signal aborts.
+   *
+   * @throws {RangeError} for what is no revision.
+   */
+  follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
+    if (from !== undefined && (!Number.isInteger(from) || from < 0))
+      throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
+    return followStream(this.#log, this.#stream, { from, signal });
+  }
+
+  /** Every event of the conversation from now on, whoever writes it, once it is durable. */
+  readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
+    const left = new AbortController();
+    const tell = async (): Promise<void> => {
+      for await (const recorded of this.follow(undefined, left.signal)) subscriber.next(recorded);
+      subscriber.complete();
+    };
+    tell().catch((error: unknown) => subscriber.error(error));
+    return () => left.abort();
+  });
+
+  /** Gives commands as they are: what imports and repairs use. */
+  async commit(entries: readonly Entry[]): Promise<readonly RecordedEvent[]> {
+    const result = await this.#stream.commit(entries);
+    if (result.status === "rejected" && result.rejection.code === "conversation-exists")
+      throw new ConversationExistsError(this.id);
+    if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
+    return result.events;
+  }
+
+  async #startFrom(origin: Origin, actor: Actor, title?: string): Promise<void> {
+    const data = { origin, ...(title === undefined ? {} : { title }) };
+    await this.commit([{ command: { type: "StartConversation", data }, actor }]);
+  }
+
+  #blockId(key: string | undefined, index: number): BlockId {
+    return key === undefined ? blockIdSchema.parse(this.#others.newId("blk")) : blockIdOf(this.id, key, index);
+  }
+}

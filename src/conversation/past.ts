@@ -1,0 +1,209 @@
+import type { JsonObject } from "../base/json.ts";
+import { ContentNotReadError } from "../domain/block.ts";
+import type { Decision } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Turn } from "../domain/turn.ts";
+import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
+import { contextsOf, learnedCapabilities } from "../engine/planning/contexts.ts";
+import { splitTurn } from "../engine/planning/instruction-blocks.ts";
+import { plan } from "../engine/planning/plan.ts";
+import { settingsDigest, withInstructions } from "../engine/planning/request-settings.ts";
+import { type ChainPolicy, defaultChainPolicy } from "../engine/stack/chain-policy.ts";
+import type { Provider } from "../engine/stack/provider.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import { withContents } from "../log/snapshots/contents.ts";
+import { type Folded, type Follower, foldTo, foldWhole, readSettings, turnOf } from "../log/snapshots/fold.ts";
+import { type Blame, lastChange } from "../projections/blame.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import type { ServerContext } from "../projections/server-contexts.ts";
+import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
+
+/** The endpoint that a plan is for. */
+type Endpoint = Pick<Provider, "scope" | "codec" | "capabilities" | "settings" | "systemAs">;
+
+type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
+
+/**
+ * A conversation at a revision (MODEL 12): every revision is legal, also in the middle of a run or an append. Of its blocks
+ * it knows id, kind and digest, however long it is; `content()` and `load()` read what they say.
+ */
+export class PastConversation {
+  readonly revision: number;
+  /** The event of this revision. */
+  readonly event: RecordedEvent;
+  readonly #log: EventLog;
+  readonly #folded: Folded;
+  #turn: TurnOutline | undefined;
+
+  constructor(log: EventLog, folded: Folded) {
+    this.revision = folded.last.revision;
+    this.event = folded.last;
+    this.#log = log;
+    this.#folded = folded;
+  }
+
+  /** The committed Turn and the blocks appended since, without contents; an open run does not change it. */
+  get turn(): TurnOutline {
+    this.#turn ??= outlineOf(this.#committed);
+    return this.#turn;
+  }
+
+  /** The run that is open here, without contents: those of its Turns are in `load()`. */
+  get run(): PastRun<TurnOutline> | null {
+    const { run } = this.#folded.view.client;
+    return run === null ? null : pastRunOutline(run, this.event.frame);
+  }
+
+  /** What servers held, in the order of the log. */
+  get serverContexts(): readonly ServerContext[] {
+    return this.#folded.view.server.all;
+  }
+
+  /** The decision of the request at this revision; null at other events. */
+  get plan(): Decision | null {
+    const { event } = this.event;
+    return event.type === "InferenceRequested" ? event.data.decision : null;
+  }
+
+  /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
+  async content(): Promise<Turn> {
+    return turnOf(this.#log, this.#folded);
+  }
+
+  /** All that the events up to here tell, from the first one on: contents, blame, and what planning compares. */
+  async load(): Promise<LoadedPast> {
+    const whole = this.#folded.isWhole ? this.#folded : await foldWhole(this.#log, this.event.stream, this.revision);
+    return new LoadedPast(whole.last, whole.view);
+  }
+
+  /** How a request of the Turn would be sent from here. Reads what follows the newest context that servers hold of it. */
+  async planFor(endpoint: Endpoint, options: PlanOptions = {}): Promise<Decision> {
+    // What the instructions say has to be read, and every context is of what follows it.
+    if (this.#folded.isWhole || endpoint.systemAs === "instructions")
+      return (await this.load()).planFor(endpoint, options);
+    try {
+      const turn = await this.#readUnsent(endpoint.scope);
+      return planAt(this.event, { view: this.#folded.view, turn, isWhole: false }, { ...options, endpoint });
+    } catch {
+      // Another anchor, or somebody to name for a divergence: that is asked of the whole.
+      return (await this.load()).planFor(endpoint, options);
+    }
+  }
+
+  /** Who made and changed a block, and who removed it; null for a block that never was. */
+  async blame(blockId: string): Promise<Blame | null> {
+    return (await this.load()).blame(blockId);
+  }
+
+  /** The Turn with the contents of what the newest of its contexts brought, and of all after it. */
+  async #readUnsent(scope: string): Promise<Turn> {
+    const { server } = this.#folded.view;
+    for (const { digest } of this.#committed.contexts()) {
+      const held = (server.byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
+      if (held.length === 0) continue;
+      for (const context of held) await readSettings(this.#log, this.#folded, context.settingsDigest);
+      return withContents(this.#log, this.#committed, Math.min(...held.map((each) => each.inputLength)));
+    }
+    return withContents(this.#log, this.#committed);
+  }
+
+  get #committed(): Turn {
+    return this.#folded.view.client.committed;
+  }
+}
+
+/** The same with everything at hand, and nothing to wait for. */
+export class LoadedPast {
+  readonly revision: number;
+  /** The event of this revision. */
+  readonly event: RecordedEvent;
+  readonly view: ConversationView;
+
+  constructor(event: RecordedEvent, view: ConversationView) {
+    this.revision = event.revision;
+    this.event = event;
+    this.view = view;
+  }
+
+  /** The committed Turn and the blocks appended since. */
+  get turn(): Turn {
+    return this.view.client.committed.frozen();
+  }
+
+  /** The run that is open here. */
+  get run(): PastRun | null {
+    const { run } = this.view.client;
+    return run === null ? null : pastRun(run, this.event.frame);
+  }
+
+  get serverContexts(): readonly ServerContext[] {
+    return this.view.server.all;
+  }
+
+  planFor(endpoint: Endpoint, options: PlanOptions = {}): Decision {
+    return planAt(this.event, { view: this.view, turn: this.turn, isWhole: true }, { ...options, endpoint });
+  }
+
+  blame(blockId: string): Blame | null {
+    return this.view.client.blame.get(blockId) ?? null;
+  }
+}
+
+/**
+ * Reads a conversation as it was at a revision; a negative one counts from the end.
+ *
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export async function readPast(log: EventLog, stream: string, revision: number): Promise<PastConversation> {
+  return new PastConversation(log, await foldTo(log, stream, await existingRevision(log.store, stream, revision)));
+}
+
+/**
+ * The same with everything at hand, in one reading: for whoever wants other folds of the same events beside it. `follow` is
+ * called when the reading begins, and again should it have to begin anew.
+ *
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export async function loadPast(
+  log: EventLog,
+  stream: string,
+  revision: number,
+  follow: () => Follower = () => () => undefined,
+): Promise<LoadedPast> {
+  const folded = await foldWhole(log, stream, await existingRevision(log.store, stream, revision), { follow });
+  return new LoadedPast(folded.last, folded.view);
+}
+
+type Known = { readonly view: ConversationView; readonly turn: Turn; readonly isWhole: boolean };
+
+function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { readonly endpoint: Endpoint }): Decision {
+  const { view, isWhole } = known;
+  const { endpoint } = options;
+  const { blame, run } = view.client;
+  const { input, instructions } = splitTurn(view, known.turn, endpoint);
+  const settings = withInstructions(options.settings ?? endpoint.settings, instructions);
+  const contexts = contextsOf(view);
+  return plan({
+    turn: input,
+    contexts: {
+      ...contexts,
+      settings: (digest) => view.server.settings.get(digest) ?? (isWhole ? {} : notAtHand()),
+    },
+    provenance: {
+      authorOf: (block) => (isWhole ? (lastChange(blame, block)?.actor ?? null) : notAtHand()),
+      removerOf: (id) => (isWhole ? (blame.get(id)?.removed?.actor ?? null) : notAtHand()),
+    },
+    scope: endpoint.scope,
+    codec: endpoint.codec,
+    capabilities: learnedCapabilities(endpoint, view),
+    settings,
+    settingsDigest: settingsDigest(settings),
+    policy: { ...defaultChainPolicy, ...run?.started.chain, ...options.policy },
+    now: options.now ?? event.at,
+  });
+}
+
+function notAtHand(): never {
+  throw new ContentNotReadError();
+}

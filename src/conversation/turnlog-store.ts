@@ -1,0 +1,60 @@
+import type { ConversationId } from "../domain/ids.ts";
+import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { createEventIds } from "../log/codec/event-id.ts";
+import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
+import { randomId } from "../log/ids.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
+import { ConversationStream } from "../log/writer/conversation-writer.ts";
+import { Conversation } from "./conversation.ts";
+import { WeakValues } from "./weak-values.ts";
+
+/** For tests: a clock and ids that repeat, and no waiting before an append is sent again. */
+export type StoreSources = Partial<EventLogSources> & {
+  /** A new id with this prefix, for a conversation or a block that was made outside a run. */
+  readonly newId?: (prefix: "cnv" | "blk") => string;
+};
+
+/** Conversations over an event store. */
+export class TurnlogStore implements AsyncDisposable {
+  readonly events: EventStore;
+  readonly log: EventLog;
+  readonly newId: (prefix: "cnv" | "blk") => string;
+  // One writer a stream in this process (MODEL 8), for as long as anybody holds the conversation or runs it.
+  readonly #streams = new WeakValues<ConversationId, ConversationStream>();
+
+  constructor(events: EventStore, sources: StoreSources = {}) {
+    const { clock = Date.now, newEventId = createEventIds({ clock }), newId = randomId, ...rest } = sources;
+    this.events = events;
+    this.newId = newId;
+    this.log = createEventLog(events, { clock, newEventId, ...rest });
+  }
+
+  /**
+   * A conversation by its id, or a new one. It comes into being with its first append.
+   *
+   * @param id - Up to 128 letters, digits, `_` and `-`: your own, such as a UUID. It stands in the log and is never erased.
+   * @throws {TypeError} for what is no such text.
+   */
+  conversation(id: string = this.newId("cnv")): Conversation {
+    const conversationId = checkedConversationId(id);
+    const open = (): ConversationStream => new ConversationStream(this.log, conversationStream(conversationId));
+    const stream = this.#streams.get(conversationId, open);
+    return new Conversation(conversationId, stream, this);
+  }
+
+  /** The ids of all conversations, in the order of their names. */
+  async *conversations(): AsyncIterable<ConversationId> {
+    for await (const { stream } of this.events.heads("conversation-")) {
+      const id = conversationOfStream(stream);
+      if (id !== null) yield id;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.events.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,113 @@
+import { anchorName } from "../../domain/anchor-name.ts";
+import { learnedName } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { lastChange } from "../../projections/blame.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
+import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { RunSession } from "../session/session.ts";
+import type { Capabilities, Provider } from "../stack/provider.ts";
+import type { Provenance } from "./divergence.ts";
+import { withoutFirst } from "./instruction-blocks.ts";
+import type { ContextLookup } from "./plan.ts";
+
+type KnownContexts = ContextLookup & {
+  /** The response of an endpoint: another endpoint may give the same id. */
+  byResponse(name: { readonly scope: string; readonly responseId: string }): ServerContext | null;
+};
+
+/** The contexts of a conversation as its log tells them. */
+export function contextsOf(view: ConversationView): KnownContexts {
+  const { server, newest } = view;
+  return {
+    byTurn: (digest) => server.byTurn.get(digest) ?? [],
+    byResponse: (name) => server.byResponse.get(anchorName(name)) ?? null,
+    newest: (scope) => asHeld(view, newest.get(scope)),
+    invalidation: (context) => invalidationOf(view, context),
+    settings: (digest) => server.settings.get(digest) ?? {},
+    quarantined: server.quarantined,
+  };
+}
+
+type Received = { readonly context: ServerContext; readonly turn: Turn };
+
+/** With the Turn as its server holds it: what the instructions said of it is not there. */
+function asHeld(view: ConversationView, received: Received | undefined): Received | null {
+  if (received === undefined) return null;
+  const { context, turn } = received;
+  return { context, turn: withoutFirst(view, turn, turn.length - context.length) };
+}
+
+/** The same, with what this run has received and the folds may not hold yet. */
+export function contextLookup(session: RunSession): KnownContexts {
+  const logged = contextsBefore(session);
+  const { scope } = session.engine.provider;
+  const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
+  return {
+    ...logged,
+    byTurn: (digest) => {
+      const here = own.filter(({ context }) => context.turn === digest).map(({ context }) => context);
+      const known = new Set(here.map(({ inferenceId }) => inferenceId));
+      return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
+    },
+    byResponse: (name) =>
+      own.find(({ context }) => anchorName(context) === anchorName(name))?.context ?? logged.byResponse(name),
+    newest: (wanted) => asHeld(session.view(), wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
+    invalidation: (context) => session.invalid.get(anchorName(context)) ?? logged.invalidation(context),
+    quarantined: new Set([...session.quarantined, ...logged.quarantined]),
+  };
+}
+
+/** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
+function contextsBefore({ view, stream, firstRevision }: RunSession): KnownContexts {
+  const logged = contextsOf(view());
+  if (firstRevision === null) return logged;
+  const isBefore = (context: ServerContext): boolean => context.stream !== stream || context.revision < firstRevision;
+  return { ...logged, byTurn: (digest) => logged.byTurn(digest).filter(isBefore) };
+}
+
+/**
+ * What the endpoint can do: as this process has seen it do, else as the caller has configured it, else as this conversation
+ * has seen it do.
+ */
+export function effectiveCapabilities({ engine, view }: RunSession): Capabilities {
+  return learnedCapabilities(engine.provider, view(), engine.learned);
+}
+
+export function learnedCapabilities(
+  provider: Pick<Provider, "scope" | "capabilities" | "configured" | "settings">,
+  view: ConversationView,
+  here: ReadonlyMap<string, boolean | string> = new Map(),
+): Capabilities {
+  const learned = view.server.learned.get(provider.scope) ?? new Map<string, boolean | string>();
+  const { capabilities, configured = [], settings } = provider;
+  const { model } = settings;
+  const read = (capability: keyof Capabilities): boolean => {
+    const names = [capability, ...(typeof model === "string" ? [learnedName({ capability, model })] : [])];
+    const seenIn = (known: ReadonlyMap<string, boolean | string>) =>
+      names.map((name) => known.get(name)).findLast((value) => value !== undefined);
+    const logged = configured.includes(capability) ? undefined : seenIn(learned);
+    return (seenIn(here) ?? logged ?? capabilities[capability]) === true;
+  };
+  return {
+    ...capabilities,
+    chain: read("chain"),
+    emptyInput: read("emptyInput"),
+    encryptedReasoning: read("encryptedReasoning"),
+    itemIds: read("itemIds"),
+  };
+}
+
+/** Who made what: of this run, else of the log. */
+export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }: ConversationView): Provenance => ({
+  authorOf: (block) => turns?.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
+  removerOf: (id) => turns?.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+  moverOf: (id) => turns?.moverOf(id) ?? null,
+});
+
+function invalidationOf({ server }: ConversationView, context: ServerContext): Invalidation | null {
+  const one = server.invalidResponses.get(anchorName(context));
+  if (one !== undefined) return one;
+  const all = server.invalidScopes.get(context.scope);
+  return all !== undefined && context.index < all.contexts ? all : null;
+}

@@ -1,0 +1,129 @@
+import { isJsonObject } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { ItemCodec } from "../stack/provider.ts";
+
+/** What leaving out and ids depend on besides the blocks: where they go. */
+export type GroupOptions = {
+  readonly scope: string;
+  readonly codec: ItemCodec;
+  /** Whether ids of stored items are sent at all: a dialect switch. */
+  readonly itemIds: boolean;
+  /** Ids of blocks whose ciphertext the provider refused. */
+  readonly quarantined: ReadonlySet<string>;
+};
+
+/** A block to send, with what is known of its group: the items of one response, which are replayed together. */
+export type Candidate = {
+  readonly block: Block;
+  /** Its index in the Turn. */
+  readonly index: number;
+  readonly group: string | null;
+  /** Why it is left out; null when it is sent. */
+  omitted: string | null;
+  /** Whether it goes out with the id of its item. */
+  hasId: boolean;
+};
+
+/** Neighbouring blocks that follow each other in one response as they do here; a block of no response stands alone. */
+export type Group = {
+  readonly members: readonly Candidate[];
+  /** All items of the response are here. */
+  readonly isIntact: boolean;
+  /** An item of the group, or its like, is there already: a later copy goes out without ids. */
+  isRepeated: boolean;
+  /** One of its calls goes out under another call id, so that it is no longer the item that the provider issued. */
+  isRenamed: boolean;
+};
+
+/** Cuts blocks into groups; the first of them stands at `start` in the Turn. */
+export function groupsOf(blocks: readonly Block[], start: number): readonly Group[] {
+  const groups: Group[] = [];
+  for (let from = 0; from < blocks.length; ) {
+    let end = from + 1;
+    while (end < blocks.length && follows(blocks[end - 1], blocks[end])) end += 1;
+    const first = blocks[from]?.wire?.group;
+    const members = blocks.slice(from, end).map((block, offset) => ({
+      block,
+      index: start + from + offset,
+      group: first?.id ?? null,
+      omitted: null,
+      hasId: false,
+    }));
+    const isIntact = first?.index === 0 && first.size === members.length;
+    groups.push({ members, isIntact, isRepeated: false, isRenamed: false });
+    from = end;
+  }
+  return groups;
+}
+
+/** Whether a block goes out with the id of its item unless a repair takes it away. */
+export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "scope" | "itemIds">): boolean {
+  const { wire } = block;
+  // Of an answer that did not complete nobody knows which items the server kept.
+  if (wire?.itemId === undefined || wire.partial === true) return false;
+  return itemIds && wire.scope === scope && wire.group?.stored === true;
+}
+
+/**
+ * Rules 1 and 2 of MODEL 5: what is foreign goes; a group that is not whole goes without reasoning and without ids. What
+ * leaves one item out breaks the group for the others, so it is looked at until nothing changes.
+ */
+export function settleGroup(group: Group, options: GroupOptions): void {
+  const { members } = group;
+  for (let isSettled = false; !isSettled; ) {
+    const isBroken = !group.isIntact || members.some(({ omitted }) => omitted !== null);
+    const mayHaveIds = !isBroken && !group.isRepeated && !group.isRenamed;
+    isSettled = true;
+    for (const [place, candidate] of members.entries()) {
+      candidate.hasId = mayHaveIds && carriesId(candidate.block, options);
+      if (candidate.omitted !== null) continue;
+      candidate.omitted =
+        unsendable(candidate, options) ??
+        (candidate.block.kind === "reasoning"
+          ? unsendableReasoning(candidate, { isBroken, next: members[place + 1]?.block })
+          : null);
+      isSettled &&= candidate.omitted === null;
+    }
+  }
+}
+
+/** Why a block cannot be part of a request at all. */
+function unsendable({ block, hasId }: Candidate, options: GroupOptions): string | null {
+  const { kind, wire, id } = block;
+  if (wire?.partial === true && kind !== "assistant") return "partial";
+  if (kind === "tool_call" && receivedMember(block, "status") === "incomplete") return "incomplete-call";
+  // Only their own endpoint understands what is kept verbatim.
+  const isOwn = kind === "reasoning" || kind === "other";
+  if (isOwn && wire !== null && wire.scope !== options.scope) return "foreign";
+  if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";
+  return options.codec.refusal(block, { withId: hasId }) === null ? null : "unsendable";
+}
+
+type Around = { readonly isBroken: boolean; readonly next: Block | undefined };
+
+function unsendableReasoning({ block, hasId }: Candidate, { isBroken, next }: Around): string | null {
+  if (block.wire === null) return "edited-reasoning";
+  if (isBroken) return "broken-group";
+  if (next === undefined || !isModelsOwn(next)) return "no-follower";
+  return hasId || typeof receivedMember(block, "encrypted_content") === "string" ? null : "unreadable";
+}
+
+/** What a model says after it has thought: reasoning is taken only with it (responses-api.md 3). */
+function isModelsOwn({ kind, itemType }: Block): boolean {
+  return (
+    kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !isState(itemType))
+  );
+}
+
+const isState = (itemType: string): boolean =>
+  itemType === "additional_tools" || itemType === "configuration_update" || itemType === "compaction_trigger";
+
+function follows(before: Block | undefined, after: Block | undefined): boolean {
+  const [left, right] = [before?.wire?.group, after?.wire?.group];
+  return left !== undefined && right !== undefined && left.id === right.id && right.index === left.index + 1;
+}
+
+function receivedMember(block: Block, name: string): unknown {
+  const residue = block.wire?.residue;
+  return isJsonObject(residue) && isJsonObject(residue["set"]) ? residue["set"][name] : undefined;
+}

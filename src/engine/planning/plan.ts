@@ -1,0 +1,231 @@
+import type { JsonObject } from "../../base/json.ts";
+import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { ChainPolicy } from "../stack/chain-policy.ts";
+import type { Capabilities, ItemCodec } from "../stack/provider.ts";
+import { divergenceOf, type Provenance } from "./divergence.ts";
+import { changedSettings } from "./planned-settings.ts";
+import { shape } from "./shape.ts";
+
+/** What is known of the servers' contexts. */
+export type ContextLookup = {
+  readonly byTurn: (digest: string) => readonly ServerContext[];
+  /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
+  readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
+  readonly invalidation: (context: ServerContext) => Invalidation | null;
+  readonly settings: (digest: string) => JsonObject;
+  readonly quarantined: ReadonlySet<string>;
+};
+
+export type PlanRequest = {
+  readonly turn: Turn;
+  readonly contexts: ContextLookup;
+  readonly provenance: Provenance;
+  readonly scope: string;
+  readonly codec: ItemCodec;
+  readonly capabilities: Capabilities;
+  readonly settings: JsonObject;
+  readonly settingsDigest: string;
+  readonly policy: ChainPolicy;
+  /** ISO time that anchors' ages are judged by. */
+  readonly now: string;
+  /** Forces a full request, and says why. */
+  readonly full?: FullReason;
+  /** `newest`: the newest response is the only candidate, as clients that remember one id have it. */
+  readonly candidates?: "all" | "newest";
+};
+
+type FullReason = NonNullable<Decision["reason"]>;
+type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
+type Found = {
+  readonly anchor: ServerContext;
+  readonly repairs: readonly Repair[];
+  readonly changed: readonly string[];
+};
+
+/**
+ * Decides how one request is sent: the deepest recorded context that is a prefix of the Turn, may be continued from, and
+ * leaves a legal continuation; with none, everything. Pure. The walk is by digest, from the end: after n new blocks it
+ * looks at n places, whatever the length of the conversation.
+ */
+export function plan(request: PlanRequest): Decision {
+  const { scope, turn, contexts } = request;
+  const newest = contexts.newest(scope);
+  const forced = forcedReason(request);
+  const rejections: Rejected[] = [];
+  const found = forced === null && newest !== null ? findAnchor(request, rejections) : null;
+  if (found === null) {
+    const reason = forced ?? (newest === null ? "first-request" : (rejections[0]?.reason ?? "no-anchor"));
+    const repairs = shape(turn, 0, shapeOptions(request, 0));
+    return decision(request, {
+      strategy: "full",
+      reason,
+      repairs: [...repairs],
+      rejected: rejectedNewest(request, null, { rejections, forced }),
+    });
+  }
+  const { anchor, repairs, changed } = found;
+  const rejected = rejectedNewest(request, anchor, { rejections, forced });
+  return decision(request, {
+    strategy: rejected === null ? "chained" : "rebased",
+    reason: rejected?.reason ?? null,
+    anchor: { responseId: anchor.responseId, inferenceId: anchor.inferenceId, length: anchor.length },
+    sendFrom: anchor.length,
+    back: rejected === null ? 0 : stepsBack(request, anchor),
+    changedSettings: [...changed],
+    repairs: [...repairs],
+    rejected,
+  });
+}
+
+/** Why nothing may be continued from, whatever there is. */
+function forcedReason({ full, policy, capabilities, contexts, scope }: PlanRequest): FullReason | null {
+  if (full !== undefined) return full;
+  if (policy.mode === "never") return "policy";
+  if (contexts.newest(scope)?.context.unusable === "suspect") return "suspect";
+  return capabilities.chain ? null : "provider-cannot-chain";
+}
+
+function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null {
+  const { turn, contexts, scope } = request;
+  const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
+  for (const { length, digest } of turn.contexts()) {
+    const sharing = contexts
+      .byTurn(digest)
+      .filter((context) => context.scope === scope && (only === undefined || context.responseId === only));
+    for (const anchor of preferred(sharing, turn, length)) {
+      const tried = tryAnchor(request, anchor);
+      if ("repairs" in tried) return tried;
+      rejections.push(tried);
+    }
+  }
+  return null;
+}
+
+/** Among responses with one context, the one that the block before the cut came from comes first, then the newest. */
+function preferred(sharing: readonly ServerContext[], turn: Turn, length: number): readonly ServerContext[] {
+  if (sharing.length < 2) return sharing;
+  const cut = turn.at(length - 1)?.wire?.group?.id;
+  const rank = ({ inferenceId, index }: ServerContext): number =>
+    inferenceId === cut ? Number.POSITIVE_INFINITY : index;
+  // Responses that are not in the log yet are equally new, and listed in their order.
+  return sharing.toReversed().toSorted((left, right) => rank(right) - rank(left));
+}
+
+function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejected {
+  const { turn, capabilities } = request;
+  const reject = (reason: FullReason): Rejected => ({ context: anchor, reason });
+  const refusal = refusalOf(request, anchor);
+  if (refusal !== null) return reject(refusal);
+  const changed = changedSince(request, anchor);
+  const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
+  const omitted = repairs.filter(({ action }) => action === "omit").length;
+  const isAnswering = repairs.some(({ action }) => action === "answer");
+  const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
+  if (isEmpty && !capabilities.emptyInput) return reject("illegal-continuation");
+  return { anchor, repairs, changed };
+}
+
+/** What speaks against continuing from a context that is a beginning of the Turn, whatever follows it; null if nothing does. */
+export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReason | null {
+  const { contexts, policy } = request;
+  if (anchor.unusable !== null) return anchor.unusable === "suspect" ? "suspect" : "no-anchor";
+  const invalidation = contexts.invalidation(anchor);
+  if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";
+  const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
+  const keptForMs = Math.min(policy.maxAgeMs, keptMs(contexts.settings(anchor.settingsDigest)));
+  if (ageMs > keptForMs || ageMs < -clockSkewMsMax) return "expired";
+  const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
+  return isFull ? "settings-changed" : null;
+}
+
+/** The settings that differ from those of a context; of many contexts with the same settings it is asked once. */
+function changedSince(request: PlanRequest, { settingsDigest: before }: ServerContext): readonly string[] {
+  if (before === request.settingsDigest) return [];
+  const known = changesOf.get(request) ?? new Map<string, readonly string[]>();
+  changesOf.set(request, known);
+  const changed = known.get(before) ?? changedSettings(request.contexts.settings(before), request.settings);
+  known.set(before, changed);
+  return changed;
+}
+
+const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
+
+/** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
+const clockSkewMsMax = 60_000;
+
+/** How long a server keeps a response: one made in the background ten minutes, unless `store` was said (responses-api.md 2.5). */
+const keptMs = (settings: JsonObject): number =>
+  settings["background"] === true && settings["store"] !== true ? backgroundKeptMs : Number.POSITIVE_INFINITY;
+
+function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): "chain" | "full" {
+  const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
+  if (rule !== undefined || name !== "model") return rule ?? "chain";
+  const first = turn.blocks.findIndex(({ kind }) => kind === "reasoning");
+  return first >= 0 && first < anchor.length ? "full" : "chain";
+}
+
+const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
+  scope: request.scope,
+  codec: request.codec,
+  itemIds: request.capabilities.itemIds,
+  quarantined: request.contexts.quarantined,
+  heldFrom,
+});
+
+/** The newest context, where another was taken: it is what a reader wants explained. */
+function rejectedNewest(
+  request: PlanRequest,
+  anchor: ServerContext | null,
+  { rejections, forced }: { readonly rejections: readonly Rejected[]; readonly forced: FullReason | null },
+): Decision["rejected"] {
+  const newest = request.contexts.newest(request.scope);
+  if (newest === null || anchor?.turn === newest.context.turn) return null;
+  const { context, turn } = newest;
+  const known = rejections.find((rejected) => rejected.context.responseId === context.responseId);
+  const divergence = known === undefined && turn !== null ? divergenceOf(turn, request.turn, request.provenance) : null;
+  return { responseId: context.responseId, reason: known?.reason ?? forced ?? "no-anchor", divergence };
+}
+
+/**
+ * How many contexts of the newest one's own line are given up: those longer than the anchor, and those that the Turn has
+ * left. Ancestors are counted, not siblings.
+ */
+function stepsBack({ contexts, scope, turn }: PlanRequest, anchor: ServerContext): number {
+  const newest = contexts.newest(scope)?.turn ?? turn;
+  let steps = 0;
+  for (const { length, digest } of newest.contexts()) {
+    if (length <= anchor.length && digest === turn.contextAt(length)) break;
+    if (contexts.byTurn(digest).some((context) => context.scope === scope)) steps += 1;
+  }
+  return steps;
+}
+
+function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decision, "strategy" | "reason">): Decision {
+  return {
+    anchor: null,
+    sendFrom: 0,
+    back: 0,
+    changedSettings: [],
+    repairs: [],
+    rejected: null,
+    now: request.now,
+    capabilities: request.capabilities,
+    ...decided,
+  };
+}
+
+/** A Turn cannot be chained although the policy requires it. */
+export class ChainRequiredError extends Error {
+  override readonly name = "ChainRequiredError";
+  readonly code = "chain-required";
+  readonly decision: Decision;
+
+  constructor(decided: Decision) {
+    super(`the request cannot be chained (${decided.reason ?? "no reason"}), and the policy requires it`);
+    this.decision = decided;
+  }
+}
+
+const backgroundKeptMs = 10 * 60 * 1000;

@@ -1,0 +1,55 @@
+import type { Actor } from "../../domain/actor.ts";
+import { blockToJson } from "../../domain/block-json.ts";
+import type { Pass } from "../../domain/events/shared.ts";
+import type { Entry } from "../../log/writer/conversation-writer.ts";
+import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
+
+type Failed = {
+  readonly type: "RunFailed";
+  readonly kind: string;
+  readonly message: string;
+  /** The layer that threw what ended the run, and the frame of its call. */
+  readonly thrownBy?: { readonly layer: string; readonly frame: string };
+};
+
+/** How a run that did not complete is ended. */
+export type Closing = {
+  readonly runId: string;
+  readonly turns: RunTurns;
+  readonly how: Failed | { readonly type: "RunCancelled"; readonly reason: string };
+  readonly actor: Actor;
+  readonly passes?: Pass[];
+};
+
+/**
+ * What ends a run that did not complete (MODEL 9): an answer to every call that the remaining Turn leaves open, and the
+ * end itself with the digest of that Turn.
+ */
+export function closingEntries({ runId, turns, how, actor, passes }: Closing): readonly Entry[] {
+  const results = recoveryResults(runId, turns);
+  const after = turnIfEnded(runId, turns).digest;
+  const discarded = turns.discardedTools;
+  const rest = {
+    after,
+    ...(discarded.length === 0 ? {} : { discardedTools: [...discarded] }),
+    ...(passes === undefined ? {} : { passes }),
+  };
+  const event =
+    how.type === "RunFailed"
+      ? ({ type: "RunFailed", version: 1, data: { ...failureOf(how), ...rest } } as const)
+      : ({ type: "RunCancelled", version: 1, data: { reason: how.reason, ...rest } } as const);
+  return [
+    ...[...results].map(([blockId, { block, outcome }]): Entry => {
+      const data = { blockId, result: blockToJson(block), outcome, durationMs: 0 };
+      return { command: { type: "FinishTool", runId, data }, actor: { kind: "recovery" }, runId };
+    }),
+    { command: { type: "EndRun", runId, event }, actor, runId },
+  ];
+}
+
+const failureOf = ({ kind, message, thrownBy }: Failed) => ({
+  kind,
+  message,
+  ...(thrownBy === undefined ? {} : { thrownBy }),
+});

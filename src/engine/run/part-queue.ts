@@ -1,0 +1,81 @@
+import type { RunPart } from "../stack/run-part.ts";
+
+/** How many deltas wait for their reader, and how many UTF-16 units they say; what comes beyond that is dropped and counted. */
+export const bufferedDeltasMax = 10_000;
+export const bufferedUnitsMax = 1_000_000;
+
+/**
+ * The parts of a run as an iterable that also ends as the run ends: normally, or by its error. Leaving early aborts the run
+ * and waits for its end, so that nothing goes on behind the reader's back. The run never waits for its reader: of one that is
+ * too slow, deltas are dropped and counted (`deltas-dropped`).
+ */
+export async function* createPartQueue(
+  begin: (onPart: (part: RunPart) => void, signal: AbortSignal) => Promise<unknown>,
+): AsyncIterable<RunPart> {
+  const buffer = new PartBuffer();
+  let wake = Promise.withResolvers<null>();
+  const left = new AbortController();
+  const state = { isOver: false };
+  const run = begin((part) => {
+    buffer.add(part);
+    wake.resolve(null);
+  }, left.signal).finally(() => {
+    state.isOver = true;
+    wake.resolve(null);
+  });
+  run.catch(() => undefined);
+  try {
+    for (;;) {
+      yield* buffer.take();
+      if (state.isOver && buffer.isEmpty) break;
+      await wake.promise;
+      wake = Promise.withResolvers<null>();
+    }
+    await run;
+  } finally {
+    if (!state.isOver) {
+      left.abort(new Error("the reader of the stream has left"));
+      await run.catch(() => undefined);
+    }
+  }
+}
+
+/** What the reader has not taken yet. Facts are few, and their blocks are in memory in any case: only deltas are dropped. */
+class PartBuffer {
+  #parts: RunPart[] = [];
+  #deltas = 0;
+  #units = 0;
+
+  get isEmpty(): boolean {
+    return this.#parts.length === 0;
+  }
+
+  add(part: RunPart): void {
+    const units = isDelta(part) ? part.text.length : null;
+    if (units === null) this.#parts.push(part);
+    else if (this.#deltas < bufferedDeltasMax && this.#units + units <= bufferedUnitsMax) {
+      this.#deltas += 1;
+      this.#units += units;
+      this.#parts.push(part);
+    } else this.#drop();
+  }
+
+  take(): readonly RunPart[] {
+    const taken = this.#parts;
+    this.#parts = [];
+    this.#deltas = 0;
+    this.#units = 0;
+    return taken;
+  }
+
+  /** Counts one more where the last ones were dropped. */
+  #drop(): void {
+    const last = this.#parts.at(-1);
+    const before = last?.type === "deltas-dropped" ? last.count : 0;
+    if (before > 0) this.#parts.pop();
+    this.#parts.push(Object.freeze({ type: "deltas-dropped", count: before + 1 } as const));
+  }
+}
+
+const isDelta = (part: RunPart): part is Extract<RunPart, { readonly text: string }> =>
+  part.type === "text-delta" || part.type === "reasoning-delta" || part.type === "tool-call-delta";

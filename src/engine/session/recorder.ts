@@ -1,0 +1,162 @@
+import { messageOf } from "../../base/error-message.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { Command, Rejection } from "../../domain/commands.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ConversationStream, Entry } from "../../log/writer/conversation-writer.ts";
+import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { type Gate, held } from "./breakpoint.ts";
+import { RunTakenOverError } from "./errors.ts";
+import { failureInPlaceOf, isRefusal } from "./refused.ts";
+
+/** Who appends: also one who only looks at what would be. */
+type Writer = Pick<ConversationStream, "view" | "commit">;
+
+/** Who gives a command, and at which frame. */
+export type Origin = { readonly actor: Actor; readonly frame?: string; readonly at?: number };
+
+/**
+ * Collects what a run does and appends it before the next effect (MODEL 7): what nothing waits between is one append.
+ * Appends go one after another; once one has failed, everything after it fails with its error.
+ */
+export class Recorder {
+  readonly #stream: Writer;
+  readonly #runId: string;
+  readonly #guard: (view: ConversationView) => void;
+  readonly #onDurable: (events: readonly RecordedEvent[]) => void;
+  readonly #onFailure: (error: Error) => void;
+  #buffer: Entry[] = [];
+  /** The append that was refused for one of its entries. */
+  readonly #refused: Entry[] = [];
+  #scheduled: Promise<void> | null = null;
+  #last: Promise<void> = Promise.resolve();
+  #failure: Error | null = null;
+  #closing: Error | null = null;
+  readonly #barrier: () => Promise<void>;
+  readonly #gate: Gate | null;
+
+  constructor(options: {
+    readonly stream: Writer;
+    readonly runId: string;
+    /** Nothing is written before it has resolved. */
+    readonly barrier: () => Promise<void>;
+    readonly gate: Gate | null;
+    /** Asked before every append, on the folds at the head; may throw. */
+    readonly guard: (view: ConversationView) => void;
+    readonly onDurable: (events: readonly RecordedEvent[]) => void;
+    /** Told once, when an append has failed for good. */
+    readonly onFailure: (error: Error) => void;
+  }) {
+    this.#stream = options.stream;
+    this.#runId = options.runId;
+    this.#barrier = options.barrier;
+    this.#gate = options.gate;
+    this.#guard = options.guard;
+    this.#onDurable = options.onDurable;
+    this.#onFailure = options.onFailure;
+  }
+
+  /** Why nothing more can be recorded; null while all is well. */
+  get failure(): Error | null {
+    return this.#failure;
+  }
+
+  record(command: Command, origin: Origin): void {
+    if (this.#closing !== null) return;
+    this.#buffer.push({ command, runId: this.#runId, ...origin });
+  }
+
+  /** Records the last there is to say: whoever comes after it fails with the reason. */
+  async close(command: Command, origin: Origin, reason: Error): Promise<void> {
+    this.record(command, origin);
+    const durable = this.flush();
+    this.#closing = reason;
+    await durable;
+    this.fail(reason);
+  }
+
+  /**
+   * Records what came before the one thing that was refused: it happened, and no more than that is lost. Of an answer that was
+   * refused it records that it came.
+   */
+  async recordUpToRefused(): Promise<void> {
+    for (const entry of this.#refused.splice(0)) {
+      try {
+        await this.#stream.commit([entry], this.#guard);
+      } catch (error) {
+        const failure = isRefusal(error) ? failureInPlaceOf(entry, error) : null;
+        if (failure !== null) await this.#stream.commit([failure], this.#guard).catch(ignoreRefusal);
+        return;
+      }
+    }
+  }
+
+  /** Records the end of a run of which something was refused: it is the last, and past the failure. */
+  async closeRefused(entries: readonly Entry[]): Promise<void> {
+    await this.#stream.commit(entries, this.#guard);
+  }
+
+  /** Lets nothing more be recorded, and tells whoever runs the run. */
+  fail(reason: Error): void {
+    if (this.#failure !== null) return;
+    this.#failure = reason;
+    this.#onFailure(reason);
+  }
+
+  /**
+   * Resolves when everything recorded so far is durable. What is recorded in the same tick joins the same append.
+   *
+   * @throws {RunTakenOverError} when the run is no longer this process's.
+   */
+  flush(): Promise<void> {
+    if (this.#closing !== null) return Promise.reject(this.#closing);
+    this.#scheduled ??= this.#barrier().then(() => {
+      this.#scheduled = null;
+      const batch = this.#buffer;
+      this.#buffer = [];
+      this.#last = this.#last.then(() => this.#append(batch));
+      // Whoever asked awaits it; this only keeps a failure from being unhandled when nobody did.
+      this.#last.catch(() => undefined);
+      return this.#last;
+    });
+    return this.#scheduled;
+  }
+
+  async #append(batch: readonly Entry[]): Promise<void> {
+    if (this.#failure !== null) throw this.#failure;
+    if (batch.length === 0) return;
+    try {
+      const effect = { kind: "append", entries: batch } as const;
+      const work = () => this.#stream.commit(batch, this.#guard);
+      const result = await held(this.#gate, effect, { work, injected: notInjected });
+      if (result.status === "rejected") throw this.#refusal(result.rejection);
+      this.#onDurable(result.events);
+    } catch (error) {
+      const failure = error instanceof Error ? error : new Error(messageOf(error));
+      if (isRefusal(failure)) this.#refused.push(...batch);
+      this.fail(failure);
+      throw failure;
+    }
+  }
+
+  #refusal(rejection: Rejection): Error {
+    switch (rejection.code) {
+      case "run-open":
+      case "run-taken-over":
+        return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.owner ?? null);
+      case "run-not-open":
+        return new RunTakenOverError(`run ${this.#runId} was ended or taken over by someone else`);
+      default:
+        return new Error(`the log refuses what the engine does: ${JSON.stringify(rejection)}`);
+    }
+  }
+}
+
+/** The end of the run says it as well. */
+function ignoreRefusal(error: unknown): void {
+  if (!isRefusal(error)) throw error;
+}
+
+const notInjected = (): never => {
+  throw new TypeError("a durable write has no answer that could take its place");
+};

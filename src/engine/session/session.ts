@@ -1,0 +1,126 @@
+import { sha256Hex } from "../../base/sha256.ts";
+import type { Actor } from "../../domain/actor.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Command } from "../../domain/commands.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { Pass } from "../../domain/events/shared.ts";
+import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { RunRecord } from "../../projections/run-record.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
+import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
+import type { RunPart } from "../stack/run-part.ts";
+import type { Gate } from "./breakpoint.ts";
+import type { Journal } from "./journal.ts";
+import type { Parking } from "./parking.ts";
+import type { Recorder } from "./recorder.ts";
+import type { ThrownErrors } from "./thrown-errors.ts";
+
+type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
+
+/** What the parts of one run share while it lasts. */
+export type RunSession = {
+  /** The conversation's stream. */
+  readonly stream: string;
+  readonly runId: string;
+  readonly engine: EngineOptions;
+  /** The folds at the head this process knows. */
+  readonly view: () => ConversationView;
+  readonly turns: RunTurns;
+  /** What the run did before it was cut off; empty for one that begins. */
+  readonly journal: Journal;
+  /** The revision of its first event, of a run that was taken up again; null for one that begins. */
+  readonly firstRevision: number | null;
+  /** Holds the run before and after its effects; null where nobody asked for it. */
+  readonly gate: Gate | null;
+  readonly parking: Parking;
+  readonly recorder: Recorder;
+  readonly signal: AbortSignal;
+  /** Ends with the run, however it ends. */
+  readonly running: AbortSignal;
+  /** Responses of this run that the folds may not hold yet, newest last. */
+  readonly contexts: { readonly context: ServerContext; readonly turn: Turn }[];
+  /** What the run's events tell of it, as far as they are durable. */
+  readonly record: RunRecord;
+  /** How many responses came back in this run, and whether the newest one is whole. */
+  readonly received: { count: number; isWhole: boolean };
+  /** Which responses and which reasoning the endpoint refused in this run. */
+  readonly invalid: Map<string, Invalidation>;
+  readonly quarantined: Set<string>;
+  /** Responses that servers make in the background, by inference id: nobody has them yet. */
+  readonly underWay: Map<string, string>;
+  /** Calls that responses of this run produced. */
+  readonly calls: Set<BlockId>;
+  /** Layers' own times, until the next event takes them along. */
+  readonly passes: Pass[];
+  readonly runningTools: Set<BlockId>;
+  readonly thrown: ThrownErrors;
+  /** What waits until a server has answered. */
+  readonly acknowledgements: Acknowledgement[];
+  /** Work of layers that waited for a server, and goes on. */
+  readonly acknowledging: Set<Promise<unknown>>;
+  /** A tool came back after the run had been aborted. */
+  readonly onLate: (call: Block, result: Block, told: Pick<ToolFinished, "outcome" | "durationMs">) => void;
+  readonly emit: (part: RunPart) => void;
+  readonly ids: Counters;
+  /** The time of the newest event delivered to the stack, in milliseconds. */
+  clock: number;
+  /** The time of what happens now, in milliseconds: never before the stream's newest event, whatever the clock does. */
+  readonly now: () => number;
+};
+
+/** Work of a layer that waits until a server has answered a request made within a call. */
+export type Acknowledgement = {
+  /** Drawn when it was asked for, so that it is the same when the run is taken up again. */
+  readonly id: BlockId;
+  readonly frame: string;
+  readonly actor: Actor;
+  /** How many responses the run had received by then: those were answers to earlier requests. */
+  readonly after: number;
+  readonly work: () => unknown;
+};
+
+/** Counters behind the ids and numbers that a frame draws: the same run gives the same ones again. */
+export type Counters = { readonly next: (name: string) => number };
+
+export function createCounters(): Counters {
+  const counts = new Map<string, number>();
+  return {
+    next(name) {
+      const count = counts.get(name) ?? 0;
+      counts.set(name, count + 1);
+      return count;
+    },
+  };
+}
+
+/** The next id of a block made at a frame: `<run>/<frame>/<n>`. */
+export const newBlockId = (session: RunSession, frame: string): BlockId =>
+  blockIdSchema.parse(`${session.runId}/${frame}/${session.ids.next(`block ${frame}`)}`);
+
+/** A number in [0, 1) that follows from run, frame and how often was asked. */
+export function derivedRandom(session: RunSession, frame: string): number {
+  const text = `${session.runId} ${frame} ${session.ids.next(`random ${frame}`)}`;
+  return Number.parseInt(sha256Hex(text).slice(0, 13), 16) / 2 ** 52;
+}
+
+/** Records what happens at a frame; `at` is when it did, where the layers were told so. */
+export function record(session: RunSession, command: Command, actor: Actor, frame: string, at?: number): void {
+  session.recorder.record(command, at === undefined ? { actor, frame } : { actor, frame, at });
+}
+
+/** Something reached the layers: their clock stands at its time, and never runs backwards. */
+export function delivered(session: RunSession, at: number): number {
+  session.clock = Math.max(session.clock, at);
+  return session.clock;
+}
+
+/** Takes the layers' times that no event carries yet. */
+export function takePasses(session: RunSession): { readonly passes?: Pass[] } {
+  const passes = session.passes.splice(0);
+  return passes.length === 0 ? {} : { passes };
+}
+
+export const engineActor: Actor = { kind: "engine" };

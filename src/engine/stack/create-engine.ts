@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../base/error-message.ts";
+import { isJsonObject } from "../../base/json.ts";
+import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import { randomId } from "../../log/ids.ts";
+import { type ChainPolicy, defaultChainPolicy } from "./chain-policy.ts";
+import type { InDoubtHandler } from "./doubt.ts";
+import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
+import { EngineLife } from "./engine-life.ts";
+import type { Layer } from "./middleware.ts";
+import type { Provider } from "./provider.ts";
+import { type RetryPolicy, retryPolicy } from "./retry-policy.ts";
+import type { RunPart } from "./run-part.ts";
+import { checkSettings } from "./settings-size.ts";
+import { checkTimeLimit } from "./time-limit.ts";
+import { type Tool, toolDefinitions } from "./tool.ts";
+import { toolLoop } from "./tool-loop.ts";
+
+/** Everything a run needs besides its conversation. */
+export type EngineOptions = {
+  /** The copy of turnlog that made the engine: its classes are those that the run will meet. */
+  readonly madeBy: symbol;
+  readonly life: EngineLife;
+  readonly provider: Provider;
+  /** The whole stack, outermost first; the tool loop stands in it. */
+  readonly layers: readonly Layer[];
+  /** Tools that the requests offer. */
+  readonly tools: readonly Tool[];
+  readonly chain: ChainPolicy;
+  /** How long a layer may work on its own before the run fails and names it. */
+  readonly layerTimeoutMs: number;
+  /** How long an owner of another process may be silent before its run counts as abandoned. */
+  readonly takeoverAfterMs: number;
+  /** Asked about effects that may have happened before a run was cut off. */
+  readonly onInDoubt: InDoubtHandler | null;
+  /** What the model is told of a tool's error. */
+  readonly onToolError: (error: unknown) => string;
+  /** Whether a request is sent again whose answer was lost with the process that had asked. */
+  readonly onLostResponse: "retry" | "fail";
+  readonly retry: RetryPolicy;
+  /** Waits before a request is sent again; rejects when the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** A new id with this prefix. */
+  readonly newId: (prefix: "run" | "inf") => string;
+  /** What this process has seen the endpoint do, whichever conversation it was. */
+  readonly learned: Map<string, boolean | string>;
+  /** Get everything that runs show while they happen; what they throw is not the run's affair. */
+  readonly sinks: readonly Sink[];
+};
+
+/** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
+export type Sink = { readonly next: (part: RunPart) => unknown };
+
+/**
+ * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in
+ * progress and disposes of the provider, where that has something to release; runs begun after that are refused.
+ */
+export type Engine = AsyncDisposable & { readonly options: EngineOptions };
+
+export type EngineConfig = {
+  readonly provider: Provider;
+  readonly tools?: readonly Tool[];
+  /** First listed is outermost. All of them stand within the tool loop, unless it is listed itself. */
+  readonly middleware?: readonly Layer[];
+  readonly chain?: ChainPolicy["mode"] | Partial<ChainPolicy>;
+  /** How often the tool loop may ask the model in one run. */
+  readonly iterationsMax?: number;
+  /** How long a layer may work on its own; ten minutes when absent. */
+  readonly layerTimeoutMs?: number;
+  /** How long the owner of a run may be silent before others take it over; fifteen minutes when absent. */
+  readonly takeoverAfterMs?: number;
+  readonly sinks?: readonly Sink[];
+  /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
+  readonly onInDoubt?: InDoubtHandler;
+  /**
+   * What the model is told of what a tool threw, or gave as an `Error`, and of arguments that are not of its schema; by
+   * default the message, without stack and causes. Where it throws, or gives no text, the model is told that the tool failed.
+   */
+  readonly onToolError?: (error: unknown) => string;
+  /**
+   * An answer that was lost with the process that had asked: `retry` (the default) asks the model once more, `fail` lets the
+   * layers decide. In a living process an answer that nobody knows the fate of always fails.
+   */
+  readonly onLostResponse?: "retry" | "fail";
+  /** How often a request is sent again that the server refused without acting on it, and how long that may be waited for. */
+  readonly retry?: Partial<RetryPolicy>;
+  /** For tests: a clock and ids that repeat, and waiting that takes no time. */
+  readonly clock?: () => number;
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly newId?: (prefix: "run" | "inf") => string;
+};
+
+const thisCopy = Symbol("turnlog");
+
+/**
+ * Whether this copy of turnlog made an engine. One of another copy looks the same, but its errors, Turns and blocks are of
+ * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
+ */
+export const isOwnEngine = ({ options }: Pick<Engine, "options">): boolean => options.madeBy === thisCopy;
+
+/**
+ * What an engine was made with.
+ *
+ * @throws {TypeError} for what is no engine.
+ */
+export function checkedEngine(where: string, engine: Engine): EngineOptions {
+  const given: unknown = engine;
+  const options: unknown = isJsonObject(given) ? given["options"] : undefined;
+  if (isJsonObject(options) && "madeBy" in options) return engine.options;
+  throw new TypeError(`${where} takes an engine, not ${kindOf(given)}: make one with createEngine({ provider })`);
+}
+
+/** How long a layer may take for its own work, and how long an owner may be silent. */
+const layerTimeoutMsDefault = 10 * 60_000;
+export const takeoverAfterMsDefault = 15 * 60_000;
+
+/**
+ * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
+ * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
+ *
+ * @throws {TypeError} for an option that is none; a provider, tool or layer that is none, or that could not be named or
+ *   recorded; two layers, or two tools, of one name.
+ * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
+ * @throws {SettingsTooLargeError} when the provider's settings and the tools are too much to be stored.
+ */
+export function createEngine(config: EngineConfig): Engine {
+  checkOptions("createEngine", config, optionNames);
+  checkConfig(config);
+  const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
+  const policy = typeof chain === "string" ? { mode: chain } : chain;
+  const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
+  const hasLoop = middleware.some((layer) => layer.isEngine === true);
+  if (hasLoop && tools.length > 0) refuseBesideLoop("tools");
+  if (hasLoop && config.iterationsMax !== undefined) refuseBesideLoop("iterationsMax");
+  const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax })];
+  const layers = [...loop, ...middleware];
+  const options: EngineOptions = {
+    madeBy: thisCopy,
+    life: new EngineLife(async () => provider[Symbol.asyncDispose]?.()),
+    provider,
+    layers,
+    tools: layers.flatMap((layer) => layer.tools ?? []),
+    chain: { ...defaultChainPolicy, ...policy },
+    layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
+    takeoverAfterMs,
+    onInDoubt: config.onInDoubt ?? null,
+    onToolError: config.onToolError ?? ((error) => `Error: ${messageOf(error)}`),
+    onLostResponse: config.onLostResponse ?? "retry",
+    retry: retryPolicy(config.retry, takeoverAfterMs),
+    sleep: config.sleep ?? ((ms, signal) => sleep(ms, undefined, { signal })),
+    clock: config.clock ?? Date.now,
+    newId: config.newId ?? randomId,
+    learned: new Map(),
+    sinks,
+  };
+  checkNames(options.layers, options.tools);
+  checkTimeLimits(options);
+  checkSettings(provider.settings, toolDefinitions(options.tools));
+  return engineOf(options);
+}
+
+/** The engine of these options, which shares the life of the one that they come from. */
+export const engineOf = (options: EngineOptions): Engine => ({
+  options,
+  [Symbol.asyncDispose]: () => options.life.end(),
+});
+
+const optionNames: OptionNames<EngineConfig> = {
+  ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },
+  ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onLostResponse: true, retry: true },
+  ...{ onToolError: true, sleep: true, clock: true, newId: true },
+};
+
+function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
+  if (!(takeoverAfterMs >= 1 && Number.isFinite(takeoverAfterMs)))
+    throw new RangeError(`createEngine: takeoverAfterMs is ${kindOf(takeoverAfterMs)}: give milliseconds`);
+  const check = (what: string, timeoutMs: number): void => {
+    checkTimeLimit(what, timeoutMs, takeoverAfterMs);
+  };
+  for (const { name, timeoutMs } of tools) check(`tool ${name}`, timeoutMs);
+  if (provider.timeoutMs !== undefined) check(`an answer of ${provider.name}`, provider.timeoutMs);
+  check("a layer", layerTimeoutMs);
+}

@@ -1,0 +1,110 @@
+import { checkJson } from "../../base/frozen-json.ts";
+import { isJsonList, isJsonObject } from "../../base/json.ts";
+import { checkChoice, checkFunction, checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
+import type { ChainPolicy } from "./chain-policy.ts";
+import { checkLayer, type Layer } from "./middleware.ts";
+import { checkTool, type Tool } from "./tool.ts";
+
+/** Options of an engine as anybody may have given them. */
+type Given = { readonly [name: string]: unknown };
+
+/**
+ * Whether an engine can be made of this: what types refuse, and JavaScript and configuration files do not, a run would find
+ * out too late.
+ *
+ * @throws {TypeError} for a value that an option cannot have.
+ */
+export function checkConfig({ provider, tools, middleware, sinks, chain = "auto", ...rest }: Given): void {
+  checkProvider(provider);
+  checkEach("tools", tools, { check: checkTool, instead: "write tools: [weather]" });
+  checkEach("middleware", middleware, { check: checkLayer, instead: "write middleware: [logging()]" });
+  checkEach("sinks", sinks, { check: checkSink, instead: "write sinks: [{ next }]" });
+  checkChain(chain);
+  const { onLostResponse = "retry", iterationsMax } = rest;
+  checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
+  if (iterationsMax !== undefined) checkWhole("createEngine: iterationsMax", iterationsMax);
+  for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
+    if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
+}
+
+type Each = { readonly check: (where: string, item: unknown) => void; readonly instead: string };
+
+function checkEach(name: string, given: unknown, { check, instead }: Each): void {
+  if (given === undefined) return;
+  if (!isJsonList(given)) throw new TypeError(`createEngine: ${name} is ${kindOf(given)}, not a list: ${instead}`);
+  for (const [index, item] of given.entries()) check(`createEngine: ${name}[${index}]`, item);
+}
+
+/** Refuses what belongs to the tool loop and would be passed over, because the loop is listed. */
+export function refuseBesideLoop(name: string): never {
+  throw new TypeError(`createEngine: ${name} is given beside a toolLoop in middleware: give it to the toolLoop`);
+}
+
+/** Whether layers and tools can be told apart by those who name them: the log, and the model. */
+export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): void {
+  const layer = repeated(layers.map(({ name }) => name));
+  if (layer !== null)
+    throw new TypeError(
+      `createEngine: two layers are named '${layer}': give one another name, so that the log tells them apart`,
+    );
+  const tool = repeated(tools.map(({ name }) => name));
+  if (tool !== null)
+    throw new TypeError(
+      `createEngine: two tools are named '${tool}': give one another name, so that the model tells them apart`,
+    );
+}
+
+const repeated = (names: readonly string[]): string | null =>
+  names.find((name, index) => names.indexOf(name) !== index) ?? null;
+
+function checkSink(where: string, sink: unknown): void {
+  if (typeof sink === "object" && sink !== null && "next" in sink && typeof sink.next === "function") return;
+  throw new TypeError(`${where} is ${kindOf(sink)}, and no sink: give { next: (part) => … }, or an RxJS Subject`);
+}
+
+const chainNames: OptionNames<ChainPolicy> = { mode: true, onRefused: true, maxAgeMs: true, onSettingsChange: true };
+const modes = ["auto", "never", "require"];
+
+function checkChain(chain: unknown): void {
+  if (typeof chain === "string") {
+    checkChoice("createEngine: chain", chain, modes);
+    return;
+  }
+  checkOptions("createEngine's chain", chain, chainNames);
+  const given: Readonly<Record<string, unknown>> = { ...chain };
+  const { mode = "auto", onRefused = "fallback", maxAgeMs = 0, onSettingsChange = {} } = given;
+  checkChoice("createEngine: chain.mode", mode, modes);
+  checkChoice("createEngine: chain.onRefused", onRefused, ["fallback", "throw"]);
+  if (typeof maxAgeMs !== "number" || !Number.isFinite(maxAgeMs) || maxAgeMs < 0)
+    throw new RangeError(`createEngine: chain.maxAgeMs is ${kindOf(maxAgeMs)}: give milliseconds`);
+  if (!isJsonObject(onSettingsChange))
+    throw new TypeError(`createEngine: chain.onSettingsChange is ${kindOf(onSettingsChange)}: write { model: "full" }`);
+  for (const [name, value] of Object.entries(onSettingsChange))
+    checkChoice(`createEngine: chain.onSettingsChange.${name}`, value, ["chain", "full"]);
+}
+
+/** What every provider has, by what it is. */
+const providerMembers = {
+  ...{ name: "string", scope: "string", codec: "object", capabilities: "object", transport: "string" },
+  ...{ settings: "object", completedStatuses: "object", infer: "function" },
+};
+
+function checkProvider(provider: unknown): void {
+  const instead = "give openaiResponses({ model }), scripted([…]), or one of your own";
+  if (provider === undefined) throw new TypeError(`createEngine has no provider: ${instead}`);
+  if (typeof provider !== "object" || provider === null)
+    throw new TypeError(`createEngine: provider is ${kindOf(provider)}: ${instead}`);
+  const member = (name: string): unknown => Reflect.get(provider, name);
+  const lacking = Object.entries(providerMembers).filter(
+    ([name, type]) => member(name) === null || typeof member(name) !== type,
+  );
+  const names = lacking.map(([name]) => name).join(", ");
+  if (lacking.length > 0) throw new TypeError(`createEngine: provider is no provider, it lacks ${names}: ${instead}`);
+  const settings = member("settings");
+  // Each by its own name: of a whole that is nested too deeply no path would say which of them it is.
+  if (isJsonObject(settings)) {
+    for (const [name, value] of Object.entries(settings))
+      checkJson(`createEngine: provider.settings.${name}`, value ?? null);
+  } else checkJson("createEngine: provider.settings", settings);
+  checkJson("createEngine: provider.capabilities", member("capabilities"));
+}

@@ -1,0 +1,69 @@
+import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
+import type { Block } from "../../domain/block.ts";
+import { openCalls } from "../../domain/open-calls.ts";
+import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
+import { checkTool, offeredTools, type Tool } from "./tool.ts";
+
+type LoopOptions = { readonly iterationsMax?: number | undefined };
+const loopOptions: OptionNames<LoopOptions> = { iterationsMax: true };
+
+/** How often the loop asks the model in one run, unless it is told otherwise. */
+const iterationsMaxDefault = 32;
+
+/**
+ * Runs the tools that an answer calls and asks again, until an answer calls none. It stands outside all layers unless it
+ * is placed in the list by hand, where a layer is to see a whole run as one call.
+ */
+export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Layer {
+  checkOptions("toolLoop", options, loopOptions);
+  const { iterationsMax = iterationsMaxDefault } = options;
+  checkWhole("toolLoop: iterationsMax", iterationsMax);
+  const given: unknown = tools;
+  if (!Array.isArray(given))
+    throw new TypeError(`toolLoop: tools is ${kindOf(given)}, not a list: write toolLoop([weather])`);
+  for (const [index, tool] of tools.entries()) checkTool(`toolLoop: tools[${index}]`, tool);
+  const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    let asked = turn;
+    for (let iteration = 0; iteration < iterationsMax; iteration += 1) {
+      const answer = await next(asked);
+      // What no layer within has answered.
+      const calls = openCalls(broughtBy(asked, answer)).filter((call) => ctx.canRun(call));
+      const runnable = calls.filter((call) => isRunnable(call) && !isOfTheApp(call, tools, ctx));
+      if (runnable.length === 0) return answer;
+      asked = answer.append(...(await runTools(runnable, ctx)));
+      // The app answers what the loop cannot; it asks again by itself.
+      if (runnable.length < calls.length) return asked;
+    }
+    throw new IterationLimitError(iterationsMax);
+  });
+  return { ...layer, tools, isEngine: true };
+}
+
+/** Waits for all of them, so that a tool that started is never left behind by another's failure. */
+async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<readonly Block[]> {
+  const settled = await Promise.allSettled(calls.map((call) => ctx.tool(call)));
+  return settled.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+}
+
+/** A tool that the request offered and the engine does not have: the app runs it, and appends what came of it. */
+function isOfTheApp({ name }: Block, tools: readonly Tool[], ctx: LayerContext): boolean {
+  if (name === null || tools.some((tool) => tool.name === name)) return false;
+  return offeredTools(ctx.settings).has(name);
+}
+
+const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";
+
+/** The tool loop asked the model as often as it may, and it still calls tools. */
+export class IterationLimitError extends Error {
+  override readonly name = "IterationLimitError";
+  readonly code = "iteration-limit";
+
+  constructor(iterationsMax: number) {
+    super(
+      `the model still called tools after ${iterationsMax} requests; raise iterationsMax, or look at the tools' answers`,
+    );
+  }
+}

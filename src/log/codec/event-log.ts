@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JsonObject } from "../../base/json.ts";
+import {
+  type AppendResult,
+  type Envelope,
+  type EventStore,
+  type Head,
+  type PreparedAppend,
+  type ReadStreamOptions,
+  StoreCorruptedError,
+  type StoredEnvelope,
+  StoreUnavailableError,
+} from "../ports/event-store.ts";
+import { readBlob, writeBlob } from "./blobs.ts";
+import { decodeData, fillBlobs } from "./data.ts";
+import type { EventIds } from "./event-id.ts";
+import { answerMismatch, firstRevision } from "./idempotent-append.ts";
+import { type NewEvent, prepareAppend } from "./prepare.ts";
+
+/** An event with its data parsed; validation and upcasting are the domain's. */
+export type ParsedEvent = Omit<Envelope, "data"> & { readonly data: JsonObject };
+
+/** A parsed event with its place in the whole log. */
+type StoredEvent = ParsedEvent & { readonly position: string };
+
+/** A conflict names the head that the stream has instead, and gives the events of a split append that were written before. */
+type LogAppendResult =
+  | { readonly status: "appended"; readonly head: Head; readonly events: readonly ParsedEvent[] }
+  | { readonly status: "conflict"; readonly actual: Head | null; readonly events: readonly ParsedEvent[] };
+
+type ReadEventsOptions = ReadStreamOptions & {
+  /** The last revision to give, in the direction of reading. */
+  readonly to?: number;
+  /** `keep` leaves `BlobReference`s in the data (the default); `resolve` puts the texts back. */
+  readonly blobs?: "keep" | "resolve";
+};
+
+/** Events with parsed data over a store of raw envelopes. */
+export type EventReader = {
+  readonly store: EventStore;
+
+  read(stream: string, options?: ReadEventsOptions): AsyncIterable<StoredEvent>;
+};
+
+/** The same, to be written: preparation, blobs, and repeats after an unknown outcome. */
+export type EventLog = EventReader & {
+  /**
+   * Appends events after a head: all of them, or none unless they had to be split.
+   *
+   * @throws {StoreUnavailableError} when the store stays unavailable; the events may have been written.
+   * @throws {EventTooLargeError} when an event is too big although its long strings are stored apart.
+   */
+  append(stream: string, head: Head | null, events: readonly NewEvent[]): Promise<LogAppendResult>;
+};
+
+export type EventLogSources = {
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly newEventId: EventIds;
+  /** Waits before the n-th repeat of an append (from 1). */
+  readonly pause?: (repeat: number) => Promise<void>;
+};
+
+/** How often one append is sent while the store says that it is unavailable. */
+export const appendAttemptsMax = 5;
+
+/** Streams whose newest time is remembered; of others it is read. */
+const rememberedStreamsMax = 1_000;
+
+export function createEventLog(store: EventStore, sources: EventLogSources): EventLog {
+  const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
+  const newest = createNewestTimes(store);
+
+  async function append(stream: string, head: Head | null, events: readonly NewEvent[]): Promise<LogAppendResult> {
+    const lastAt = await newest.timeAt(stream, head);
+    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId });
+    for (const blob of blobs) await writeBlob(store, append, { stream, blob });
+    let result: AppendResult = { status: "conflict", actual: head };
+    const written: ParsedEvent[] = [];
+    for (const prepared of appends) {
+      result = await appendWithRepeats(store, prepared, pause);
+      if (result.status === "conflict") break;
+      newest.remember(prepared);
+      for (const envelope of prepared.envelopes) written.push(withData(envelope, events[written.length]));
+    }
+    return { ...result, events: written };
+  }
+
+  return { ...createEventReader(store), append };
+}
+
+export function createEventReader(store: EventStore): EventReader {
+  async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<StoredEvent> {
+    const { to, blobs = "keep", ...range } = options;
+    const isBackwards = range.direction === "backwards";
+    for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
+      const { revision } = envelope;
+      if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
+      const decoded = decode(envelope);
+      const isWhole = blobs === "keep" || decoded.blobs.length === 0;
+      const data = isWhole ? decoded.data : await withTexts(store, envelope.stream, decoded);
+      yield { ...envelope, data };
+      if (revision === to) return;
+    }
+  }
+
+  return { store, read };
+}
+
+/** How many events a range has at most, so that a store at the end of a wire sends no more. */
+function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptions): { readonly limit?: number } {
+  return from === undefined || to === undefined ? {} : { limit: Math.min(limit, Math.abs(to - from) + 1) };
+}
+
+type Decoded = ReturnType<typeof decodeData>;
+
+/** The data with the texts of its blobs put back. */
+export async function withTexts(store: EventStore, stream: string, { data, blobs }: Decoded): Promise<JsonObject> {
+  const textBySha256 = new Map<string, string>();
+  for (const blob of blobs) {
+    const { sha256 } = blob.$blob;
+    if (!textBySha256.has(sha256)) textBySha256.set(sha256, await readBlob(store, stream, blob));
+  }
+  return fillBlobs(data, textBySha256);
+}
+
+function decode({ data, stream, revision }: StoredEnvelope): Decoded {
+  try {
+    return decodeData(data);
+  } catch (cause) {
+    throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read`, { cause });
+  }
+}
+
+const withData = (envelope: Envelope, event: NewEvent | undefined): ParsedEvent => ({
+  ...envelope,
+  data: event?.data ?? {},
+});
+
+async function appendWithRepeats(
+  store: EventStore,
+  prepared: PreparedAppend,
+  pause: (repeat: number) => Promise<void>,
+): Promise<AppendResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const result = await store.append(prepared);
+      // After an unknown outcome a conflict may be with the events that were sent before.
+      return attempt > 1 && result.status === "conflict" ? await lookAgain(store, prepared, result.actual) : result;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || attempt === appendAttemptsMax) throw error;
+      await pause(attempt);
+    }
+  }
+}
+
+async function lookAgain(store: EventStore, prepared: PreparedAppend, actual: Head | null): Promise<AppendResult> {
+  const present: StoredEnvelope[] = [];
+  const range = { from: firstRevision(prepared), limit: prepared.envelopes.length };
+  for await (const envelope of store.readStream(prepared.stream, range)) present.push(envelope);
+  return answerMismatch(prepared, actual, present);
+}
+
+/** The `at` of each stream's newest event, so that an append need not read it. */
+function createNewestTimes(store: EventStore) {
+  const newestByStream = new Map<string, { readonly digest: string; readonly at: string }>();
+  return {
+    /** The `at` of the head's event; null when that is not in the stream, and an append will be refused. */
+    async timeAt(stream: string, head: Head | null): Promise<string | null> {
+      if (head === null) return null;
+      const newest = newestByStream.get(stream);
+      if (newest?.digest === head.digest) return newest.at;
+      for await (const envelope of store.readStream(stream, { from: head.revision, limit: 1 })) return envelope.at;
+      return null;
+    },
+    remember({ stream, envelopes }: PreparedAppend): void {
+      const last = envelopes.at(-1);
+      if (last === undefined) return;
+      newestByStream.delete(stream);
+      newestByStream.set(stream, { digest: last.digest, at: last.at });
+      const [oldest] = newestByStream.keys();
+      if (newestByStream.size > rememberedStreamsMax && oldest !== undefined) newestByStream.delete(oldest);
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { type ConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { StoreCorruptedError } from "../ports/event-store.ts";
+import { readRecorded } from "../recorded.ts";
+import type { SkippedEvents } from "./skipped-events.ts";
+
+/** An event of a parent from which a fork goes on. */
+export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };
+
+/** An event as it is read, and its digest in the chain. */
+export type HistoryEvent = { readonly recorded: RecordedEvent; readonly digest: string };
+
+type HistoryRange = {
+  /** The first revision of the conversation's own stream; its ancestors are read when it is the first of all. */
+  readonly from?: number;
+  /** The last revision of its own stream. */
+  readonly to?: number | undefined;
+  readonly skipped?: SkippedEvents | undefined;
+};
+
+/**
+ * What a conversation is read as (MODEL 11): the events of its ancestors up to each fork, the oldest first, under their own
+ * streams and revisions, then its own. Nothing of them is copied, and nobody else reads them together.
+ *
+ * @throws {ConversationDamagedError} at an event that cannot be read, unless it was skipped, and for an ancestor that is
+ * not there as it was when it was forked.
+ */
+export function readHistory(
+  reader: EventReader,
+  stream: string,
+  { from = 0, to, skipped }: HistoryRange = {},
+): AsyncGenerator<HistoryEvent> {
+  return readStretch(reader, stream, { from, to, skipped, withAncestors: true });
+}
+
+/** The events that a conversation with this first event goes on from; none when it is no fork. */
+export async function* readAncestors(
+  reader: EventReader,
+  first: RecordedEvent,
+  skipped?: SkippedEvents,
+): AsyncGenerator<HistoryEvent> {
+  const fork = forkPointOf(first.event);
+  if (fork === null) return;
+  await checkFork(reader, first.stream, fork);
+  for (const { stream, revision } of [...(await forksBefore(reader, fork)), fork]) {
+    yield* readStretch(reader, stream, { from: 0, to: revision, skipped });
+  }
+}
+
+/** Where the lineage of a conversation left each of its ancestors, the oldest first; none when it is no fork. */
+export async function forksOf(reader: EventReader, stream: string): Promise<readonly ForkPoint[]> {
+  const fork = await forkPoint(reader, stream);
+  return fork === null ? [] : [...(await forksBefore(reader, fork)), fork];
+}
+
+/** Where a conversation left its parent; null when it is no fork. */
+export async function forkPoint(reader: EventReader, stream: string): Promise<ForkPoint | null> {
+  const fork = await statedFork(reader, stream);
+  if (fork !== null) await checkFork(reader, stream, fork);
+  return fork;
+}
+
+/** The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. */
+export async function statedFork(reader: EventReader, stream: string): Promise<ForkPoint | null> {
+  for await (const { recorded } of readStretch(reader, stream, { from: 0, to: 0 })) return forkPointOf(recorded.event);
+  return null;
+}
+
+function forkPointOf(event: ConversationEvent): ForkPoint | null {
+  if (event.type !== "ConversationStarted" || event.data.origin.type !== "fork") return null;
+  const { conversationId, revision, digest } = event.data.origin;
+  return { stream: conversationStream(conversationId), revision, digest };
+}
+
+async function forksBefore(reader: EventReader, fork: ForkPoint): Promise<readonly ForkPoint[]> {
+  const forks: ForkPoint[] = [];
+  for (let next = await forkPoint(reader, fork.stream); next !== null; next = await forkPoint(reader, next.stream)) {
+    forks.unshift(next);
+  }
+  return forks;
+}
+
+/** The digest of the event stands for all before it: nothing that the fork goes on from has changed. */
+async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): Promise<void> {
+  for await (const { digest } of reader.store.readStream(fork.stream, { from: fork.revision, limit: 1 })) {
+    if (digest === fork.digest) return;
+    throw new ConversationDamagedError(`it was forked from another event than ${placeOf(fork)} is now`, 0, { stream });
+  }
+  throw new ConversationDamagedError(
+    `it was forked from ${placeOf(fork)}, which this store does not hold: copy that conversation too`,
+    0,
+    { stream },
+  );
+}
+
+const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
+
+type Stretch = {
+  readonly from: number;
+  readonly to: number | undefined;
+  readonly skipped?: SkippedEvents | undefined;
+  /** The events of the ancestors come before the first one. */
+  readonly withAncestors?: boolean;
+};
+
+/** Events of one stream, those left out that an operator skipped. One loop for all, because each event passes it. */
+async function* readStretch(
+  reader: EventReader,
+  stream: string,
+  { from, to, skipped, withAncestors = false }: Stretch,
+): AsyncGenerator<HistoryEvent> {
+  let due = from;
+  try {
+    // What is skipped may be no JSON: it is read around.
+    for (const range of skipped?.around(stream, { from, to }) ?? [{ from, to }]) {
+      due = range.from;
+      const bounds = range.to === undefined ? {} : { to: range.to };
+      for await (const stored of reader.read(stream, { from: range.from, ...bounds, blobs: "resolve" })) {
+        due = stored.revision;
+        const recorded = readRecorded(stored);
+        if (withAncestors && due === 0) yield* readAncestors(reader, recorded, skipped);
+        yield { recorded, digest: stored.digest };
+        due += 1;
+      }
+    }
+  } catch (cause) {
+    const isDamage = cause instanceof UnreadableEventError || cause instanceof StoreCorruptedError;
+    throw isDamage ? new ConversationDamagedError(cause.message, due, { stream, cause }) : cause;
+  }
+}

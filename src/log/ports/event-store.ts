@@ -1,0 +1,210 @@
+import type { Actor } from "../../domain/actor.ts";
+import type { KeyframeStore } from "./snapshot-store.ts";
+import type { ViewStore } from "./view-store.ts";
+
+/** The newest event of a stream: its revision (from 0) and its chained digest. */
+export type Head = { readonly revision: number; readonly digest: string };
+
+/**
+ * An event as it is stored, before its data is parsed. Every member but `position` and `data` is hashed into `digest`;
+ * `data` is hashed into `dataDigest`. Nothing but `data` holds content of a conversation.
+ */
+export type Envelope = {
+  /** A random, time-ordered UUID (version 7), drawn when the append was prepared. */
+  readonly id: string;
+  readonly stream: string;
+  /** Place in the stream, from 0 and without gaps. */
+  readonly revision: number;
+  readonly type: string;
+  readonly version: number;
+  /** ISO 8601 in UTC with milliseconds, never before the `at` of the previous event, unless it is a run's (decision 0006). */
+  readonly at: string;
+  /** What was stored in its place where that is damaged: who reads events looks (`isActor`). */
+  readonly actor: Actor;
+  readonly runId?: string;
+  readonly frame?: string;
+  readonly causationId?: string;
+  /** Reserved, and hashed from the first version on. */
+  readonly tenant?: string;
+  readonly keyId?: string;
+  readonly nonce?: string;
+  readonly encoding: "json";
+  /** `JSON.stringify` output, written once and copied as it is. */
+  readonly data: string;
+  readonly dataDigest: string;
+  readonly digest: string;
+};
+
+/** An envelope with its place in the whole log: an opaque text that orders with `comparePositions`. */
+export type StoredEnvelope = Envelope & { readonly position: string };
+
+/**
+ * Events whose ids, times, digests and place are fixed. It is never changed: the same writer may repeat it after an
+ * unknown outcome; a known conflict ends it, and whoever goes on prepares a new one.
+ */
+export type PreparedAppend = {
+  readonly stream: string;
+  /** The head that the stream must still have; null for a stream without events. */
+  readonly expected: Head | null;
+  readonly envelopes: readonly Envelope[];
+};
+
+/** A conflict is a value, so that every caller looks at it. `position` is that of the head's event. */
+export type AppendResult =
+  | { readonly status: "appended"; readonly head: Head; readonly position: string }
+  | { readonly status: "conflict"; readonly actual: Head | null };
+
+export type ReadStreamOptions = {
+  /** The first revision to give; by default 0 forwards and the head backwards. */
+  readonly from?: number;
+  readonly direction?: "forwards" | "backwards";
+  /** At most so many events. */
+  readonly limit?: number;
+  /** Ends the read with the signal's reason: an end without an error would look like the end of the stream. */
+  readonly signal?: AbortSignal;
+};
+
+export type ReadLogOptions = {
+  /** Only events after this position; from the beginning when absent. */
+  readonly after?: string;
+  /** Only events of streams whose name begins so. */
+  readonly streamPrefix?: string;
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+};
+
+/** Events that no stream has any more, so that no reading gives them: damage. `place` is what the store knows of where. */
+export type StrayEvents = { readonly place: string; readonly revision: number; readonly events: number };
+
+/**
+ * Where events live. The port moves envelopes as they are; parsing, upcasting and the hash chain stand above it.
+ *
+ * - An append is all or nothing, and durable when it has resolved (the memory store excepted).
+ * - An append of no events writes nothing. It answers `appended` when the stream is at the expected head, else
+ *   `conflict`; a stream without events is never at one.
+ * - An append whose ids and digests are all stored already, at their revisions, answers `appended` with its own last
+ *   event as head, whatever came after: a repeat after a lost acknowledgement is harmless. The same id at the same
+ *   revision with another digest is a `StoreCorruptedError`; a partial overlap is a conflict.
+ * - An unknown stream reads as empty and has the head null.
+ * - Events of one stream are given in the order of their revisions, and of the whole log in the order of their positions;
+ *   a reader that has seen a position never later finds an event before it.
+ * - Positions are never used again.
+ * - After `close` every call throws `StoreClosedError` (an iterable when it is iterated), and open subscriptions end.
+ *   Appends that were called before are still written and answered.
+ */
+export interface EventStore extends AsyncDisposable {
+  /**
+   * Drawn when the store was created: tells another store from this one. A restored backup is this store at an earlier
+   * time and has the same id; whoever had seen more finds another event at that position, or none.
+   */
+  readonly storeId: string;
+
+  /** A disposable cache beside the events, where the store has room for one. */
+  readonly keyframes?: KeyframeStore;
+
+  /** Where projections keep their rows, disposable as well. */
+  readonly views?: ViewStore;
+
+  /**
+   * Appends all events or none, provided the stream is still at `prepared.expected`.
+   *
+   * @throws {EventTooLargeError} before anything is sent, for an event over 256 KiB or an append over 896 KiB.
+   * @throws {StoreUnavailableError} when the outcome is unknown: the events may have been written.
+   * @throws {StoreReplacedError} when the store's place holds another store by now, or none.
+   */
+  append(prepared: PreparedAppend): Promise<AppendResult>;
+
+  /** The events of one stream; what is appended while it is read may or may not be given. */
+  readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;
+
+  /** The events of the whole log in the order of their positions, to the end as it is when the reading gets there. */
+  readLog(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
+
+  /** As `readLog`, then every event as it comes, until the signal aborts (which ends it without an error) or `close`. */
+  subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
+
+  /**
+   * The position of the newest event of the whole log, for stores in which a subscription from the beginning costs a search:
+   * who wants what comes from now on begins there. Null for an empty log.
+   */
+  end?(): Promise<string | null>;
+
+  head(stream: string): Promise<Head | null>;
+
+  /**
+   * All streams whose name begins so, in the order of their names' UTF-8 bytes, with the heads that the store keeps
+   * beside them.
+   */
+  heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
+
+  /**
+   * The stream of the newest event among the streams whose name begins so; null when there is none. Only of stores that find
+   * it without reading their log.
+   */
+  newestStream?(streamPrefix: string): Promise<string | null>;
+
+  /** Looks for events of no stream, in a store whose streams are kept apart from their events. */
+  strays?(): Promise<readonly StrayEvents[]>;
+
+  /** Heads that the store keeps apart from its events, for `verify`: what a store has lost whose end was cut in silence. */
+  savedHeads?(): Promise<ReadonlyMap<string, Head>>;
+
+  /** Saves the heads of now in their place, once all events were found to be sound; where they cannot be kept, that is told. */
+  saveHeads?(): Promise<void>;
+
+  /** May be called again, to no effect. */
+  close(): Promise<void>;
+}
+
+/** Orders two positions of one store: negative when the left one comes first. */
+export function comparePositions(left: string, right: string): number {
+  return left.length - right.length || (left < right ? -1 : left > right ? 1 : 0);
+}
+
+/** Bound of an event on every store: the UTF-8 bytes of its envelope as JSON, `data` being a string in it. */
+export const eventBytesMax = 256 * 1024;
+
+/** Bound of an append on every store: the sum over its events. */
+export const appendBytesMax = 896 * 1024;
+
+/** The store cannot be reached or used; for an append, its outcome is unknown. */
+export class StoreUnavailableError extends Error {
+  override readonly name = "StoreUnavailableError";
+  readonly code = "store-unavailable";
+}
+
+/** There is no store at this place, and the caller asked not to create one. */
+export class StoreNotFoundError extends Error {
+  override readonly name = "StoreNotFoundError";
+  readonly code = "store-not-found";
+}
+
+/** The store was closed by this process. */
+export class StoreClosedError extends Error {
+  override readonly name = "StoreClosedError";
+  readonly code = "store-closed";
+}
+
+/** Another store, or none, stands where this one was opened: nothing was written, and nothing can be from here. */
+export class StoreReplacedError extends Error {
+  override readonly name = "StoreReplacedError";
+  readonly code = "store-replaced";
+}
+
+/** What the store holds contradicts itself: damage, or two writers with one id. */
+export class StoreCorruptedError extends Error {
+  override readonly name = "StoreCorruptedError";
+  readonly code = "store-corrupted";
+}
+
+/** The store was written by a newer turnlog. */
+export class StoreTooNewError extends Error {
+  override readonly name = "StoreTooNewError";
+  readonly code = "store-too-new";
+}
+
+/** An event or an append is over its bound; nothing was sent. */
+export class EventTooLargeError extends Error {
+  override readonly name = "EventTooLargeError";
+  readonly code = "event-too-large";
+}

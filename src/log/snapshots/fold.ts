@@ -1,0 +1,139 @@
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { forkPoint, readHistory } from "../history/lineage.ts";
+import { foldAround } from "../history/skipped-events.ts";
+import { readRecorded } from "../recorded.ts";
+import { withContents } from "./contents.ts";
+import { type Restored, readKeyframe, restoreFold } from "./snapshot.ts";
+import { KeyframeTaker } from "./snapshot-writer.ts";
+
+/** A conversation folded up to an event, and where the settings are that were declared before the keyframe. */
+export type Folded = Restored & {
+  readonly last: RecordedEvent;
+  /** Every event was folded: blocks have their contents, and the view its blame. */
+  readonly isWhole: boolean;
+};
+
+/** The fold of a stream up to a revision that is there: the nearest keyframe, and the events after it. */
+export async function foldTo(log: EventLog, stream: string, revision: number): Promise<Folded> {
+  return (
+    (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, { takesKeyframes: true }))
+  );
+}
+
+/**
+ * The fold from a keyframe of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
+ * or with what follows: the events alone will tell.
+ */
+async function foldNearest(log: EventLog, stream: string, revision: number): Promise<Folded | null> {
+  const { keyframes } = log.store;
+  if (keyframes === undefined) return null;
+  const keyframe = await readKeyframe(log.store, stream, revision);
+  const taker = new KeyframeTaker(keyframes, stream, keyframe);
+  try {
+    let restored: Restored;
+    if (keyframe === null) {
+      const fork = await forkPoint(log, stream);
+      const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
+      if (parent === null) return null;
+      restored = parent;
+      taker.inherit(restored.view, restored.settingsPlaces);
+    } else {
+      restored = await restoreFold(keyframes, stream, keyframe);
+      taker.goOn(restored.view);
+    }
+    const from = keyframe === null ? 0 : keyframe.revision + 1;
+    const folded = await foldTail(log, stream, { restored, from, to: revision, taker });
+    await taker.save();
+    return folded;
+  } catch {
+    return null;
+  }
+}
+
+/** The Turn of a fold with the contents of all its blocks: reads the events that hold them, and no others. */
+export async function turnOf(log: EventLog, { view, last }: Folded): Promise<Turn> {
+  try {
+    return (await withContents(log, view.client.committed)).frozen();
+  } catch {
+    // The keyframe was wrong about it; the events are not.
+    return (await foldWhole(log, last.stream, last.revision)).view.client.committed.frozen();
+  }
+}
+
+/** Told of each event of a fold, and of the view that has taken it in: the next event changes that. */
+export type Follower = (recorded: RecordedEvent, view: ConversationView) => void;
+
+type WholeFold = {
+  readonly takesKeyframes?: boolean;
+  /** Called when the fold begins, and when it begins anew because of an event that was skipped. */
+  readonly follow?: () => Follower;
+};
+
+/** The fold of all events up to a revision that is there, its ancestors' too. */
+export async function foldWhole(
+  log: EventLog,
+  stream: string,
+  revision: number,
+  { takesKeyframes = false, follow }: WholeFold = {},
+): Promise<Folded> {
+  const { keyframes } = log.store;
+  return foldAround(log, async (skipped) => {
+    const view = conversationView.initial(stream);
+    const taker = takesKeyframes && keyframes !== undefined ? new KeyframeTaker(keyframes, stream, null) : undefined;
+    const told = follow?.();
+    let last: RecordedEvent | null = null;
+    for await (const event of readHistory(log, stream, { to: revision, skipped })) {
+      last = event.recorded;
+      conversationView.apply(view, last);
+      taker?.note(view, event);
+      told?.(last, view);
+    }
+    await taker?.save();
+    return { view, settingsPlaces: new Map(), last: lastOf(last, stream, revision), isWhole: true };
+  });
+}
+
+type Tail = {
+  readonly restored: Restored;
+  readonly from: number;
+  readonly to: number;
+  readonly taker: KeyframeTaker;
+};
+
+async function foldTail(log: EventLog, stream: string, { restored, from, to, taker }: Tail): Promise<Folded> {
+  const { view, settingsPlaces } = restored;
+  let last: RecordedEvent | null = null;
+  // The event itself is wanted, also where the keyframe was taken right after it.
+  for await (const stored of log.read(stream, { from: Math.min(from, to), to, blobs: "resolve" })) {
+    last = readRecorded(stored);
+    if (last.revision < from) continue;
+    const { event } = last;
+    // A response is understood with the settings of its request.
+    if (event.type === "InferenceRequested") await readSettings(log, restored, event.data.settingsDigest);
+    // A fork that comes after this one has them from here.
+    if (event.type === "SettingsDeclared") settingsPlaces.set(event.data.digest, { stream, revision: last.revision });
+    conversationView.apply(view, last);
+    taker.note(view, { recorded: last, digest: stored.digest });
+  }
+  return { view, settingsPlaces, last: lastOf(last, stream, to), isWhole: false };
+}
+
+function lastOf(last: RecordedEvent | null, stream: string, revision: number): RecordedEvent {
+  if (last === null) throw new Error(`revision ${revision} of ${stream} cannot be read`);
+  return last;
+}
+
+/** Puts settings into the view that were declared before its keyframe. */
+export async function readSettings(log: EventLog, restored: Restored, digest: string): Promise<void> {
+  const { settings } = restored.view.server;
+  const place = restored.settingsPlaces.get(digest);
+  if (place === undefined || settings.has(digest)) return;
+  const { stream, revision } = place;
+  for await (const stored of log.read(stream, { from: revision, to: revision, blobs: "resolve" })) {
+    const { event } = readRecorded(stored);
+    if (event.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
+  }
+}

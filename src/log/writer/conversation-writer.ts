@@ -1,0 +1,245 @@
+import type { Actor } from "../../domain/actor.ts";
+import type { Command, Rejection } from "../../domain/commands.ts";
+import { decide, evolve } from "../../domain/conversation.ts";
+import { type ConversationState, draftState, initialState } from "../../domain/conversation-state.ts";
+import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { newsOf } from "../history/inherited-invalidations.ts";
+import { type HistoryEvent, readHistory } from "../history/lineage.ts";
+import { foldAround } from "../history/skipped-events.ts";
+import type { Head } from "../ports/event-store.ts";
+import { readRecorded, recordedOf } from "../recorded.ts";
+import { type KeyframeTaker, openTaker } from "../snapshots/snapshot-writer.ts";
+
+/** A command, and who gives it where. */
+export type Entry = {
+  readonly command: Command;
+  readonly actor: Actor;
+  readonly runId?: string;
+  readonly frame?: string;
+  /** When it happened, in milliseconds, where layers were told a time; by default when it is prepared. */
+  readonly at?: number;
+};
+
+export type CommitResult =
+  | { readonly status: "committed"; readonly events: readonly RecordedEvent[] }
+  | { readonly status: "rejected"; readonly rejection: Rejection };
+
+/** How often one commit is prepared anew because someone else wrote first. */
+const preparationsMax = 50;
+
+/**
+ * The one writer of a conversation's stream in this process: it keeps the folds at the head it knows, decides commands on
+ * them, and appends what they make happen. Commits go one after another.
+ */
+export class ConversationStream {
+  readonly name: string;
+  readonly log: EventLog;
+  #head: Head | null = null;
+  #lastRunAt: string | null = null;
+  #lastRunRevision: number | null = null;
+  #lastAt: string | null = null;
+  /** How far each ancestor's stream was looked at. */
+  readonly #ancestors = new Map<string, number>();
+  #state: ConversationState = initialState();
+  #view: ConversationView;
+  #queue: Promise<unknown> = Promise.resolve();
+  /** Null before the first event was read or written, and where the store keeps no keyframes. */
+  #taker: KeyframeTaker | null = null;
+
+  constructor(log: EventLog, name: string) {
+    this.log = log;
+    this.name = name;
+    this.#view = conversationView.initial(name);
+  }
+
+  /** Both folds, at `head`. */
+  get view(): ConversationView {
+    return this.#view;
+  }
+
+  get head(): Head | null {
+    return this.#head;
+  }
+
+  /** The latest time that an event of the stream has. */
+  get lastAt(): string | null {
+    return this.#lastAt;
+  }
+
+  /** When the newest event of the run that is open happened, as its envelope says: its last sign of life. */
+  get lastRunAt(): string | null {
+    return this.#lastRunAt;
+  }
+
+  /** The newest event of the run that is open. */
+  get lastRunRevision(): number | null {
+    return this.#lastRunRevision;
+  }
+
+  /** The stream's own events, from a revision on. */
+  async *read(from: number): AsyncIterable<RecordedEvent> {
+    for await (const stored of this.log.read(this.name, { from, blobs: "resolve" })) yield readRecorded(stored);
+  }
+
+  /** Reads what others wrote, and folds it. */
+  refresh(): Promise<ConversationView> {
+    return this.#enqueue(() => this.#catchUp());
+  }
+
+  /**
+   * Records what the ancestors of a fork have learnt since (MODEL 2): a response that a server lost for the parent is lost
+   * for the fork. What is planned then follows from this conversation's own events, whatever the ancestors go on to do.
+   * The own events have to be at hand.
+   */
+  async learnFromAncestors(): Promise<ConversationView> {
+    for (const [stream, seen] of this.#ancestors) {
+      const { commands, revision } = await newsOf(this.log, { stream, seen, own: this.name }, this.#view);
+      if (commands.length > 0) await this.commit(commands.map((command) => ({ command, actor: { kind: "engine" } })));
+      this.#ancestors.set(stream, revision);
+    }
+    return this.#view;
+  }
+
+  /**
+   * Appends what the commands make happen, all or nothing unless it is too big for one append. On a conflict it reads what
+   * came first and decides anew what is not there yet; `guard` may refuse by throwing.
+   *
+   * @throws {StoreUnavailableError} when the outcome is unknown.
+   * @throws {InvalidEventError} for what could not be read again; nothing was appended.
+   */
+  commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+    return this.#enqueue(() => this.#commit(entries, guard));
+  }
+
+  async #commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+    if (this.#head === null) await this.#catchUp();
+    const written: RecordedEvent[] = [];
+    let left = entries;
+    for (let preparation = 1; ; preparation += 1) {
+      guard?.(this.#view);
+      const decided = this.#decide(left);
+      if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
+      if (decided.length === 0) return { status: "committed", events: written };
+      const result = await this.log.append(this.name, this.#head, decided.map(toNewEvent));
+      const appended = result.events.map((stored, index) => ({
+        recorded: recordedOf(stored, eventAt(decided, index)),
+        digest: stored.digest,
+      }));
+      const events = appended.map(({ recorded }) => recorded);
+      written.push(...events);
+      if (result.status === "appended") {
+        if (events.some(isFork)) await this.#catchUp();
+        else for (const event of appended) this.#fold(event);
+        await this.#taker?.save();
+        return { status: "committed", events: written };
+      }
+      if (preparation === preparationsMax) throw new StreamContendedError(this.name);
+      // What was too big for one append may be there in part: the rest of it follows what came between.
+      const next = events.length === 0 ? undefined : decided[events.length]?.entry;
+      if (next !== undefined) left = left.slice(left.indexOf(next));
+      await this.#catchUp();
+    }
+  }
+
+  #decide(entries: readonly Entry[]): Decided[] | Rejection {
+    const draft = draftState(this.#state);
+    const decided: Decided[] = [];
+    for (const entry of entries) {
+      const result = decide(draft, entry.command);
+      if (!result.ok) return result.error;
+      for (const event of result.value) {
+        const made = recordable(event, entry.actor);
+        evolve(draft, made.event, entry.runId ?? null);
+        decided.push({ entry, ...made });
+      }
+    }
+    return decided;
+  }
+
+  /** A fork is folded as its lineage: its ancestors' events come before its own first one. */
+  async #catchUp(): Promise<ConversationView> {
+    return foldAround(this.log, async (skipped) => {
+      try {
+        const from = this.#head === null ? 0 : this.#head.revision + 1;
+        if (from === 0) this.#taker = await openTaker(this.log.store, this.name);
+        for await (const event of readHistory(this.log, this.name, { from, skipped })) {
+          if (from > 0 && event.recorded.event.type === "EventSkipped") {
+            // The folds at hand may hold what is to be left out.
+            this.#forget();
+            return await this.#catchUp();
+          }
+          this.#fold(event);
+        }
+      } catch (error) {
+        // What took half of an event in is of no use.
+        this.#forget();
+        throw error;
+      }
+      await this.#taker?.save();
+      return this.#view;
+    });
+  }
+
+  #forget(): void {
+    this.#head = null;
+    this.#ancestors.clear();
+    this.#state = initialState();
+    this.#view = conversationView.initial(this.name);
+  }
+
+  /** The head is that of the newest event folded, whoever wrote it: set by anything else, an event would be folded twice. */
+  #fold(event: HistoryEvent): void {
+    const { recorded, digest } = event;
+    this.#state = evolve(this.#state, recorded.event, recorded.runId);
+    this.#view = conversationView.apply(this.#view, recorded);
+    this.#taker?.note(this.#view, event);
+    if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest };
+    else this.#ancestors.set(recorded.stream, recorded.revision);
+    // A tool of an earlier run may come back in the middle of this one.
+    if (recorded.runId !== null && recorded.runId === this.#view.client.run?.id) {
+      this.#lastRunAt = recorded.at;
+      this.#lastRunRevision = recorded.revision;
+    }
+    if (this.#lastAt === null || recorded.at > this.#lastAt) this.#lastAt = recorded.at;
+  }
+
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work);
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+}
+
+const isFork = ({ event }: RecordedEvent): boolean =>
+  event.type === "ConversationStarted" && event.data.origin.type === "fork";
+
+type Decided = { readonly entry: Entry; readonly event: ConversationEvent; readonly actor: Actor };
+
+const toNewEvent = ({ entry, event, actor }: Decided) => ({
+  type: event.type,
+  version: event.version,
+  data: event.data,
+  actor,
+  runId: entry.runId,
+  frame: entry.frame,
+  at: entry.at,
+});
+
+function eventAt(decided: readonly Decided[], index: number): ConversationEvent {
+  const event = decided[index]?.event;
+  if (event === undefined) throw new Error("the log answered with more events than were appended");
+  return event;
+}
+
+/** Others write to the stream faster than this writer can prepare; nothing was written. */
+export class StreamContendedError extends Error {
+  override readonly name = "StreamContendedError";
+  readonly code = "stream-contended";
+
+  constructor(stream: string) {
+    super(`${stream} changed ${preparationsMax} times while one append was prepared; try again`);
+  }
+}

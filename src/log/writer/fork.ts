@@ -1,0 +1,33 @@
+import type { Origin } from "../../domain/events/conversation-events.ts";
+import type { ConversationId } from "../../domain/ids.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { existingRevision } from "../history/revision.ts";
+import { foldTo } from "../snapshots/fold.ts";
+
+/** There is a conversation of that id, and it came from somewhere else. */
+export class ConversationExistsError extends Error {
+  override readonly name = "ConversationExistsError";
+  readonly code = "conversation-exists";
+
+  constructor(id: ConversationId) {
+    super(`${id} exists already: choose another id, or none`);
+  }
+}
+
+/**
+ * What a fork at a revision says of where it came from. The parent is folded up to there first: of a damaged one nothing
+ * goes on.
+ *
+ * @throws {RevisionNotFoundError} when there is no such revision, or no such conversation.
+ * @throws {ConversationDamagedError} when the parent is damaged up to there.
+ */
+export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<Origin> {
+  const stream = conversationStream(parent);
+  const at = await existingRevision(log.store, stream, revision);
+  await foldTo(log, stream, at);
+  for await (const { digest } of log.store.readStream(stream, { from: at, limit: 1 })) {
+    return { type: "fork", conversationId: parent, revision: at, digest };
+  }
+  throw new Error(`revision ${at} of ${stream} is gone`);
+}

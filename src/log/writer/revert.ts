@@ -1,0 +1,65 @@
+import type { Actor } from "../../domain/actor.ts";
+import { cutEdits } from "../../domain/cut-edits.ts";
+import { diffTurns } from "../../domain/diff-turns.ts";
+import { applyEdits } from "../../domain/edits.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { type ConversationStream, type Entry, StreamContendedError } from "./conversation-writer.ts";
+import { RunInProgressError } from "./run-in-progress.ts";
+
+/** There is no such exchange. */
+export class ExchangeNotFoundError extends Error {
+  override readonly name = "ExchangeNotFoundError";
+  readonly code = "exchange-not-found";
+
+  constructor(n: number, count: number) {
+    const range = count === 0 ? "no user has said anything" : `it has the exchanges 0 to ${count - 1}`;
+    super(`there is no exchange ${n} in the Turn: ${range}`);
+  }
+}
+
+type Revert = {
+  /** The Turn that it is to be again, given what it is now. */
+  readonly target: (committed: Turn) => Turn;
+  readonly toRevision: number | null;
+  readonly actor: Actor;
+};
+
+/** How often a revert begins anew because someone appended meanwhile. */
+const beginningsMax = 50;
+
+/**
+ * Makes the Turn what it was, in one append; what came since stays in the log. Nothing is written when it is that already.
+ *
+ * @throws {RunInProgressError} while a run is open.
+ */
+export async function revertTurn(stream: ConversationStream, { target, toRevision, actor }: Revert): Promise<Turn> {
+  for (let beginning = 1; beginning <= beginningsMax; beginning += 1) {
+    const { client } = await stream.refresh();
+    if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);
+    const { committed } = client;
+    const entries = entriesOf(committed, target(committed), toRevision, actor);
+    try {
+      const result = await stream.commit(entries, (view) => {
+        if (view.client.committed !== committed) throw new TurnMovedError();
+      });
+      if (result.status === "committed") return stream.view.client.committed.frozen();
+    } catch (error) {
+      if (!(error instanceof TurnMovedError)) throw error;
+    }
+  }
+  throw new StreamContendedError(stream.name);
+}
+
+/** One command, or several where one event could not say it: each against what the one before made. */
+function entriesOf(from: Turn, to: Turn, toRevision: number | null, actor: Actor): readonly Entry[] {
+  let turn = from;
+  return cutEdits(diffTurns(from, to, () => false)).map((edits) => {
+    turn = applyEdits(turn, edits, () => undefined);
+    return { command: { type: "RevertTurn", data: { toRevision, edits: [...edits], after: turn.digest } }, actor };
+  });
+}
+
+/** Someone appended before the revert was written: it is made against another Turn. */
+class TurnMovedError extends Error {
+  override readonly name = "TurnMovedError";
+}

@@ -1,0 +1,70 @@
+import type { Actor } from "../../domain/actor.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import { checkEnvelope } from "../codec/envelope.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { skipReason } from "../history/skipped-events.ts";
+import type { EventStore, Head } from "../ports/event-store.ts";
+import { foldWhole } from "../snapshots/fold.ts";
+import { StreamContendedError } from "./conversation-writer.ts";
+
+/** Only an event that cannot be read or folded is skipped: what is sound counts. */
+export class EventNotDamagedError extends Error {
+  override readonly name = "EventNotDamagedError";
+  readonly code = "event-not-damaged";
+}
+
+type Skip = { readonly revision: number; readonly reason: string; readonly actor: Actor };
+
+const attemptsMax = 50;
+
+/**
+ * Goes on without a damaged event (MODEL 13): an operator has looked at it. A run that it stood in, and that is open still,
+ * is over with that. Written without deciding on a state, because there is none; twice is once.
+ *
+ * @throws {EventNotDamagedError} when the first damage of the conversation is elsewhere, or no fold stops; a broken chain is named.
+ */
+export async function skipEvent(log: EventLog, stream: string, { revision, reason, actor }: Skip): Promise<void> {
+  if ((await skipReason(log, stream, revision)) !== null) return;
+  await mustBeDamaged(log, stream, revision);
+  const runId = await runOf(log.store, stream, revision);
+  for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+    const event = { type: "EventSkipped", version: 1, data: { revision, reason }, actor, runId };
+    const result = await log.append(stream, await log.store.head(stream), [event]);
+    if (result.status === "appended") return;
+  }
+  throw new StreamContendedError(stream);
+}
+
+async function mustBeDamaged(log: EventLog, stream: string, revision: number): Promise<void> {
+  const head = await log.store.head(stream);
+  try {
+    if (head !== null) await foldWhole(log, stream, head.revision);
+  } catch (error) {
+    if (!(error instanceof ConversationDamagedError)) throw error;
+    if (error.stream === stream && error.revision === revision) return;
+    throw new EventNotDamagedError(`the damage shows ${error.message}: skip that event, or none`, { cause: error });
+  }
+  const nothing = `there is nothing to skip at revision ${revision}`;
+  const broken = await firstBreak(log.store, stream);
+  if (broken === null) throw new EventNotDamagedError(`${stream} is sound: ${nothing}`);
+  const where = `revision ${broken.revision} of ${stream}, where the chain is broken (${broken.reason})`;
+  const instead = broken.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
+  throw new EventNotDamagedError(`no fold stops at ${where}, so ${nothing}: ${instead}`);
+}
+
+/** The run that the damaged event stands in, as its envelope says. */
+async function runOf(store: EventStore, stream: string, revision: number): Promise<string | undefined> {
+  for await (const { runId } of store.readStream(stream, { from: revision, limit: 1 })) return runId;
+  return undefined;
+}
+
+/** The first event that is not what was written. It may read as well as before: folds do not verify (MODEL 3). */
+async function firstBreak(store: EventStore, stream: string): Promise<{ revision: number; reason: string } | null> {
+  let head: Head | null = null;
+  for await (const envelope of store.readStream(stream)) {
+    const checked = checkEnvelope(head, envelope);
+    if (!checked.ok) return { revision: envelope.revision, reason: checked.error.reason };
+    head = checked.value;
+  }
+  return null;
+}

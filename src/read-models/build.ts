@@ -1,0 +1,59 @@
+import type { EventStore } from "../log/ports/event-store.ts";
+import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
+import type { Projection } from "../projections/projection.ts";
+
+/** The rows that are there were made by a newer version of the projection, and stay. */
+export class ProjectionOutdatedError extends Error {
+  override readonly name = "ProjectionOutdatedError";
+  readonly code = "projection-outdated";
+}
+
+/** What a projector works on. */
+export type Work = {
+  readonly store: EventStore;
+  readonly views: ViewStore;
+  readonly projection: Pick<Projection<unknown>, "version">;
+  /** What its builds are called. */
+  readonly name: string;
+};
+
+/**
+ * The build to go on with: the one that is read, else one that was begun; a new one when the version rose, or when what
+ * they were made of is not this log any more.
+ *
+ * @throws {ProjectionOutdatedError} when a newer version is the one that is read.
+ */
+export async function findBuild(work: Work): Promise<ViewBuild> {
+  const { store, views, projection, name } = work;
+  const builds = await views.builds(name);
+  checkVersion(builds, work);
+  for (const build of builds)
+    if (build.version === projection.version && (await isOfThisLog(store, build.checkpoint))) return build;
+  return views.begin(name, projection.version);
+}
+
+/** @throws {ProjectionOutdatedError} as `findBuild` does. */
+export function checkVersion([newest]: readonly ViewBuild[], { projection, name }: Work): void {
+  if (newest?.isPublished !== true || newest.version <= projection.version) return;
+  const versions = `version ${newest.version}, this one is ${projection.version}`;
+  throw new ProjectionOutdatedError(`the rows of ${name} were made by a newer turnlog (${versions}): update it`);
+}
+
+/**
+ * Whether the event of a checkpoint is still at its place. It is not in another store, and not where a backup was put
+ * back and written on.
+ */
+export async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | null): Promise<boolean> {
+  if (checkpoint === null) return true;
+  const { storeId, stream, revision, eventId, position } = checkpoint;
+  if (storeId !== store.storeId) return false;
+  for await (const event of store.readStream(stream, { from: revision, limit: 1 }))
+    return event.id === eventId && event.position === position;
+  return false;
+}
+
+/** The build whose rows are read; null before the first one has caught up. */
+export async function publishedBuild({ views, name }: Pick<Work, "views" | "name">): Promise<ViewBuild | null> {
+  const [newest] = await views.builds(name);
+  return newest?.isPublished === true ? newest : null;
+}

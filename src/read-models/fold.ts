@@ -1,0 +1,120 @@
+import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
+import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
+import type { Projection } from "../projections/projection.ts";
+import { beginView } from "./inherited.ts";
+import { keyOf, type Reading, readAtOnce, readWhole, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
+
+/** Views that are kept in memory beyond the save that they changed in. */
+const viewsHeldMax = 1_000;
+
+export type FoldOptions<View> = {
+  readonly store: EventStore;
+  readonly views: ViewStore;
+  readonly projection: Projection<View>;
+  readonly build: ViewBuild;
+  /** Is told of every view that an event has changed. */
+  readonly onChange?: (state: ViewState<View>) => void;
+};
+
+/** Folds events into the views of one build, and saves what they changed with how far they came. */
+export class ViewFold<View> {
+  readonly #options: FoldOptions<View>;
+  #build: ViewBuild;
+  #checkpoint: Checkpoint | null;
+  #events: number;
+  /** The least recently saved first. */
+  readonly #states = new Map<string, ViewState<View>>();
+  readonly #changed = new Set<ViewState<View>>();
+
+  constructor(options: FoldOptions<View>) {
+    this.#options = options;
+    this.#build = options.build;
+    this.#checkpoint = options.build.checkpoint;
+    this.#events = options.build.events;
+  }
+
+  get build(): ViewBuild {
+    return this.#build;
+  }
+
+  /** Where the fold has come to, saved or not. */
+  get checkpoint(): Checkpoint | null {
+    return this.#checkpoint;
+  }
+
+  /** How many events have been seen since the last save. */
+  get unsaved(): number {
+    return this.#events - this.#build.events;
+  }
+
+  /**
+   * Takes one event in; what has been seen changes nothing. Null when it is done: waiting for nothing would cost more than
+   * the fold.
+   *
+   * @throws {StoreUnavailableError} when its blobs or its view cannot be read now; the fold is of no more use then.
+   */
+  take(envelope: StoredEnvelope): Promise<void> | null {
+    const key = keyOf(this.#options.projection, envelope);
+    if (key === null) {
+      this.#note(envelope);
+      return null;
+    }
+    const state = this.#states.get(key);
+    const reading = readAtOnce(envelope);
+    if (state === undefined || reading === null) return this.#takeSlowly(key, envelope, reading);
+    this.#takeNow(state, envelope, reading);
+    return null;
+  }
+
+  /** The view of a key as it is now; null when nothing has happened to it. */
+  async state(key: string): Promise<ViewState<View> | null> {
+    const held = this.#states.get(key);
+    if (held !== undefined) return held;
+    const row = await this.#options.views.row(this.#build, key);
+    return row === null ? null : stateOf<View>(row);
+  }
+
+  /** Saves rows and checkpoint in one transaction; false when another process came first, and this fold is of no more use. */
+  async save(): Promise<boolean> {
+    const result = await this.#options.views.save(this.#build, {
+      checkpoint: this.#checkpoint,
+      events: this.#events,
+      rows: Array.from(this.#changed, rowOf),
+    });
+    if (result.status === "conflict") return false;
+    this.#build = result.build;
+    for (const state of this.#changed) {
+      this.#states.delete(state.key);
+      this.#states.set(state.key, state);
+    }
+    this.#changed.clear();
+    for (const key of this.#states.keys()) {
+      if (this.#states.size <= viewsHeldMax) break;
+      this.#states.delete(key);
+    }
+    return true;
+  }
+
+  async #takeSlowly(key: string, envelope: StoredEnvelope, atOnce: Reading | null): Promise<void> {
+    const { store, projection } = this.#options;
+    const reading = atOnce ?? (await readWhole(store, envelope));
+    const known = await this.state(key);
+    const begun =
+      known === null ? await beginView(store, projection, { key, envelope, reading }) : { state: known, reading };
+    this.#states.set(key, begun.state);
+    this.#takeNow(begun.state, envelope, begun.reading);
+  }
+
+  #takeNow(state: ViewState<View>, envelope: StoredEnvelope, reading: Reading): void {
+    const { projection, onChange } = this.#options;
+    takeIn(projection, state, { envelope, reading });
+    this.#changed.add(state);
+    this.#note(envelope);
+    onChange?.(state);
+  }
+
+  #note({ position, id, stream, revision }: StoredEnvelope): void {
+    this.#checkpoint = { storeId: this.#options.store.storeId, position, eventId: id, stream, revision };
+    this.#events += 1;
+  }
+}

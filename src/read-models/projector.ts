@@ -1,0 +1,274 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Observable } from "rxjs";
+import { isJsonObject } from "../base/json.ts";
+import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
+import { type EventStore, StoreClosedError, StoreUnavailableError } from "../log/ports/event-store.ts";
+import type { ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
+import type { Projection } from "../projections/projection.ts";
+import { checkVersion, findBuild, publishedBuild, type Work } from "./build.ts";
+import { ViewFold } from "./fold.ts";
+import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";
+import { catchUp, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
+import { createRateMeter, type RateMeter } from "./rate.ts";
+import { retryKey } from "./retry.ts";
+import { createSource, type EventSource } from "./source.ts";
+import { type ProjectorStatus, readStatus } from "./status.ts";
+import { rowOf } from "./view-state.ts";
+import { rowsOfNothing, type WrongRow, wrongRow } from "./wrong-rows.ts";
+
+export type ProjectorOptions = {
+  /** Only this stream's events; by default those of all conversations. */
+  readonly stream?: string;
+  /** Where rows are kept; by default beside the events. */
+  readonly views?: ViewStore;
+  /** Events of one batch at most; 512 by default. */
+  readonly eventsMax?: number;
+  /** How long a live event may wait to be saved; 100 by default. */
+  readonly saveWithinMs?: number;
+  /** Waits before the n-th attempt to go on while the store is unavailable. */
+  readonly pause?: (attempt: number) => Promise<void>;
+};
+
+export type CatchUpOptions = {
+  /** Stops between two events; what was taken in is saved. */
+  readonly signal?: AbortSignal;
+  /** Is told after every save how many events the rows are made of. */
+  readonly onProgress?: (events: number) => void;
+};
+
+const optionNames: OptionNames<ProjectorOptions> = {
+  ...{ stream: true, views: true, eventsMax: true, saveWithinMs: true, pause: true },
+};
+const catchUpNames: OptionNames<CatchUpOptions> = { signal: true, onProgress: true };
+
+/** The store keeps no rows, and no other place for them was named. */
+export class NoViewsError extends Error {
+  override readonly name = "NoViewsError";
+  readonly code = "no-views";
+}
+
+/** How often a catching up begins with what another process saved; each time the rows have come further. */
+const conflictsMax = 1_000;
+
+/** Rows are read in pages of so many. */
+const pageRowsMax = 4_096;
+
+/** Keeps the rows of one projection up with the log, and reads them. */
+export class Projector<View> {
+  readonly #work: Work;
+  readonly #projection: Projection<View>;
+  readonly #source: EventSource;
+  readonly #limits: Pick<PumpOptions, "eventsMax" | "saveWithinMs">;
+  readonly #pause: (attempt: number) => Promise<void>;
+  readonly #live: LiveViews<View>;
+  readonly #rate: RateMeter = createRateMeter(() => performance.now());
+  /** The fold that goes along with the log now; null when none does, or it has still to catch up. */
+  #following: { readonly fold: ViewFold<View>; readonly leave: AbortController } | null = null;
+  #state: ProjectorStatus["state"] = "idle";
+
+  constructor(store: EventStore, projection: Projection<View>, options: ProjectorOptions = {}) {
+    checkProjector(store, projection, options);
+    const { stream = null, views = store.views, eventsMax = 512, saveWithinMs = 100 } = options;
+    if (views === undefined)
+      throw new NoViewsError("this store keeps no rows of projections: name a place for them (views)");
+    const name = stream === null ? projection.name : `${projection.name}/${stream}`;
+    this.#work = { store, views, projection, name };
+    this.#projection = projection;
+    this.#source = createSource(store, stream);
+    this.#limits = { eventsMax, saveWithinMs };
+    this.#pause = options.pause ?? ((attempt) => sleep(Math.min(10 * 2 ** attempt, 5_000)));
+    this.#live = new LiveViews((key) => this.#readRow(key));
+  }
+
+  get name(): string {
+    return this.#work.name;
+  }
+
+  /**
+   * Takes in everything up to the end of the log. Rows of an older version, or of another log, are made anew, and are read
+   * until then.
+   *
+   * @throws {ProjectionOutdatedError} when a newer version made the rows that are there.
+   * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
+   */
+  async catchUp(options: CatchUpOptions = {}): Promise<void> {
+    checkOptions("catchUp", options, catchUpNames);
+    for (let round = 1; (await this.#round(await findBuild(this.#work), options)) === "conflict"; round += 1) {
+      if (round === conflictsMax)
+        throw new StoreUnavailableError(`others save the rows of ${this.name} all the time: try again`);
+    }
+  }
+
+  /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */
+  async rebuild(options: CatchUpOptions = {}): Promise<void> {
+    checkOptions("rebuild", options, catchUpNames);
+    const { views, name, projection } = this.#work;
+    checkVersion(await views.builds(name), this.#work);
+    const build = await views.begin(name, projection.version);
+    // When another process was faster, its rows are as new as these would be.
+    if ((await this.#round(build, options)) === "conflict") await this.catchUp(options);
+  }
+
+  /**
+   * Catches up and goes on with every event as it comes, until the signal aborts or the store is closed. Where the store is
+   * unavailable it waits.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      for (let failures = 0; !signal.aborted; ) {
+        try {
+          await this.#round(await findBuild(this.#work), { signal }, (fold, onSaved) => {
+            failures = 0;
+            return this.#follow(fold, { signal, onSaved });
+          });
+        } catch (error) {
+          if (error instanceof StoreClosedError) break;
+          if (!(error instanceof StoreUnavailableError)) throw error;
+          failures += 1;
+          await this.#pause(failures);
+        }
+      }
+      this.#live.end();
+    } catch (error) {
+      this.#live.end(error);
+      throw error;
+    }
+  }
+
+  /** The view of a key; null when nothing has happened to it. As old as the last save, wherever that was made. */
+  async read(key: string): Promise<ProjectedView<View> | null> {
+    const build = await publishedBuild(this.#work);
+    const row = build === null ? null : await this.#work.views.row(build, key);
+    return row === null ? null : projectedView(row);
+  }
+
+  /** All views, in the order of their keys' UTF-8 bytes. */
+  async *readAll(): AsyncIterable<ProjectedView<View>> {
+    for (let after: string | null = null; ; ) {
+      const build: ViewBuild | null = await publishedBuild(this.#work);
+      if (build === null) return;
+      const rows: readonly ViewRow[] = await this.#work.views.rows(build, { after, limit: pageRowsMax });
+      for (const row of rows) yield projectedView(row);
+      if (rows.length < pageRowsMax) return;
+      after = rows.at(-1)?.key ?? null;
+    }
+  }
+
+  /** The views that lack something, in the order of their keys. */
+  async degraded(): Promise<readonly ProjectedView<View>[]> {
+    const build = await publishedBuild(this.#work);
+    return build === null ? [] : (await this.#work.views.degraded(build)).map((row) => projectedView<View>(row));
+  }
+
+  /** Makes the view of a key anew from its events; null when there are none. What cannot be taken in degrades it again. */
+  async retry(key: string): Promise<ProjectedView<View> | null> {
+    const row = await retryKey(this.#work, this.#projection, key);
+    // Whoever follows the log here still holds the view as it was.
+    this.#following?.leave.abort();
+    return row === null ? null : projectedView(row);
+  }
+
+  /** Whether the row of a key is another than its events give; null when it is not. It changes nothing: `retry` does. */
+  wrongRow(key: string): Promise<WrongRow | null> {
+    return wrongRow(this.#work, this.#projection, key);
+  }
+
+  /** The rows of streams that are not there, where keys are streams. */
+  rowsOfNothing(): AsyncIterable<WrongRow> {
+    return rowsOfNothing(this.#work);
+  }
+
+  async status(): Promise<ProjectorStatus> {
+    const status = await readStatus(this.#work, this.#source);
+    return { ...status, state: this.#state, eventsPerSecond: this.#rate.perSecond() };
+  }
+
+  /**
+   * The view of a key as it is, at once, and whenever `run` has changed it: in the turn of the event loop in which its event
+   * arrived, once for all events that arrived together. Ends with `run`.
+   */
+  view$(key: string): Observable<ProjectedView<View>> {
+    return this.#live.watch(key);
+  }
+
+  /** The same for whoever takes his time with each: the newest one there is when he asks for the next. */
+  follow(key: string, signal?: AbortSignal): AsyncIterable<ProjectedView<View>> {
+    return newest(this.view$(key), signal);
+  }
+
+  /** Brings a build up to the end of the log, lets it be read, and does what comes then. */
+  async #round(
+    build: ViewBuild,
+    { signal, onProgress }: CatchUpOptions,
+    then: (fold: ViewFold<View>, onSaved: () => void) => Promise<PumpOutcome> = async () => "done",
+  ): Promise<PumpOutcome> {
+    const { store, views } = this.#work;
+    const fold: ViewFold<View> = new ViewFold({
+      ...{ store, views, projection: this.#projection, build },
+      onChange: (state) => {
+        if (this.#following?.fold === fold) this.#live.note(state);
+      },
+    });
+    let seen = build.events;
+    const onSaved = (): void => {
+      this.#rate.note(fold.build.events - seen);
+      seen = fold.build.events;
+      onProgress?.(seen);
+    };
+    this.#state = "catching-up";
+    this.#rate.begin();
+    try {
+      const outcome = await catchUp(fold, this.#source, { ...this.#limits, signal, onSaved });
+      if (outcome !== "done") return outcome;
+      if (!fold.build.isPublished && !(await views.publish(fold.build))) return "conflict";
+      return await then(fold, onSaved);
+    } finally {
+      this.#state = "idle";
+    }
+  }
+
+  async #follow(fold: ViewFold<View>, { signal, onSaved }: Following): Promise<PumpOutcome> {
+    const leave = new AbortController();
+    this.#following = { fold, leave };
+    this.#state = "live";
+    this.#live.refresh();
+    try {
+      const either = AbortSignal.any([signal, leave.signal]);
+      return await goLive(fold, this.#source, { ...this.#limits, signal: either, onSaved });
+    } finally {
+      this.#following = null;
+    }
+  }
+
+  async #readRow(key: string): Promise<ViewRow | null> {
+    if (this.#following !== null) {
+      const state = await this.#following.fold.state(key);
+      return state === null ? null : rowOf(state);
+    }
+    const build = await publishedBuild(this.#work);
+    return build === null ? null : this.#work.views.row(build, key);
+  }
+}
+
+type Following = { readonly signal: AbortSignal; readonly onSaved: () => void };
+
+/** A projector of a store's events: `createProjector(store.events, conversationList)`. */
+export const createProjector = <View>(
+  store: EventStore,
+  projection: Projection<View>,
+  options?: ProjectorOptions,
+): Projector<View> => new Projector(store, projection, options);
+
+/** @throws {TypeError} for a store or a projection that is none, and for an option that is none. */
+function checkProjector(store: unknown, projection: unknown, options: ProjectorOptions): void {
+  const { events, readLog } = isJsonObject(store) ? store : {};
+  if (typeof readLog !== "function") {
+    const instead = events === undefined ? "give the events of an open store" : "write store.events";
+    throw new TypeError(`createProjector takes a store's events, not ${kindOf(store)}: ${instead}`);
+  }
+  const { name, apply, initial, key } = isJsonObject(projection) ? projection : {};
+  if (typeof name !== "string" || [apply, initial, key].some((member) => typeof member !== "function"))
+    throw new TypeError("createProjector takes a projection: { name, version, lineage, key, initial, apply }");
+  checkOptions("createProjector", options, optionNames);
+  if (options.eventsMax !== undefined) checkWhole("createProjector: eventsMax", options.eventsMax);
+}

@@ -1,0 +1,110 @@
+import { comparePositions, type StoredEnvelope } from "../log/ports/event-store.ts";
+import type { ViewFold } from "./fold.ts";
+import type { EventSource } from "./source.ts";
+
+/** How much a projector takes in before it saves: no more than that is in memory, or folded again after a crash. */
+type PumpLimits = {
+  readonly eventsMax: number;
+  /** How long a live event waits to be saved. */
+  readonly saveWithinMs: number;
+};
+
+export type PumpOptions = PumpLimits & {
+  readonly signal: AbortSignal | undefined;
+  /** Is told of every save. */
+  readonly onSaved: () => void;
+};
+
+/**
+ * `done` when there is no more to take in, `aborted` when the signal said so; `conflict` when another process came first, and
+ * whoever goes on begins with what that one saved.
+ */
+export type PumpOutcome = "done" | "aborted" | "conflict";
+
+/** Takes in what is there, in batches; the next one is read when the one before is saved. */
+export async function catchUp<View>(
+  fold: ViewFold<View>,
+  source: EventSource,
+  options: PumpOptions,
+): Promise<PumpOutcome> {
+  const { signal, eventsMax } = options;
+  try {
+    for await (const envelope of source.read(fold.checkpoint, signal)) {
+      if (signal?.aborted === true) break;
+      await takeNew(fold, envelope);
+      if (fold.unsaved >= eventsMax && !(await save(fold, options))) return "conflict";
+    }
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  }
+  if (!(await save(fold, options))) return "conflict";
+  return signal?.aborted === true ? "aborted" : "done";
+}
+
+/**
+ * Takes in what comes, until the signal aborts. An event is in its view at once; it is saved with those that come within a
+ * moment, or whoever writes would wait for the disk twice.
+ */
+export async function goLive<View>(
+  fold: ViewFold<View>,
+  source: EventSource,
+  options: PumpOptions & { readonly signal: AbortSignal },
+): Promise<PumpOutcome> {
+  const { eventsMax, saveWithinMs } = options;
+  const left = new AbortController();
+  const signal = AbortSignal.any([options.signal, left.signal]);
+  const events = source.follow(fold.checkpoint, signal)[Symbol.asyncIterator]();
+  const alarm = createAlarm(saveWithinMs);
+  try {
+    for (let next = events.next(); ; ) {
+      const event = fold.unsaved === 0 ? await next : await Promise.race([next, alarm.rings()]);
+      const isOver = event !== null && event.done === true;
+      if (event !== null && !isOver) {
+        await takeNew(fold, event.value);
+        next = events.next();
+        // Where saving fails first, nobody asks for it any more.
+        next.catch(() => undefined);
+      }
+      if (event !== null && !isOver && fold.unsaved < eventsMax) continue;
+      alarm.stop();
+      if (!(await save(fold, options))) return "conflict";
+      if (isOver) return options.signal.aborted ? "aborted" : "done";
+    }
+  } finally {
+    alarm.stop();
+    left.abort();
+    await events.return?.();
+  }
+}
+
+/** Events that were seen may come again, and change nothing. */
+function takeNew<View>(fold: ViewFold<View>, envelope: StoredEnvelope): Promise<void> | null {
+  const { checkpoint } = fold;
+  const isSeen = checkpoint !== null && comparePositions(envelope.position, checkpoint.position) <= 0;
+  return isSeen ? null : fold.take(envelope);
+}
+
+async function save<View>(fold: ViewFold<View>, { onSaved }: PumpOptions): Promise<boolean> {
+  if (fold.unsaved === 0) return true;
+  const isSaved = await fold.save();
+  if (isSaved) onSaved();
+  return isSaved;
+}
+
+/** Rings once, so many milliseconds after it was first asked to. */
+function createAlarm(ms: number) {
+  let timer: NodeJS.Timeout | undefined;
+  let ringing: Promise<null> | null = null;
+  return {
+    rings(): Promise<null> {
+      ringing ??= new Promise((resolve) => {
+        timer = setTimeout(resolve, ms, null);
+      });
+      return ringing;
+    },
+    stop(): void {
+      clearTimeout(timer);
+      ringing = null;
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { canonicalJson } from "../base/canonical-json.ts";
+import type { JsonValue } from "../base/json.ts";
+import { StoreUnavailableError } from "../log/ports/event-store.ts";
+import type { ViewBuild, ViewRow } from "../log/ports/view-store.ts";
+import type { Projection } from "../projections/projection.ts";
+import { isOfThisLog, publishedBuild, type Work } from "./build.ts";
+import { foldKey } from "./retry.ts";
+import { rowOf } from "./view-state.ts";
+
+/** A row that is read and is not what its events give, and the newest event that it should have. */
+export type WrongRow = { readonly key: string; readonly revision: number };
+
+/** How often a row is looked at again because rows were saved meanwhile. */
+const attemptsMax = 100;
+
+/** Rows are read in pages of so many. */
+const pageRowsMax = 1_024;
+
+/**
+ * Compares the row of a key with what its events give, as far as its build has come. Null when they agree; also where no
+ * rows of this version and this log are read, and for a row that is marked as one that lacks something.
+ */
+export async function wrongRow<View>(work: Work, projection: Projection<View>, key: string): Promise<WrongRow | null> {
+  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+    const build = await comparableBuild(work);
+    if (build === null) return null;
+    const row = await work.views.row(build, key);
+    const state = await foldKey(work, projection, { key, checkpoint: build.checkpoint });
+    if (row?.quarantine != null || isSame(row, state === null ? null : rowOf(state))) return null;
+    const now = await comparableBuild(work);
+    if (now?.id === build.id && now.saves === build.saves) return { key, revision: state?.revision ?? 0 };
+  }
+  throw new StoreUnavailableError(`the rows of ${work.name} are saved too often to compare ${key}: try again`);
+}
+
+/** The rows of streams that are not there. */
+export async function* rowsOfNothing(work: Work): AsyncIterable<WrongRow> {
+  const build = await comparableBuild(work);
+  if (build === null) return;
+  for (let after: string | null = null; ; ) {
+    const rows: readonly ViewRow[] = await work.views.rows(build, { after, limit: pageRowsMax });
+    for (const { key } of rows) if ((await work.store.head(key)) === null) yield { key, revision: 0 };
+    if (rows.length < pageRowsMax) return;
+    after = rows.at(-1)?.key ?? null;
+  }
+}
+
+async function comparableBuild(work: Work): Promise<ViewBuild | null> {
+  try {
+    const build = await publishedBuild(work);
+    const isCurrent = build?.version === work.projection.version;
+    return isCurrent && (await isOfThisLog(work.store, build.checkpoint)) ? build : null;
+  } catch (error) {
+    // There is no place for rows in a file that may only be read: nobody reads any.
+    if (error instanceof StoreUnavailableError) return null;
+    throw error;
+  }
+}
+
+function isSame(row: ViewRow | null, made: ViewRow | null): boolean {
+  if (row === null || made === null) return row === made;
+  const isPlaced = row.position === made.position && row.revision === made.revision && row.eventId === made.eventId;
+  return isPlaced && contentOf(row) === contentOf(made);
+}
+
+/** Null for a text that is no JSON. */
+function contentOf({ view }: ViewRow): string | null {
+  try {
+    // Whatever it is that parses, it is JSON.
+    return canonicalJson(JSON.parse(view) as JsonValue);
+  } catch {
+    return null;
+  }
+}

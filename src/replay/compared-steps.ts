@@ -1,0 +1,88 @@
+import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { RecordedAnswers } from "./recorded-answers.ts";
+import type { RecordedRun } from "./recorded-runs.ts";
+
+/** What one layer did to the Turn on the way to a request. */
+type Edited = {
+  readonly layer: string;
+  readonly direction: "request" | "response";
+  /** The operations, in order: `insert`, `replace`, `remove`, `move`. */
+  readonly operations: readonly string[];
+};
+
+/** How a step was, or would have been, asked. */
+export type StepFacts = Pick<Decision, "strategy" | "reason" | "sendFrom"> & {
+  /** Of the recorded ones. */
+  readonly revision: number | null;
+  readonly frame: string;
+  readonly anchor: string | null;
+  readonly blocks: number;
+  readonly bytes: number;
+  readonly requestDigest: string;
+  /** Since the request before. */
+  readonly edits: readonly Edited[];
+};
+
+/** A step as it would have been asked, and the body that it would have sent; null unless bodies were asked for. */
+export type OtherStep = StepFacts & { readonly bodyText: string | null };
+
+/** A step as it was recorded and as it would have been; null on the side that did not make it. */
+export type CounterfactualStep = {
+  readonly runId: string;
+  readonly recorded: StepFacts | null;
+  readonly otherwise: OtherStep | null;
+  /** Whether both sent the same bytes. */
+  readonly isSame: boolean;
+};
+
+/** What the other stack was given, and the bodies that it would have sent, by their digests. */
+type Other = { readonly answers: RecordedAnswers; readonly bodies: ReadonlyMap<string, string> };
+
+/** Puts the steps of a run beside those that another stack made of its answers. */
+export function compareSteps(
+  run: RecordedRun,
+  events: readonly RecordedEvent[],
+  { answers, bodies }: Other,
+): readonly CounterfactualStep[] {
+  const recorded = new Map(factsOf(run.events).map((facts) => [facts.revision, facts]));
+  const pairs = factsOf(events).map((facts) => {
+    const step = answers.stepOf(facts.frame);
+    const before = step === null ? null : (recorded.get(step.request.revision) ?? null);
+    const otherwise = { ...facts, revision: null, bodyText: bodies.get(facts.requestDigest) ?? null };
+    return { runId: run.id, recorded: before, otherwise, isSame: before?.requestDigest === facts.requestDigest };
+  });
+  const unused = answers.unused.map(({ request }) => recorded.get(request.revision) ?? null);
+  return [...pairs, ...unused.map((before) => ({ runId: run.id, recorded: before, otherwise: null, isSame: false }))];
+}
+
+/** One for each step: of several attempts the last. */
+function factsOf(events: readonly RecordedEvent[]): readonly StepFacts[] {
+  const all: StepFacts[] = [];
+  let edits: Edited[] = [];
+  for (const { event, actor, revision, frame } of events) {
+    if (event.type === "TurnEdited" && actor.kind === "middleware") {
+      const { name: layer, direction } = actor;
+      edits.push({ layer, direction, operations: event.data.edits.map(({ op }) => op) });
+    }
+    if (event.type !== "InferenceRequested") continue;
+    const before = event.data.attempt > 0 && all.at(-1)?.frame === frame ? all.pop() : undefined;
+    all.push(stepFacts(event.data, { revision, frame: frame ?? "0", edits: before?.edits ?? edits }));
+    edits = [];
+  }
+  return all;
+}
+
+function stepFacts(
+  { decision, input, requestBytes, requestDigest }: InferenceRequestedData,
+  at: Pick<StepFacts, "revision" | "frame" | "edits">,
+): StepFacts {
+  const { strategy, reason, anchor, sendFrom } = decision;
+  return {
+    ...at,
+    ...{ strategy, reason, sendFrom, requestDigest },
+    anchor: anchor?.responseId ?? null,
+    blocks: input.blocks,
+    bytes: requestBytes,
+  };
+}

@@ -1,0 +1,240 @@
+import { nearestName } from "../base/nearest-name.ts";
+import { kindOf, type OptionNames } from "../base/options.ts";
+import { unwatched } from "../base/unwatched.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { ConversationId } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Gate } from "../engine/session/breakpoint.ts";
+import { checkedEngine, type Engine, type EngineOptions, engineOf } from "../engine/stack/create-engine.ts";
+import type { Capabilities, Provider } from "../engine/stack/provider.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import type { Entry } from "../log/writer/conversation-writer.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
+import { RecordedAnswers } from "./recorded-answers.ts";
+import { RecordedOrder } from "./recorded-order.ts";
+import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
+import { checkReplay } from "./replay-options.ts";
+
+export type CounterfactualOptions = {
+  readonly codecs: Codecs;
+  readonly to?: number;
+  /** The layer of the engine's stack that is to be left out. */
+  readonly without?: string | null;
+  /** Keeps the body that each step would have sent, as `otherwise.bodyText`; they may be long, so only who asks has them. */
+  readonly bodies?: boolean;
+  /** Told of every event of the recording that was passed: how many there are by then. */
+  readonly onProgress?: (events: number) => void;
+  /** A store of its own for what would have been, by this clock; it is closed when the answer is there. */
+  readonly openScratch: (clock: () => number) => Scratch;
+};
+
+/** What the other run needs of a store: `createStore` and `openStore` give one. */
+type Scratch = AsyncDisposable & { conversation(id: string): ScratchConversation };
+
+type ScratchConversation = {
+  commit(entries: readonly Entry[]): Promise<unknown>;
+  run(engine: Engine, options: ScratchRun): Promise<unknown>;
+  turn(): Promise<Turn>;
+  events(): AsyncIterable<RecordedEvent>;
+};
+
+type ScratchRun = { readonly gate: Gate; readonly signal: AbortSignal; readonly again: true };
+
+const optionNames: OptionNames<CounterfactualOptions> = {
+  ...{ codecs: true, to: true, without: true, bodies: true, onProgress: true, openScratch: true },
+};
+
+/** @throws {TypeError} for what is no store: the counterfactual would not know where to write. */
+function checkedScratch(given: Scratch): Scratch {
+  const store: unknown = given;
+  if (typeof store === "object" && store !== null && "conversation" in store) return given;
+  unwatched(store);
+  const instead = "open the store before, and write openScratch: () => store, or leave it out";
+  throw new TypeError(`counterfactual: openScratch gave ${kindOf(store)}, and no store: ${instead}`);
+}
+
+/** Where the recording does not answer any more. */
+type Unknown = { readonly runId: string; readonly frame: string; readonly what: string };
+
+/** What another stack would have made of a conversation, as far as its log tells. */
+export type Counterfactual = {
+  /** Every request of either, in order. */
+  readonly steps: readonly CounterfactualStep[];
+  /** From here on nobody knows; null where the recording answered to the end. */
+  readonly unknown: Unknown | null;
+  /** The Turn that there would be. */
+  readonly turn: Turn;
+};
+
+/** There is no such layer to leave out. */
+export class LayerNotFoundError extends Error {
+  override readonly name = "LayerNotFoundError";
+  readonly code = "layer-not-found";
+
+  constructor(name: string, layers: EngineOptions["layers"]) {
+    const names = layers.map((layer) => layer.name);
+    const near = nearestName(name, names);
+    const instead = near === null ? `it has ${names.join(", ") || "none"}` : `did you mean '${near}'?`;
+    super(`there is no layer ${name} in the stack: ${instead}`);
+  }
+}
+
+/**
+ * What would have been with another stack: it is run anew, in a store of its own, and whatever it asks outside is answered
+ * from the log. It plans, edits and records as every run does, so that what it shows is what would have happened.
+ *
+ * @throws {LayerNotFoundError} when there is no layer of that name.
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export async function counterfactual(
+  reader: EventReader,
+  id: ConversationId,
+  made: Engine,
+  options: CounterfactualOptions,
+): Promise<Counterfactual> {
+  checkReplay("counterfactual", reader, options, optionNames);
+  const engine = checkedEngine("counterfactual", made);
+  const { codecs, to: wanted = -1, without = null, bodies = false, onProgress, openScratch } = options;
+  const stream = `conversation-${id}`;
+  const to = await existingRevision(reader.store, stream, wanted);
+  const layers = without === null ? engine.layers : withoutLayer(engine.layers, without);
+  const clock = { now: 0 };
+  await using scratch = checkedScratch(openScratch(() => clock.now));
+  const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, conversation: scratch.conversation(id) };
+  const steps: CounterfactualStep[] = [];
+  let committed = "";
+  let events = 0;
+  const pending: (() => Promise<unknown>)[] = [];
+  for await (const { recorded, run, view } of historyOf(reader, stream, to)) {
+    events += 1;
+    onProgress?.(events);
+    // What came while a run was open came after it had begun: the other run is told so when it comes to it.
+    if (run !== null) clock.now = Math.max(clock.now, run.startedAt);
+    else if (view.client.run === null) clock.now = Math.max(clock.now, Date.parse(recorded.at));
+    const { event, actor } = recorded;
+    const isSaid = event.type === "BlockAppended" || event.type === "TurnReverted";
+    if (isSaid) {
+      const command =
+        event.type === "BlockAppended"
+          ? ({ type: "AppendBlock", data: event.data } as const)
+          : ({ type: "RevertTurn", data: event.data } as const);
+      if (event.type === "TurnReverted" && (await world.conversation.turn()).digest !== committed) {
+        const unknown = {
+          runId: "",
+          frame: "0",
+          what: `what reverting to an earlier Turn leaves (revision ${recorded.revision})`,
+        };
+        return { steps, unknown, turn: await world.conversation.turn() };
+      }
+      pending.push(() => world.conversation.commit([{ command, actor }]));
+    }
+    if (run !== null) {
+      const played = await playRun(world, run, view);
+      steps.push(...played.steps);
+      if (played.unknown !== null) return { steps, unknown: played.unknown, turn: await world.conversation.turn() };
+      clock.now = Math.max(clock.now, Date.parse(recorded.at));
+    }
+    // What was said while a run was open stands after it.
+    if (view.client.run === null || run !== null) for (const say of pending.splice(0)) await say();
+    committed = view.client.committed.digest;
+  }
+  return { steps, unknown: null, turn: await world.conversation.turn() };
+}
+
+type World = {
+  readonly engine: EngineOptions;
+  readonly codecs: Codecs;
+  readonly bodies: boolean;
+  readonly clock: { now: number };
+  readonly conversation: ScratchConversation;
+};
+
+type Played = Pick<Counterfactual, "steps" | "unknown">;
+
+async function playRun(world: World, run: RecordedRun, view: ConversationView): Promise<Played> {
+  const { conversation, codecs, clock } = world;
+  const answers = new RecordedAnswers(run.events, { codecs, settings: view.server.settings });
+  const order = new RecordedOrder();
+  const bodies = new Map<string, string>();
+  const end = new AbortController();
+  const unknowns: Unknown[] = [];
+  const gate: Gate = async (stop) => {
+    if (stop.kind === "append") order.noteWrite(stop.phase);
+    if (stop.phase === "after" || stop.kind === "append") return null;
+    if (stop.kind === "inference" && world.bodies) bodies.set(stop.request.requestDigest, stop.bodyText);
+    const answer = answers.answer(stop);
+    if (answer !== null) {
+      const { came, give } = answer;
+      if (came !== null) {
+        await order.turnOf(came);
+        clock.now = Math.max(clock.now, came.at);
+      }
+      return give();
+    }
+    const what = { inference: "what the model answers", tool: "what the tool gives", effect: "what the effect gives" };
+    // Where the recorded run was cut off, this one is: nobody waits for more.
+    if (!isCutOff(run) || answers.unused.length > 0)
+      unknowns.push({ runId: run.id, frame: stop.frame, what: what[stop.kind] });
+    const reason = new Error("the recording ends here");
+    end.abort(reason);
+    throw reason;
+  };
+  const options = otherEngine(world, run);
+  await conversation.run(engineOf(options), { gate, signal: end.signal, again: true }).catch((error: unknown) => {
+    const isEnd =
+      error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
+    if (!isEnd) throw error;
+  });
+  const events = [];
+  for await (const recorded of conversation.events()) if (recorded.runId === run.id) events.push(recorded);
+  const steps = compareSteps(run, events, { answers, bodies });
+  const [unknown = null] = unknowns;
+  // What it was about to ask when it was cut off is no step of either.
+  const isCut = end.signal.aborted && unknown === null;
+  return { steps: isCut ? steps.filter(({ recorded }) => recorded !== null) : steps, unknown };
+}
+
+/** The other stack at the recorded endpoint, on the recorded time. */
+function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions {
+  const { scope } = run.started.provider;
+  const asked = run.events.map(({ event }) => event).findLast((event) => event.type === "InferenceRequested");
+  const capabilities = asked?.data.decision.capabilities ?? engine.provider.capabilities;
+  let inferences = 0;
+  return {
+    ...engine,
+    provider: recordedEndpoint(engine.provider, scope, capabilities),
+    chain: run.started.chain,
+    // The recording has one answer for a step: what came of its last attempt.
+    retry: { ...engine.retry, maxRetries: 0 },
+    clock: () => clock.now,
+    newId(prefix) {
+      if (prefix === "run") return run.id;
+      inferences += 1;
+      return `inf_${run.id.slice(4, 20)}${String(inferences).padStart(8, "0")}`;
+    },
+    learned: new Map(),
+    sinks: [],
+    onInDoubt: null,
+  };
+}
+
+/** The provider at the endpoint that was recorded. The recording answers for it: nobody is asked. */
+function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
+  const { name, codec, transport, settings, completedStatuses, systemAs = "input" } = provider;
+  const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
+  const endpoint = { name, scope, codec, capabilities, transport, settings, completedStatuses, systemAs, infer };
+  return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
+}
+
+/**
+ * The stack with a layer in the place of one that hands on what it gets: frames keep their numbers, so that the layers within
+ * draw the ids and numbers that they drew, and get the answers that they got.
+ */
+function withoutLayer(layers: EngineOptions["layers"], name: string): EngineOptions["layers"] {
+  const index = layers.findIndex((layer) => layer.name === name);
+  if (index === -1) throw new LayerNotFoundError(name, layers);
+  return layers.map((layer, place) => (place === index ? { ...layer, handle: (next) => (turn) => next(turn) } : layer));
+}

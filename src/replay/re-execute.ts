@@ -1,0 +1,203 @@
+import type { Command } from "../domain/commands.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { changedSettings } from "../engine/planning/planned-settings.ts";
+import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import type { RunStream } from "../engine/run/open-session.ts";
+import { executeRun } from "../engine/run/run.ts";
+import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
+import { StackChangedError, ToolMissingError } from "../engine/session/errors.ts";
+import { Journal } from "../engine/session/journal.ts";
+import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
+import { stackDifference } from "../engine/stack/stack-difference.ts";
+import { offeredTools } from "../engine/stack/tool.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import type { CommitResult, Entry } from "../log/writer/conversation-writer.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
+import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
+import { checkReplay } from "./replay-options.ts";
+import { stepComparison } from "./step-comparison.ts";
+
+/** What a re-execution has gone through, and the first place where it parts from the log. */
+export type Reexecution = {
+  readonly runs: number;
+  readonly steps: number;
+  readonly difference: ReplayDifference | null;
+};
+
+/**
+ * Executes the layers of every run of a conversation's own stream again, ended ones included, on what the log answers: a
+ * recovery whose next append is looked at instead of written. Nothing is sent, run or stored.
+ *
+ * @throws {StackChangedError} when a run's stack was another one.
+ * @throws {ToolMissingError} when the engine does not have a tool that a run called.
+ * @throws {RevisionNotFoundError} when there is no such revision.
+ */
+export async function reexecute(
+  reader: EventReader,
+  stream: string,
+  made: Engine,
+  options: { readonly to?: number; readonly onProgress?: (events: number) => void } = {},
+): Promise<Reexecution> {
+  checkReplay("reexecute", reader, options, { to: true, onProgress: true });
+  const engine = checkedEngine("reexecute", made);
+  const { to: wanted = -1, onProgress } = options;
+  const to = await existingRevision(reader.store, stream, wanted);
+  let [runs, steps, events] = [0, 0, 0];
+  for await (const { run, view } of historyOf(reader, stream, to)) {
+    events += 1;
+    onProgress?.(events);
+    if (run === null || run.events[0]?.stream !== stream) continue;
+    mustFit(run, view, engine);
+    runs += 1;
+    steps += run.events.filter(({ event }) => event.type === "InferenceRequested" && event.data.attempt === 0).length;
+    const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, view, engine }));
+    if (difference !== null) return { runs, steps, difference };
+  }
+  return { runs, steps, difference: null };
+}
+
+/** What cannot be compared is told before anything is executed. */
+function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions): void {
+  const difference = stackDifference(run.started.stack, engine.layers);
+  if (difference !== null) {
+    const what = `run ${run.id} (revision ${run.startedRevision}) cannot be replayed: ${difference}`;
+    throw new StackChangedError(`${what}; give the stack that it had, or ask by --with what another would have done`);
+  }
+  const here = new Set(engine.tools.map(({ name }) => name));
+  const offered = offeredTools(view.server.settings.get(run.started.settingsDigest));
+  const missing = run.events.flatMap(({ event }) => {
+    const name = event.type === "ToolStarted" ? event.data.name : null;
+    return name !== null && !here.has(name) && offered.has(name) ? [name] : [];
+  });
+  if (missing.length > 0) throw new ToolMissingError(run.id, [...new Set(missing)], "called");
+}
+
+/** Settings that are others than the run's from the beginning are told as such, and blamed on no layer. */
+function startDifference(run: RecordedRun, view: ConversationView, engine: EngineOptions): ReplayDifference | null {
+  const settings = requestSettings(engine, engine.provider.capabilities, []);
+  const found = firstDifference(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
+  const started = run.events.find(({ event }) => event.type === "RunStarted");
+  if (found === null || started === undefined) return null;
+  const changed = changedSettings(view.server.settings.get(run.started.settingsDigest) ?? {}, settings);
+  const which = changed.length === 0 ? "their order" : changed.join(", ");
+  return differenceAt(started, found, `the engine's settings are not those that the run began with: ${which}`);
+}
+
+type Place = { readonly stream: string; readonly view: ConversationView; readonly engine: EngineOptions };
+
+async function replayRun(run: RecordedRun, { stream, view, engine }: Place): Promise<ReplayDifference | null> {
+  const { id: runId, started, turns, events, startedRevision: firstRevision, startedAt } = run;
+  const last = events.at(-1);
+  const still: EngineOptions = {
+    ...engine,
+    chain: started.chain,
+    clock: () => Math.max(startedAt, Date.parse(last?.at ?? "")),
+    newId: (prefix) => `${prefix}_${"0".repeat(16)}`,
+    learned: new Map(),
+    sinks: [],
+    onInDoubt: null,
+  };
+  const journal = new Journal(
+    turns,
+    engine.layers.map(({ name }) => name),
+  );
+  for (const recorded of events) journal.note(recorded);
+  const before = { firstRevision, journal, events };
+  const beginning = { runId, base: turns.base, startedAt, epoch: 0, before };
+  const comparison = stepComparison(run);
+  const place = { stream, layers: engine.layers };
+  try {
+    await executeRun(onlyLooking(stream, view), still, beginning, { closedRun: null, onStep: comparison.look });
+  } catch (error) {
+    if (comparison.difference !== null) return comparison.difference;
+    if (error instanceof ReplayDivergedError) return divergence(error, place);
+    if (error instanceof WouldWriteError) return endDifference(run, error.entries, place);
+    throw error;
+  }
+  throw new Error(`the re-execution of ${runId} came to no end`);
+}
+
+/** Would be written next: nothing is. */
+class WouldWriteError extends Error {
+  override readonly name = "WouldWriteError";
+  readonly entries: readonly Entry[];
+
+  constructor(entries: readonly Entry[]) {
+    super("a replay writes nothing");
+    this.entries = entries;
+  }
+}
+
+const onlyLooking = (name: string, view: ConversationView): RunStream => ({
+  name,
+  view,
+  lastAt: null,
+  lastRunRevision: null,
+  commit: (entries): Promise<CommitResult> => Promise.reject(new WouldWriteError(entries)),
+});
+
+type Stack = { readonly stream: string; readonly layers: EngineOptions["layers"] };
+
+function divergence(error: ReplayDivergedError, { stream }: Stack): ReplayDifference {
+  const { frame, revision, field, layer, message } = error;
+  return { stream, revision, frame, layer, field, recorded: null, replayed: null, message };
+}
+
+/** What the re-execution came to, beside the end that the log has. */
+function endDifference(run: RecordedRun, entries: readonly Entry[], place: Stack): ReplayDifference | null {
+  const { end } = run;
+  if (end === null || isCutOff(run)) return null;
+  const news = entries.find(({ command }) => newsWords(command) !== null);
+  if (news !== undefined) return newsDifference(news, end, place);
+  const ended = entries.map(({ command }) => command).findLast((command) => command.type === "EndRun")?.event;
+  const found =
+    firstDifference(end.event.type, ended?.type ?? null, "type") ??
+    firstDifference(comparable(end.event), comparable(ended), "end");
+  return found === null ? null : { ...differenceAt(end, { ...found, field: found.field.replace(/^end\./, "") }) };
+}
+
+type End = RecordedEvent["event"] | Extract<Command, { readonly type: "EndRun" }>["event"];
+
+function comparable(end: End | undefined) {
+  if (end?.type === "RunFailed") {
+    const { kind, message, after } = end.data;
+    return { kind, message, after };
+  }
+  return end?.type === "RunCompleted" ? { after: end.data.after } : {};
+}
+
+function newsDifference(
+  { command, actor, frame = "0" }: Entry,
+  end: RecordedEvent,
+  { stream, layers }: Stack,
+): ReplayDifference {
+  const words = newsWords(command) ?? command.type;
+  const isEdit = command.type === "EditTurn";
+  const layer = actor.kind === "middleware" ? actor.name : (layers[layerIndex(frame, null)]?.name ?? null);
+  const message = isEdit ? `${words}, where the log has no edit` : `${words}, and the log has no answer`;
+  const field = isEdit ? "after" : "answer";
+  return { stream, revision: end.revision, frame, layer, field, recorded: null, replayed: null, message };
+}
+
+/** What of a command happened that the log does not tell of; null for what follows from what it tells. */
+function newsWords(command: Command): string | null {
+  switch (command.type) {
+    case "EditTurn":
+      return "a Turn was changed";
+    case "RequestInference":
+      return "the model was asked once more";
+    case "StartTool":
+    case "ParkTool":
+      return `the tool ${command.data.name} was called`;
+    case "StartEffect":
+      return `the effect ${command.data.name} was begun`;
+    case "StartResponse":
+    case "ReceiveResponse":
+    case "FailInference":
+      return "an answer was waited for";
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,170 @@
+import type { JsonObject, JsonValue } from "../base/json.ts";
+import { idOf } from "../domain/block.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
+import type {
+  InferenceFailedData,
+  InferenceRequestedData,
+  ResponseReceivedData,
+} from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { failureOf } from "../engine/inference/infer.ts";
+import { type Codecs, codecOf } from "../engine/planning/recorded-request.ts";
+import { rebuildResponse } from "../engine/planning/response.ts";
+import type { Injected, Stop } from "../engine/session/breakpoint.ts";
+import { isSuspect } from "../projections/server-contexts.ts";
+
+/** A step of a recorded run: what was asked at last, and what came of it. */
+export type RecordedStep = {
+  readonly frame: string;
+  request: RecordedEvent & { readonly event: { readonly data: InferenceRequestedData } };
+  answer: (CameAt & { readonly data: ResponseReceivedData | InferenceFailedData }) | null;
+};
+
+/** When something came, and where it stands in the log. */
+export type CameAt = { readonly at: number; readonly revision: number };
+
+/** An answer from the log, and when it came; null where nobody waits for it. */
+export type Answer = {
+  readonly came: CameAt | null;
+  /** @throws {ProviderError} where the recorded step failed. */
+  readonly give: () => Injected;
+};
+
+/** What a layer's effect gave; null until the log tells it. */
+type RecordedEffect = { answer: Answer | null };
+
+type Options = { readonly codecs: Codecs; readonly settings: ReadonlyMap<string, JsonObject> };
+
+/**
+ * What a recorded run knows, given out to another stack: a step gets the answer of its own frame, else the oldest that
+ * nobody got; a tool call the result of the same call of that answer; an effect what the same one of its frame gave.
+ */
+export class RecordedAnswers {
+  readonly #steps: RecordedStep[] = [];
+  readonly #byInference = new Map<string, RecordedStep>();
+  readonly #given = new Map<string, RecordedStep>();
+  readonly #results = new Map<string, Answer>();
+  readonly #effectById = new Map<string, RecordedEffect>();
+  /** By frame and name, in the order in which they began. */
+  readonly #effects = new Map<string, RecordedEffect[]>();
+  readonly #options: Options;
+
+  constructor(events: readonly RecordedEvent[], options: Options) {
+    this.#options = options;
+    for (const recorded of events) this.#note(recorded);
+  }
+
+  /** The recorded step whose answer a frame was given. */
+  stepOf(frame: string): RecordedStep | null {
+    return this.#given.get(frame) ?? null;
+  }
+
+  /** Steps whose answers nobody asked for. */
+  get unused(): readonly RecordedStep[] {
+    const used = new Set(this.#given.values());
+    return this.#steps.filter((step) => !used.has(step) && step.answer !== null);
+  }
+
+  /** What takes the place of an effect that would begin; null where the recording does not tell. */
+  answer(stop: Exclude<Stop, { readonly kind: "append" }>): Answer | null {
+    switch (stop.kind) {
+      case "inference":
+        return this.#response(stop.frame, stop.request);
+      case "tool": {
+        const id = idOf(stop.call);
+        // The n-th block of an answer is named so, whichever frame got it.
+        const index = Number(id.slice(id.lastIndexOf("/") + 1));
+        const data = this.#given.get(id.split("/")[1] ?? "")?.answer?.data;
+        const call = data !== undefined && "output" in data ? data.output[index]?.id : undefined;
+        return this.#results.get(call ?? "") ?? null;
+      }
+      case "effect":
+        // What a layer does after an answer is not done; nobody waits for what it gives.
+        if (stop.name === "acknowledged") return { came: null, give: () => ({ answer: null }) };
+        return this.#effects.get(`${stop.frame} ${stop.name}`)?.shift()?.answer ?? null;
+    }
+  }
+
+  #response(frame: string, asked: InferenceRequestedData): Answer | null {
+    const step = this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0];
+    if (step?.answer == null) return null;
+    this.#given.set(frame, step);
+    const { data, ...came } = step.answer;
+    return { came, give: () => ({ answer: this.#responseOf(step.request.event.data, data, asked) }) };
+  }
+
+  #responseOf(
+    request: InferenceRequestedData,
+    data: ResponseReceivedData | InferenceFailedData,
+    asked: InferenceRequestedData,
+  ): JsonValue {
+    if (!("output" in data)) throw failureOf(data);
+    const settings = this.#options.settings.get(request.settingsDigest) ?? {};
+    const parts = { data, blocks: data.output.map(blockFromJson) };
+    const response = rebuildResponse(parts, settings, codecOf(request, this.#options.codecs));
+    const isEchoed = Object.hasOwn(data.fields, "previous_response_id") && !isSuspect(request, data);
+    // A server that did what it was asked then would do so now, and say so.
+    const echo = isEchoed ? { previous_response_id: asked.decision.anchor?.responseId ?? null } : {};
+    return { ...response, ...echo };
+  }
+
+  #note(recorded: RecordedEvent): void {
+    const { event, actor, revision } = recorded;
+    const frame = recorded.frame ?? "0";
+    const came = { at: Date.parse(recorded.at), revision };
+    switch (event.type) {
+      case "InferenceRequested":
+        this.#ask({ ...recorded, event }, frame);
+        return;
+      case "ResponseReceived":
+      case "InferenceFailed": {
+        const step = this.#byInference.get(event.data.inferenceId);
+        const isLast = step?.request.event.data.inferenceId === event.data.inferenceId;
+        // That nobody knows what became of a request is no answer to another one.
+        const isTold = event.type === "ResponseReceived" || event.data.kind !== "interrupted";
+        if (step !== undefined && isLast && isTold) step.answer = { ...came, data: event.data };
+        return;
+      }
+      case "ToolFinished": {
+        const { blockId, result, late } = event.data;
+        if (late === true || actor.kind === "recovery") return;
+        this.#results.set(blockId, { came, give: () => ({ answer: result.payload["output"] ?? null }) });
+        return;
+      }
+      case "EffectStarted":
+        this.#begin(`${frame} ${event.data.name}`, event.data);
+        return;
+      case "EffectFinished": {
+        const effect = this.#effectById.get(event.data.effectId);
+        const { answer } = event.data;
+        const injected = answer.outcome === "ok" ? { answer: answer.value } : { answer: null, failure: answer.message };
+        if (effect !== undefined) effect.answer = { came, give: () => injected };
+        return;
+      }
+      default:
+    }
+  }
+
+  /** One that is done again after a crash began when it began first. */
+  #begin(key: string, { effectId }: ConversationEventOf<"EffectStarted">["data"]): void {
+    if (this.#effectById.has(effectId)) return;
+    const effect: RecordedEffect = { answer: null };
+    this.#effectById.set(effectId, effect);
+    const same = this.#effects.get(key);
+    if (same === undefined) this.#effects.set(key, [effect]);
+    else same.push(effect);
+  }
+
+  /** A later attempt takes the place of those before: what refused them belonged to how they were sent. */
+  #ask(request: RecordedStep["request"], frame: string): void {
+    const last = this.#steps.at(-1);
+    const { attempt, inferenceId } = request.event.data;
+    const isAgain = attempt > 0 && last?.frame === frame;
+    const step = isAgain ? last : { frame, request, answer: null };
+    step.request = request;
+    step.answer = null;
+    if (!isAgain) this.#steps.push(step);
+    this.#byInference.set(inferenceId, step);
+  }
+}

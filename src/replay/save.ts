@@ -1,0 +1,23 @@
+import { blockToJson } from "../domain/block-json.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { Entry } from "../log/writer/conversation-writer.ts";
+
+/**
+ * Keeps a Turn that might have been as a conversation of its own: its blocks, by import. No server holds what it says, so
+ * nothing is continued from; the first request of it sends everything.
+ *
+ * @throws {ConversationExistsError} when `conversation` came from somewhere else.
+ */
+export async function saveCounterfactual(
+  conversation: { readonly commit: (entries: readonly Entry[]) => Promise<unknown> },
+  turn: Turn,
+  source: string,
+): Promise<void> {
+  const actor = { kind: "import" } as const;
+  await conversation.commit([
+    { command: { type: "StartConversation", data: { origin: { type: "import", source } } }, actor },
+    ...turn.blocks.map(
+      (block): Entry => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
+    ),
+  ]);
+}

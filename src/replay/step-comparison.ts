@@ -1,0 +1,88 @@
+import { sha256Hex } from "../base/sha256.ts";
+import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { splitTurn } from "../engine/planning/instruction-blocks.ts";
+import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import { encodeBody } from "../engine/planning/shaped-input.ts";
+import type { Step } from "../engine/run/run.ts";
+import { ReplayDivergedError } from "../engine/session/divergence.ts";
+import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
+import type { RecordedRun } from "./recorded-runs.ts";
+
+/** Looks at the steps of a re-execution, and keeps the first difference. */
+type StepComparison = {
+  readonly look: (step: Step) => void;
+  readonly difference: ReplayDifference | null;
+};
+
+/**
+ * Compares what a step is about to ask with the requests that the log has of its frame: the settings, which layers change
+ * by instructions, and the very bytes, which say more than the digests of blocks. What differs in the Turn itself is the
+ * journal's affair.
+ */
+export function stepComparison({ events }: RecordedRun): StepComparison {
+  const recordedByFrame = Map.groupBy(events.filter(isRequest), ({ frame }) => frame ?? "0");
+  let difference: ReplayDifference | null = null;
+  return {
+    get difference() {
+      return difference;
+    },
+    look(step) {
+      const { session, frame, outgoing } = step;
+      if (session.journal.turns.given(frame).digest !== outgoing.digest) return;
+      for (const recorded of recordedByFrame.get(frame) ?? []) {
+        difference ??= stepDifference(step, recorded, events);
+        if (difference === null) continue;
+        const { message, field, revision } = difference;
+        const error = new ReplayDivergedError(message, { frame, field, revision });
+        // A layer may catch what comes out of `next`, and must not go on with it.
+        session.recorder.fail(error);
+        throw error;
+      }
+    },
+  };
+}
+
+type Request = RecordedEvent & { readonly event: { readonly data: InferenceRequestedData } };
+
+const isRequest = (recorded: RecordedEvent): recorded is RecordedEvent & Request =>
+  recorded.event.type === "InferenceRequested";
+
+function stepDifference(
+  { session, outgoing, scope }: Step,
+  recorded: Request,
+  events: readonly RecordedEvent[],
+): ReplayDifference | null {
+  const { engine } = session;
+  const { codec } = engine.provider;
+  const { decision, encoder, settingsDigest: digest, requestDigest } = recorded.event.data;
+  const { input, instructions } = splitTurn(session.view(), outgoing, engine.provider);
+  const said = [...instructions, ...scope.instructions.map(({ text }) => text)];
+  const settings = requestSettings(engine, decision.capabilities, said);
+  const declared = firstDifference(digest, settingsDigest(settings), "settingsDigest");
+  if (declared !== null) {
+    const before = session.view().server.settings.get(digest)?.["instructions"] ?? null;
+    const words = firstDifference(before, settings["instructions"] ?? null, "instructions");
+    const at = differenceAt(recorded, words ?? declared);
+    return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
+  }
+  const { bodyText } = encodeBody({ turn: input, settings, codec, request: recorded.event.data }, decision);
+  const found =
+    firstDifference(encoder, codec.name, "encoder") ??
+    firstDifference(requestDigest, sha256Hex(bodyText), "requestDigest");
+  return found === null ? null : differenceAt(recorded, found);
+}
+
+type Declared = { readonly events: readonly RecordedEvent[]; readonly digest: string };
+
+/** The layer that adds other instructions than it did; else the one that added some and does not any more. */
+function instructingLayer(
+  { instructions }: Step["scope"],
+  before: unknown,
+  { events, digest }: Declared,
+): string | null {
+  const other = instructions.find(({ text }) => typeof before !== "string" || !before.includes(text));
+  const declarer = events.find(({ event }) => event.type === "SettingsDeclared" && event.data.digest === digest);
+  const actor = other?.actor ?? declarer?.actor;
+  return actor?.kind === "middleware" ? actor.name : null;
+}

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { verifyStore } from "../../src/audit/verify.ts";
+import { counterfactual } from "../../src/counterfactual.ts";
+import { codecs } from "../../src/providers/codecs.ts";
+import { replayFolds } from "../../src/replay/fold-replay.ts";
+import { reexecute } from "../../src/replay/re-execute.ts";
+import { createWorkshop, eventsOf } from "../support/workshop.ts";
+
+test("whoever verifies or replays is told of every event as it is passed", async () => {
+  const workshop = createWorkshop();
+  const { conversation, store } = workshop;
+  const { engine } = workshop.scripted(["one", "two"]);
+  for (const question of ["hello", "and now?"]) {
+    await conversation.append(question);
+    await conversation.run(engine);
+  }
+  const counted = (await eventsOf(conversation)).map((_, index) => index + 1);
+  const stream = `conversation-${conversation.id}`;
+  const told: number[] = [];
+  const onProgress = (events: number): void => void told.push(events);
+  const works = {
+    replay: () => replayFolds(store.log, stream, { codecs, onProgress }),
+    "re-execution": () => reexecute(store.log, stream, engine, { onProgress }),
+    counterfactual: () => counterfactual(store.log, conversation.id, engine, { codecs, onProgress }),
+    async verification() {
+      const onEvent = (): void => onProgress(told.length + 1);
+      for await (const { problem } of verifyStore(store.events, { codecs, onEvent })) expect(problem).toBeNull();
+    },
+  };
+  for (const [name, work] of Object.entries(works)) {
+    told.length = 0;
+    await work();
+    expect(told, name).toEqual(counted);
+  }
+});

@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isJsonObject } from "../../../src/base/json.ts";
+import { sha256Hex } from "../../../src/base/sha256.ts";
+import { emptyContext, extendContext } from "../../../src/domain/context.ts";
+import { decisionSchema } from "../../../src/domain/events/inference-events.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import { Turn } from "../../../src/domain/turn.ts";
+import { shape } from "../../../src/engine/planning/shape.ts";
+import { inputItems, shapedBlocks } from "../../../src/engine/planning/shaped-input.ts";
+import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
+import type { ServerContext } from "../../../src/projections/server-contexts.ts";
+import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
+import { responsesItems } from "../../../src/providers/responses-items.ts";
+import {
+  type ReferenceServer,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../../src/reference-server/server.ts";
+import { type RequestChoice, type Step, steps } from "../../support/planning/arbitrary-exchanges.ts";
+import {
+  createExchange,
+  type Exchanged,
+  freshBlockId,
+  type Planned,
+  type RequestOptions,
+  scope,
+} from "../../support/planning/exchange.ts";
+import { answeredCalls, edited } from "../../support/planning/random-turns.ts";
+
+const numRuns = process.env["TURNLOG_LONG"] === "1" ? 10_000 : 100;
+const timeoutMs = 30 * 60_000;
+
+let server: ReferenceServer;
+let next: ScriptedAnswer = { output: [] };
+
+beforeAll(async () => {
+  server = await startReferenceServer({ answer: () => next });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("over random exchanges with a server, with random edits between them", () => {
+  test("the server accepts every request", { timeout: timeoutMs }, async () => {
+    const counts = { chained: 0, rebased: 0, full: 0, repaired: 0 };
+    await playMany(({ status, answer, decision, bodyText }) => {
+      expect({ status, error: answer["error"], ...(status === 200 ? {} : { bodyText, decision }) }).toEqual({
+        status: 200,
+        error: null,
+      });
+      counts[decision.strategy] += 1;
+      if (decision.repairs.length > 0) counts.repaired += 1;
+    });
+    // All kinds occur, or the test says nothing about them.
+    expect(Math.min(...Object.values(counts))).toBeGreaterThan(numRuns / 10);
+  });
+
+  test("what the server holds is what the digest says: the anchor's context and the shaped blocks", {
+    timeout: timeoutMs,
+  }, async () => {
+    await playMany(({ context }) => {
+      const items = server.context(context?.responseId ?? "") ?? [];
+      expect(items.length).toBeGreaterThan(0);
+      expect(digestOf(items)).toBe(context?.held);
+    });
+  });
+
+  test("no longer context could have been continued from", { timeout: timeoutMs }, async () => {
+    let anchored = 0;
+    await playMany(({ decision, request }, known) => {
+      const candidates = request.candidates === "newest" ? known.slice(-1) : known;
+      const lengths = candidates.filter((context) => isContinuable(context, request)).map(({ length }) => length);
+      const mayChain = request.policy.mode === "auto";
+      expect(decision.anchor?.length ?? 0).toBe(mayChain ? Math.max(0, ...lengths) : 0);
+      if (decision.anchor !== null) anchored += 1;
+    });
+    expect(anchored).toBeGreaterThan(numRuns / 2);
+  });
+
+  test("the body that arrived is rebuilt from the recorded decision, the Turn and the settings", {
+    timeout: timeoutMs,
+  }, async () => {
+    await playMany(({ request, decision, turn, context }) => {
+      const { sendFrom, repairs, anchor, capabilities } = decisionSchema.parse(JSON.parse(JSON.stringify(decision)));
+      const outgoing = turn.slice(context?.inputLength ?? 0);
+      const shaped = shapedBlocks(outgoing, sendFrom, repairs, { ...capabilities, scope });
+      const rebuilt = responsesItems.encodeRequest({
+        settings: request.settings,
+        input: inputItems(shaped, responsesItems),
+        previousResponseId: anchor?.responseId ?? null,
+        stream: false,
+      });
+      expect(sha256Hex(rebuilt)).toBe(sha256Hex(server.requests.at(-1)?.bodyText ?? ""));
+    });
+  });
+});
+
+type Look = (exchanged: Exchanged, known: readonly ServerContext[]) => void;
+
+async function playMany(look: Look): Promise<void> {
+  const property = fc.asyncProperty(steps, async (script) => play(script, look));
+  await fc.assert(property, { numRuns });
+}
+
+async function play(script: readonly Step[], look: Look): Promise<void> {
+  server.clear();
+  const exchange = createExchange(server);
+  const turns: Turn[] = [];
+  let itemIds = true;
+  let turn = Turn.of([user("Hello.").withId(freshBlockId())]);
+  for (const step of script) {
+    if (step.do === "edit") turn = edited(turn, step.edit);
+    else if (step.do === "answer-calls") turn = answeredCalls(turn, step);
+    else if (step.do === "go-back") turn = turns[step.to % Math.max(1, turns.length)] ?? turn;
+    else {
+      next = step.answer;
+      // An endpoint that refused ids once is not given any again.
+      itemIds &&= step.options.itemIds;
+      const options = optionsOf({ ...step.options, itemIds });
+      // Where nothing is left to say at all, no shape is legal.
+      if (exchange.planned(turn, options).shaped.length === 0) continue;
+      const known = exchange.view.all.slice();
+      const exchanged = await exchange.send(turn, options);
+      look(exchanged, known);
+      turns.push(turn, exchanged.turn);
+      turn = exchanged.turn;
+    }
+  }
+}
+
+function optionsOf(choice: RequestChoice): RequestOptions {
+  const { full, candidates, itemIds, store, encrypted, model } = choice;
+  return {
+    candidates,
+    capabilities: { ...defaultCapabilities, itemIds },
+    settings: { model, store, ...(encrypted ? { include: ["reasoning.encrypted_content"] } : {}) },
+    policy: { ...defaultChainPolicy, mode: full ? "never" : "auto" },
+  };
+}
+
+/** The context digest of wire items, read back as any client would read them. */
+function digestOf(items: readonly unknown[]): string {
+  return items.filter(isJsonObject).reduce((context, item) => {
+    const { digest } = responsesItems.decodeItem(item, { scope });
+    return extendContext(context, digest);
+  }, emptyContext);
+}
+
+/** The rules of MODEL 2 for one response, told again without a walk. */
+function isContinuable(context: ServerContext, request: Planned["request"]): boolean {
+  const { turn, contexts, settings } = request;
+  if (context.unusable !== null || context.length > turn.length) return false;
+  if (turn.contextAt(context.length) !== context.turn) return false;
+  const hasReasoning = turn.blocks.slice(0, context.length).some(({ kind }) => kind === "reasoning");
+  if (hasReasoning && contexts.settings(context.settingsDigest)["model"] !== settings["model"]) return false;
+  const options = {
+    ...request,
+    ...request.capabilities,
+    quarantined: new Set<string>(),
+    heldFrom: context.inputLength,
+  };
+  return shapedBlocks(turn, context.length, shape(turn, context.length, options), options).length > 0;
+}

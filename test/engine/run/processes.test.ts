@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { expect, onTestFinished, test } from "vitest";
+import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { openStore } from "../../../src/open-store.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+
+const program = fileURLToPath(new URL("running-process.ts", import.meta.url));
+
+function startRunner(path: string, mode: "hang" | "race", ids: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, [program, `sqlite:${path}`, mode, ...ids], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+/** The lines of a process, as they come. */
+function linesOf({ stdout }: ChildProcess): AsyncIterator<string> {
+  if (stdout === null) throw new Error("the output of a runner is a pipe");
+  return createInterface({ input: stdout })[Symbol.asyncIterator]();
+}
+
+/** The lines up to one of these. */
+async function readTo(lines: AsyncIterator<string>, last: RegExp): Promise<string[]> {
+  const read: string[] = [];
+  for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
+    read.push(next.value);
+    if (last.test(next.value)) break;
+  }
+  return read;
+}
+
+async function openAt(path: string): Promise<TurnlogStore> {
+  const store = await openStore(`sqlite:${path}`);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const answering = () => createEngine({ provider: scripted(["an answer"]) });
+
+test("two processes that run the same conversations never both proceed", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openAt(path);
+  const ids = Array.from({ length: 25 }, (_, n) => `cnv_race_${n}`);
+  for (const id of ids) await store.conversation(id).append("hello");
+  const runners = [startRunner(path, "race", ids), startRunner(path, "race", ids)];
+  const outputs = runners.map(linesOf);
+  for (const output of outputs) await readTo(output, /^open/);
+  const lines: string[] = [];
+  for (const id of ids) {
+    for (const { stdin } of runners) stdin?.write(`${id}\n`);
+    // Both begin the next one together.
+    for (const output of outputs) lines.push(...(await readTo(output, /^(completed|refused)/)));
+  }
+  const overlapping = ids.filter((id) =>
+    callsOf(lines, id).some(({ began }, n, calls) => n > 0 && began < (calls[n - 1]?.ended ?? 0n)),
+  );
+  expect(overlapping).toEqual([]);
+  const outcomes = lines.filter((line) => /^(completed|refused)/.test(line));
+  expect(outcomes).toHaveLength(2 * ids.length);
+  expect(outcomes.filter((line) => line.startsWith("refused")).length).toBeGreaterThan(0);
+  expect(outcomes.filter((line) => line.startsWith("refused") && !line.includes("run-in-progress"))).toEqual([]);
+  // Where the two did not meet, the second one ran when the first had ended.
+  for (const id of ids) {
+    const runs = typesOf(await eventsOf(store.conversation(id))).filter((type) => type.startsWith("Run"));
+    expect(runs.join(" ")).toMatch(/^RunStarted RunCompleted( RunStarted RunCompleted)?$/);
+  }
+});
+
+type ProviderCall = { readonly began: bigint; readonly ended: bigint };
+
+/** The provider calls of a conversation, whoever made them, in the order in which they began. */
+function callsOf(lines: readonly string[], id: string): readonly ProviderCall[] {
+  const times = (word: string): readonly bigint[] =>
+    lines
+      .filter((line) => line.startsWith(`${word} ${id} `))
+      .map((line) => BigInt(line.split(" ")[2] ?? "0"))
+      .toSorted((left, right) => (left < right ? -1 : 1));
+  const ends = times("ended");
+  return times("began").map((began, n) => ({ began, ended: ends[n] ?? 0n }));
+}
+
+test("a run of a living process is refused and its owner named; of a killed one it is closed first", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openAt(path);
+  const conversation = store.conversation("cnv_killed");
+  await conversation.append("hello");
+  const child = startRunner(path, "hang", ["cnv_killed"]);
+  const lines = linesOf(child);
+  await readTo(lines, /^open/);
+  child.stdin?.write("go\n");
+  await readTo(lines, /^began/);
+
+  const refused = await rejectionOf(conversation.run(answering()));
+  expect(refused).toMatchObject({ code: "run-in-progress", owner: { pid: child.pid } });
+  expect(String(refused)).toContain(`process ${child.pid}`);
+
+  await conversation.append("are you there?");
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+  const { text, turn, closedRun } = await conversation.run(answering(), { unfinished: "abandon" });
+  const events = await eventsOf(conversation);
+  const started = events.find(({ event }) => event.type === "RunStarted");
+  expect({ text, closedRun }).toEqual({ text: "an answer", closedRun: started?.runId });
+  expect(turn.blocks.map((block) => block.text)).toEqual(["hello", "are you there?", "an answer"]);
+  expect(dataOf(events, "RunFailed")).toMatchObject([{ kind: "interrupted" }]);
+  expect(events.find(({ event }) => event.type === "RunFailed")?.actor).toEqual({ kind: "recovery" });
+});
+
+test("a run of another thread of this process is left to it", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openAt(path);
+  const conversation = store.conversation("cnv_thread");
+  await conversation.append("hello");
+  const thread = new Worker(new URL("running-thread.ts", import.meta.url), {
+    workerData: { url: `sqlite:${path}`, id: conversation.id },
+  });
+  onTestFinished(async () => {
+    await thread.terminate();
+  });
+  expect(await once(thread, "message")).toEqual(["began"]);
+  const refused = await rejectionOf(conversation.run(answering(), { unfinished: "abandon" }));
+  expect(refused).toMatchObject({ code: "run-in-progress", owner: { pid: process.pid } });
+  expect(String(refused)).toContain("`takeover: true`");
+  thread.postMessage("go on");
+  expect(await once(thread, "message")).toEqual(["an answer of the thread"]);
+  expect((await conversation.turn()).last?.text).toBe("an answer of the thread");
+});

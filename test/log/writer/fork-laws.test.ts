@@ -1,0 +1,196 @@
+import { afterAll, expect, test } from "vitest";
+import { verifyStore } from "../../../src/audit/verify.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { type Block, idOf } from "../../../src/domain/block.ts";
+import type { Command } from "../../../src/domain/commands.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import type { TurnOutline } from "../../../src/domain/turn-outline.ts";
+import { readHistory } from "../../../src/log/history/lineage.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import type { KeyframeStore } from "../../../src/log/ports/snapshot-store.ts";
+import { withContents } from "../../../src/log/snapshots/contents.ts";
+import { foldTo, foldWhole } from "../../../src/log/snapshots/fold.ts";
+import { readKeyframe } from "../../../src/log/snapshots/snapshot.ts";
+import { KeyframeTaker } from "../../../src/log/snapshots/snapshot-writer.ts";
+import { conversationView } from "../../../src/projections/conversation-view.ts";
+import { viewDigest } from "../../../src/projections/view-digest.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { createRandom } from "../../support/coherence/random.ts";
+import { randomConversation } from "../../support/random-conversation.ts";
+import { createWorkshop, dataOf, eventsOf, type Workshop } from "../../support/workshop.ts";
+
+const isLong = process.env["TURNLOG_LONG"] === "1";
+const tally = { conversations: 0, forks: 0, inRuns: 0, runs: 0, chained: 0, requests: 0 };
+
+test("a fork of any revision begins with what would be left there, and goes on soundly", {
+  timeout: 3_600_000,
+}, async () => {
+  for (let seed = 1; seed <= (isLong ? 300 : 10); seed += 1) {
+    const random = createRandom(seed);
+    const workshop = await randomConversation(seed);
+    const { conversation, store } = workshop;
+    tally.conversations += 1;
+    const head = (await conversation.at(-1)).revision;
+    for (let revision = 0; revision <= head; revision += 1) {
+      const label = `seed ${seed}, revision ${revision}`;
+      const { run, turn } = await conversation.at(revision);
+      const fork = await conversation.fork(revision);
+      tally.forks += 1;
+      if (run !== null) tally.inRuns += 1;
+      expectSame(await fork.turn(), run?.ifEndedHere ?? turn, label);
+      expect((await fork.at(0)).run, label).toBeNull();
+      if (run !== null) expect(openCallsOf(await fork.turn(), run.id), label).toEqual([]);
+      if (random.chance(0.1)) await goOn(fork, { workshop, seed, isForkedAgain: random.chance(0.5) });
+    }
+    for await (const { stream, problem, requests } of verifyStore(store.events, { codecs })) {
+      expect(problem, `seed ${seed}, ${stream}`).toBeNull();
+      tally.requests += requests;
+    }
+  }
+  expect(tally.inRuns).toBeGreaterThan(tally.forks / 3);
+  expect(tally.chained).toBeGreaterThan(tally.runs / 5);
+});
+
+test("a fork folds the same from keyframes of its own or of its parent as from all events", {
+  timeout: 3_600_000,
+}, async () => {
+  let fromKeyframes = 0;
+  let revisions = 0;
+  for (let seed = 1; seed <= (isLong ? 300 : 10); seed += 1) {
+    const random = createRandom(seed);
+    const workshop = await randomConversation(seed);
+    const { conversation, store } = workshop;
+    await takeKeyframes(store, conversation, 2 + random.below(20));
+    const label = `seed ${seed}`;
+    const head = (await conversation.at(-1)).revision;
+    const fork = await conversation.fork(random.below(head + 1));
+    await goOn(fork, { workshop, seed, isForkedAgain: true });
+    if (random.chance(0.5)) await takeKeyframes(store, fork, 1 + random.below(4));
+    const second = await fork.fork(random.below((await fork.at(-1)).revision + 1));
+    await goOn(second, { workshop, seed, isForkedAgain: false });
+    for (const each of [fork, second]) {
+      const stream = `conversation-${each.id}`;
+      const last = (await each.at(-1)).revision;
+      for (let revision = 0; revision <= last; revision += 1) {
+        const folded = await foldTo(store.log, stream, revision);
+        const whole = await foldWhole(store.log, stream, revision);
+        expect(viewDigest(folded.view), `${label}, ${each.id}@${revision}`).toBe(viewDigest(whole.view));
+        const past = await each.at(revision);
+        expectSame(await past.content(), whole.view.client.committed, `${label}, ${each.id}@${revision}`);
+        revisions += 1;
+        if (!folded.isWhole) fromKeyframes += 1;
+      }
+    }
+  }
+  expect(fromKeyframes).toBeGreaterThan(revisions / 2);
+});
+
+test("a reader takes keyframes of a fork with all that it inherited, from a keyframe of its parent", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = scripted(({ requestNumber }) => `answer ${requestNumber}`);
+  const engine = workshop.engine({ provider });
+  const { scope } = provider;
+  const talk = async (spoken: Conversation, exchanges: number): Promise<void> => {
+    for (let n = 0; n < exchanges; n += 1) {
+      await spoken.append(`said ${n}`);
+      await spoken.run(engine);
+    }
+  };
+  await talk(conversation, 3);
+  const [first] = dataOf(await eventsOf(conversation), "ResponseReceived");
+  const known: readonly Command[] = [
+    { type: "InvalidateAnchor", data: { scope, responseId: first?.responseId ?? "", reason: "deleted" } },
+    { type: "InvalidateAnchor", data: { scope: "another", responseId: null, reason: "refused" } },
+    { type: "LearnCapability", data: { scope: "another", capability: "chain", value: false, reason: "refused" } },
+    { type: "QuarantineReasoning", data: { scope, blockIds: ["blk_0000000000000001"], reason: "unreadable" } },
+  ];
+  await conversation.commit(known.map((command) => ({ command, actor: { kind: "engine" } })));
+  await talk(conversation, 120);
+  const fork = await conversation.fork();
+  await talk(fork, 120);
+
+  // The same events where nobody has taken keyframes yet.
+  const reading = new TurnlogStore(withoutKeyframes(workshop.store.events, createMemoryStore()));
+  const [parent, copy] = [conversation.id, fork.id].map((id) => reading.conversation(id));
+  if (parent === undefined || copy === undefined) throw new Error("nothing was opened");
+  await parent.at(-1);
+  const stream = `conversation-${fork.id}`;
+  const { revision } = await copy.at(-1);
+  const whole = viewDigest((await foldWhole(reading.log, stream, revision)).view);
+  const keyframe = await readKeyframe(reading.events, stream, revision);
+  expect(keyframe?.revision).toBeGreaterThan(500);
+  const folded = await foldTo(reading.log, stream, revision);
+  expect([folded.isWhole, viewDigest(folded.view)]).toEqual([false, whole]);
+  const contents = await withContents(reading.log, folded.view.client.committed);
+  expect(contents.blocks.map(({ text }) => text)).toEqual((await copy.turn()).blocks.map(({ text }) => text));
+  const past = await copy.at(revision);
+  expect(await past.planFor(provider)).toEqual((await past.load()).planFor(provider));
+});
+
+/** Events of one store, keyframes of another. */
+function withoutKeyframes(events: EventStore, { keyframes }: EventStore): EventStore {
+  return { ...events, ...(keyframes === undefined ? {} : { keyframes }) };
+}
+
+type GoingOn = { readonly workshop: Workshop; readonly seed: number; readonly isForkedAgain: boolean };
+
+/** Says something in a fork and has it answered; perhaps forks that again. */
+async function goOn(fork: Conversation, { workshop, seed, isForkedAgain }: GoingOn): Promise<void> {
+  const label = `seed ${seed}, ${fork.id}`;
+  const turn = await fork.turn();
+  await fork.append("and then?");
+  // The endpoint that answered last: what the parent earned there is continued from, until that is refused.
+  const last = (await fork.at(-1)).serverContexts.at(-1)?.scope ?? "";
+  const provider = scripted(() => "so it went", { prefix: /prefix=(\w+)/.exec(last)?.[1] ?? "" });
+  const { turn: after } = await fork.run(workshop.engine({ provider }));
+  expectSame(after.slice(turn.length), turn, `${label}, what the fork began with`);
+  const [asked] = dataOf(await eventsOf(fork), "InferenceRequested");
+  tally.runs += 1;
+  if (asked?.decision.strategy !== "full") tally.chained += 1;
+  if (!isForkedAgain) return;
+  const second = await fork.fork();
+  expectSame(await second.turn(), await fork.turn(), `${label}, a fork of the fork`);
+}
+
+async function takeKeyframes(store: TurnlogStore, conversation: Conversation, events: number): Promise<void> {
+  const stream = `conversation-${conversation.id}`;
+  const taker = new KeyframeTaker(keyframesOf(store), stream, null, { events, edits: 1_000 });
+  const view = conversationView.initial(stream);
+  for await (const event of readHistory(store.log, stream)) {
+    conversationView.apply(view, event.recorded);
+    taker.note(view, event);
+  }
+  await taker.save();
+}
+
+function keyframesOf({ events: { keyframes } }: TurnlogStore): KeyframeStore {
+  if (keyframes === undefined) throw new Error("the store keeps no keyframes");
+  return keyframes;
+}
+
+function expectSame(actual: Turn, expected: TurnOutline, label: string): void {
+  expect(actual.digest, label).toBe(expected.digest);
+  expect(actual.blocks.map(idOf), label).toEqual(expected.blocks.map(({ id }) => id));
+}
+
+/** Calls that the run made and nothing answers. */
+function openCallsOf(turn: Turn, runId: string): readonly string[] {
+  const open: Block[] = [];
+  for (const block of turn.blocks) {
+    if (block.kind === "tool_call") open.push(block);
+    if (block.kind !== "tool_result") continue;
+    const answered = open.findLastIndex(({ callId }) => callId === block.callId);
+    if (answered >= 0) open.splice(answered, 1);
+  }
+  return open.map(idOf).filter((id) => id.startsWith(runId));
+}
+
+afterAll(() => {
+  const { conversations, forks, inRuns, runs, chained, requests } = tally;
+  process.stdout.write(
+    `forks: ${conversations} conversations, ${forks} forks (${inRuns} in runs), ${runs} runs on them (${chained} chained), ${requests} requests rebuilt\n`,
+  );
+});

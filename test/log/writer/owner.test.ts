@@ -1,0 +1,41 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
+import { isDead, lifeOf, thisProcess } from "../../../src/log/writer/owner.ts";
+
+test("another thread of this process, or another copy of turnlog in it, is alive", () => {
+  const other = { ...thisProcess, processId: "prc_another_thread" };
+  expect([lifeOf(thisProcess), lifeOf(other), isDead(other)]).toEqual(["alive", "alive", false]);
+});
+
+test("an owner in another pid namespace, on another boot or another machine is nobody that can be looked for here", () => {
+  // No process has this number, in any namespace.
+  const gone = { ...thisProcess, processId: "prc_gone", pid: 2 ** 30 };
+  expect(lifeOf(gone)).toBe("dead");
+  for (const other of [{ pidNamespace: "pid:[1]" }, { bootId: "another" }, { host: "another" }]) {
+    expect(lifeOf({ ...gone, ...other })).toBe("unknown");
+  }
+});
+
+test("a process is gone when its number is, and alive until then", async () => {
+  const child = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child, "spawn");
+  const owner = { ...thisProcess, processId: "prc_child", pid: child.pid ?? 0, startedAt: "not told" };
+  expect(lifeOf(owner)).toBe("alive");
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+  expect(lifeOf(owner)).toBe("dead");
+});
+
+const tellsStarts = thisProcess.startedAt.startsWith("ticks-");
+if (!tellsStarts) console.warn("1 test skipped: this system does not tell when a process began");
+
+test.skipIf(!tellsStarts)("a process number that another process has now is not its owner's", () => {
+  const before = { ...thisProcess, processId: "prc_before" };
+  expect(lifeOf({ ...before, startedAt: "ticks-1" })).toBe("dead");
+  expect(lifeOf({ ...before, pid: process.ppid, startedAt: "ticks-1" })).toBe("dead");
+  // An owner that was not told its own start is not known by it.
+  expect(lifeOf({ ...before, startedAt: "2026-03-01T12:00:00.000Z" })).toBe("alive");
+});

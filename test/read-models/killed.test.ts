@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { conversationList } from "../../src/projections/conversation-list.ts";
+import { createProjector } from "../../src/read-models/projector.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
+import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+
+const script = fileURLToPath(new URL("projecting-process.ts", import.meta.url));
+const kills = 25;
+
+// A hundred kills, on four logs.
+test.each([1, 2, 3, 4])(
+  `a projector killed ${kills} times between its steps leaves the rows of one pass (seed %i)`,
+  async (seed) => {
+    const path = temporaryFolder().file("store.db");
+    await using store = await openSqliteStore(path);
+    const events = fc.sample(writtenLog, { seed, numRuns: 60 }).flat();
+    const next = (): readonly Written[] => events.splice(0, 1);
+    const eventsSeen: number[] = [];
+    for (let kill = 0; kill < kills; kill += 1) {
+      await write(store, [...next(), ...next(), ...next()]);
+      // Up to the first save and beyond, into what comes while it is live.
+      const child = spawn(process.execPath, [script, path, String(1 + ((kill * 7 + seed) % 31))], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const closed = once(child, "close");
+      // One event for each save, so that there is always a next step.
+      for await (const _ of createInterface({ input: child.stdout })) await write(store, next());
+      await closed;
+      expect(child.signalCode).toBe("SIGKILL");
+      eventsSeen.push((await store.views.builds("conversation-list"))[0]?.events ?? 0);
+    }
+    expect(events.length, "there were enough events").toBeGreaterThan(0);
+    expect(eventsSeen, "nothing that was saved is lost").toEqual(eventsSeen.toSorted((left, right) => left - right));
+    expect(eventsSeen.at(-1)).toBeGreaterThan(50);
+    const projector = createProjector(store, conversationList);
+    await projector.catchUp();
+    expect(await rowsOf(projector)).toEqual(await rowsFromScratch(store, conversationList));
+    expect((await projector.degraded()).length).toBeGreaterThan(0);
+  },
+);

@@ -1,0 +1,194 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { conversationIdSchema } from "../../src/domain/ids.ts";
+import { user } from "../../src/domain/make-block.ts";
+import type { Turn } from "../../src/domain/turn.ts";
+import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
+import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { createEngine, type Engine } from "../../src/engine/stack/create-engine.ts";
+import { broughtBy, defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
+import { conversationView } from "../../src/projections/conversation-view.ts";
+import { codecs } from "../../src/providers/codecs.ts";
+import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import {
+  functionCall,
+  message,
+  type ReferenceServer,
+  reasoning,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../src/reference-server/server.ts";
+import { counterfactual } from "../../src/replay/counterfactual.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { createRandom } from "../support/coherence/random.ts";
+
+const stacksWanted = Number(process.env["TURNLOG_STACKS"] ?? 200);
+const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+
+/** A layer that edits, restores, hides and inserts, as the log's own chance says. */
+const editing = (name: string, habit: number): Layer =>
+  defineMiddleware({ name, version: "1.0.0" }, (next) => async (given, ctx) => {
+    const dice = Math.floor(ctx.random() * 1_000) + habit;
+    let asked: Turn = given;
+    if (dice % 3 === 0) asked = asked.map((block) => (block.kind === "tool_result" ? block.withText("short") : block));
+    if (dice % 4 === 0) asked = asked.insert(Math.min(1, asked.length), user(`${name} says ${dice}`));
+    if (dice % 5 === 0) ctx.instructions(`${name} asks for ${dice}`);
+    const [, second] = asked.blocks;
+    if (dice % 7 === 0 && second !== undefined) asked = asked.remove(second);
+    const result = await next(asked);
+    return dice % 2 === 0 ? given.append(...broughtBy(asked, result)) : result;
+  });
+
+const idle = (name: string): Layer => defineMiddleware({ name, version: "1.0.0" }, (next) => (turn) => next(turn));
+
+/** The n-th answer is the same whatever was asked: so the calls come in one order. */
+function answerOf(seed: number, n: number): ScriptedAnswer {
+  const random = createRandom(seed * 1_000 + n);
+  const calls = n % 5 === 4 ? 0 : random.below(3);
+  const thought = random.chance(0.5) ? [reasoning({ summary: `thought ${n}` })] : [];
+  const said = calls === 0 || random.chance(0.3) ? [message(`answer ${n}`)] : [];
+  const made = Array.from({ length: calls }, (_, index) =>
+    functionCall("look-up", JSON.stringify({ of: `${n} ${index}` }), { callId: `call_${n}_${index}` }),
+  );
+  return { output: [...thought, ...said, ...made] };
+}
+
+const questions = ["hello", "and then?", "is that all?"];
+
+/** A conversation of this stack, played against a server, on a clock and ids that count. */
+async function play(server: ReferenceServer, config: Pick<EngineConfig, "middleware">) {
+  let [now, ids, runs] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0];
+  const clock = (): number => {
+    now += 1;
+    return now;
+  };
+  const count = (prefix: string): string => {
+    ids += 1;
+    return `${prefix}_${String(ids).padStart(16, "0")}`;
+  };
+  const store = new TurnlogStore(createMemoryStore(), { clock, newId: count });
+  const conversation = store.conversation("cnv_played");
+  const engine = createEngine({
+    ...engineParts(server),
+    ...config,
+    clock,
+    newId(prefix) {
+      if (prefix === "inf") return count(prefix);
+      runs += 1;
+      return `run_${String(runs).padStart(16, "0")}`;
+    },
+  });
+  for (const question of questions) {
+    await conversation.append(question);
+    await conversation.run(engine);
+  }
+  return { store, conversation };
+}
+
+const lookUp = tool({
+  name: "look-up",
+  description: "Looks up.",
+  inputSchema: z.object({ of: z.string() }),
+  execute: ({ of }) => `found ${of}`,
+});
+
+const engineParts = (server: Pick<ReferenceServer, "baseUrl">): EngineConfig => ({
+  provider: openaiResponses({
+    model: "m",
+    baseURL: server.baseUrl,
+    apiKey: "k",
+    transport: "json",
+    instructions: "Be brief.",
+  }),
+  tools: [lookUp],
+  iterationsMax: 12,
+});
+
+/** An engine that would be noticed if it were used. */
+function idleEngine(layers: readonly Layer[]): Engine {
+  const fail = (): never => {
+    throw new Error("a counterfactual reached outside");
+  };
+  const provider = { ...engineParts({ baseUrl: "http://127.0.0.1:9/v1" }).provider, infer: fail };
+  return createEngine({ provider, tools: [{ ...lookUp, run: fail }], middleware: layers, iterationsMax: 12 });
+}
+
+/** Bodies with what a server makes up (ids `resp_`, `rs_`, `msg_`, `fc_`, and ciphertext) replaced by the number of its first mention. */
+function numbered(bodies: readonly JsonValue[]): readonly JsonValue[] {
+  const numbers = new Map<string, string>();
+  const numberOf = (text: string): string => {
+    if (!numbers.has(text)) numbers.set(text, `made up ${numbers.size}`);
+    return numbers.get(text) ?? text;
+  };
+  const walk = (value: JsonValue, name: string): JsonValue => {
+    const isMadeUp = typeof value === "string" && (/^(resp|rs|msg|fc)_/.test(value) || name === "encrypted_content");
+    if (isMadeUp) return numberOf(value);
+    if (isJsonList(value)) return value.map((each) => walk(each, ""));
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([member, each]) => [member, walk(each ?? null, member)]));
+  };
+  return bodies.map((body) => walk(body, ""));
+}
+
+/** What a counterfactual came to, and the bodies that it would have sent. */
+async function whatIf(store: TurnlogStore, layers: readonly Layer[], without: string | null) {
+  const memory = createMemoryStore();
+  const kept = { ...memory, close: async () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  const answer = await counterfactual(store.log, conversationIdSchema.parse("cnv_played"), idleEngine(layers), {
+    ...{ codecs, without },
+    openScratch: (clock) => new TurnlogStore(kept, { clock }),
+  });
+  const bodies: string[] = [];
+  let view = conversationView.initial("");
+  for await (const recorded of new TurnlogStore(memory).conversation("cnv_played").events()) {
+    view = conversationView.apply(view, recorded);
+    if (recorded.event.type === "InferenceRequested") bodies.push(rebuildRequest(view, recorded, codecs).bodyText);
+  }
+  return { ...answer, bodies };
+}
+
+const bodiesOf = ({ requests }: ReferenceServer): readonly string[] => requests.map(({ bodyText }) => bodyText);
+
+/** Texts of requests, equal where they are byte-equal but for what the server made up. */
+const comparable = (bodies: readonly string[]): readonly string[] =>
+  numbered(bodies.map((body): JsonValue => jsonOf(body))).map((body) => JSON.stringify(body));
+
+function jsonOf(text: string): JsonValue {
+  const value: JsonValue = z.json().parse(JSON.parse(text));
+  return value;
+}
+
+test(`asks what a real run without the layer asks, to the byte, for ${stacksWanted} random stacks (from seed ${firstSeed})`, {
+  timeout: 600_000,
+}, async () => {
+  let different = 0;
+  for (let seed = firstSeed; seed < firstSeed + stacksWanted; seed += 1) {
+    let n = 0;
+    const answer = (): ScriptedAnswer => {
+      n += 1;
+      return answerOf(seed, n);
+    };
+    const layers = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
+    const out = `layer-${seed % layers.length}`;
+    await using recording = await startReferenceServer({ answer, seed: "recording" });
+    const { store } = await play(recording, { middleware: layers });
+    n = 0;
+    await using other = await startReferenceServer({ answer, seed: "other" });
+    // In its place one that hands on what it gets, so that the others draw what they drew.
+    await play(other, { middleware: layers.map((layer) => (layer.name === out ? idle(out) : layer)) });
+    const asked = await whatIf(store, layers, out);
+    expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
+      ...{ seed, unknown: null, steps: other.requests.length },
+    });
+    expect({ seed, bodies: comparable(asked.bodies) }).toEqual({ seed, bodies: comparable(bodiesOf(other)) });
+    different += asked.steps.some(({ isSame }) => !isSame) ? 1 : 0;
+    const unchanged = await whatIf(store, layers, null);
+    expect({ seed, bodies: unchanged.bodies }).toEqual({ seed, bodies: bodiesOf(recording) });
+    expect(unchanged.steps.every(({ isSame }) => isSame)).toBe(true);
+  }
+  // A layer that nobody would miss shows nothing.
+  expect(different).toBeGreaterThan(stacksWanted / 2);
+});

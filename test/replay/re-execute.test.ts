@@ -1,0 +1,226 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { conversationStream } from "../../src/domain/ids.ts";
+import { user } from "../../src/domain/make-block.ts";
+import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../src/engine/stack/middleware.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
+import { scripted } from "../../src/providers/scripted.ts";
+import { reexecute } from "../../src/replay/re-execute.ts";
+import { engineConfig, type Ledger, thinkingProvider } from "../support/faults/recovery-world.ts";
+import { guarded, guardOutside } from "../support/outside-guard.ts";
+import { replayed } from "../support/replayed.ts";
+import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
+
+const seeds = Number(process.env["TURNLOG_SEEDS"] ?? 40);
+const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+
+const again = ({ store, conversation }: Workshop, engine: Engine, options: { readonly to?: number } = {}) =>
+  reexecute(store.log, conversationStream(conversation.id), engine, options);
+
+const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
+  defineMiddleware({ name, version: "1.0.0" }, handle);
+
+test(`goes again through runs of random stacks, answered by the log alone (${seeds} from seed ${firstSeed})`, {
+  timeout: 600_000,
+}, async () => {
+  using guard = guardOutside();
+  for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
+    const workshop = createWorkshop();
+    const { conversation, store } = workshop;
+    const ledger: Ledger = new Map();
+    // Every time that anybody looks at the clock it is another.
+    const clock = (): number => {
+      workshop.clock.now += 1;
+      return workshop.clock.now;
+    };
+    for (const text of ["hello", "and then?"]) {
+      await conversation.append(text);
+      const engine = workshop.engine({ ...engineConfig(seed, ledger, thinkingProvider(seed)), clock });
+      await conversation.run(engine).catch(() => undefined);
+    }
+    const done = structuredClone(ledger);
+    const before = (await eventsOf(conversation)).length;
+    const provider = thinkingProvider(seed);
+    const { runs, difference } = await again(workshop, guarded(createEngine(engineConfig(seed, ledger, provider))));
+    expect({ seed, runs, difference }).toEqual({ seed, runs: 2, difference: null });
+    expect({ seed, folds: (await replayed(store, conversation)).difference }).toEqual({ seed, folds: null });
+    expect([provider.requests.length, (await eventsOf(conversation)).length]).toEqual([0, before]);
+    expect(ledger).toEqual(done);
+  }
+  expect(guard.touched).toEqual([]);
+});
+
+const lookUp = tool({
+  name: "look-up",
+  description: "Looks up.",
+  inputSchema: z.object({}),
+  execute: () => "found",
+});
+
+const script = () => scripted([{ calls: [{ name: "look-up", arguments: "{}" }] }, "It is found."]);
+
+const idle = layer("idle", (next) => (turn) => next(turn));
+
+/** A conversation with one run of these layers; `replay` goes through it with others. */
+async function played(middleware: readonly Layer[], config: Partial<EngineConfig> = {}) {
+  const workshop = createWorkshop();
+  const engine = (layers: readonly Layer[], other: Partial<EngineConfig> = {}): Engine =>
+    createEngine({ provider: script(), tools: [lookUp], middleware: layers, ...config, ...other });
+  await workshop.conversation.append("Find it.");
+  await workshop.conversation.run(engine(middleware));
+  const replay = (layers: readonly Layer[], other: Partial<EngineConfig> = {}) =>
+    again(workshop, engine(layers, other));
+  return { workshop, replay };
+}
+
+/** Layers that do something else each time, each in its own way, and where that shows. */
+let count = 0;
+const unsteady: readonly (readonly [string, (next: Next) => LayerHandler, object])[] = [
+  [
+    "what it passes on by the clock",
+    (next) => (turn) => next(turn.append(user(`It is ${performance.now()}.`))),
+    { frame: "0.0.0.0", field: "after" },
+  ],
+  [
+    "what it passes on by chance",
+    (next) => (turn) => next(turn.append(user(`Chance says ${Math.random()}.`))),
+    { frame: "0.0.0.0", field: "after" },
+  ],
+  [
+    "what it gives back by the clock",
+    (next) => async (turn) => (await next(turn)).append(user(`It is ${performance.now()}.`)),
+    { frame: "0.0.0", field: "after" },
+  ],
+  [
+    "its instructions by chance",
+    (next) => (turn, ctx) => {
+      ctx.instructions(`Chance says ${Math.random()}.`);
+      return next(turn);
+    },
+    { frame: "0.0.0.0", field: "instructions" },
+  ],
+  [
+    "how often it asks",
+    (next) => async (turn) => {
+      count += 1;
+      const result = await next(turn);
+      return count === 3 ? next(result) : result;
+    },
+    { frame: "0.0.0.1", field: "after" },
+  ],
+  [
+    "whether it asks once more at the end",
+    (next) => async (turn) => {
+      count += 1;
+      const result = await next(turn);
+      return count === 4 ? next(turn) : result;
+    },
+    { frame: "0.1.0.1", field: "answer" },
+  ],
+  [
+    "what it gives back at the end",
+    (next) => async (turn) => {
+      count += 1;
+      const result = await next(turn);
+      return count === 4 ? result.append(user("Over.")) : result;
+    },
+    { frame: "0.1.0", field: "after" },
+  ],
+  [
+    "whether it edits at all",
+    (next) => (turn) => {
+      count += 1;
+      return next(count === 3 ? turn.append(user("Again!")) : turn);
+    },
+    { frame: "0.0.0.0", field: "after" },
+  ],
+];
+
+test.each(unsteady)("names the layer that changes %s, and its frame", async (_, handle, place) => {
+  count = 0;
+  // The run makes two steps: the third and the fourth pass are the replay's.
+  const layers = [layer("steady", (next) => (turn) => next(turn)), layer("unsteady", handle)];
+  const { replay } = await played(layers);
+  const { difference } = await replay(layers);
+  expect(difference).toMatchObject({ layer: "unsteady", ...place });
+  expect(difference?.message).not.toBe("");
+});
+
+test("throws at whoever reaches for a clock, chance, a timer or the network from a layer", async () => {
+  const reaching = [
+    () => Date.now(),
+    () => new Date(),
+    () => Math.random(),
+    () => setTimeout(() => undefined, 0),
+    () => fetch("http://127.0.0.1:9/"),
+  ];
+  const named = ["Date.now", "new Date", "Math.random", "setTimeout", "fetch"];
+  for (const [index, reach] of reaching.entries()) {
+    const { workshop } = await played([idle]);
+    using guard = guardOutside();
+    const restless = layer("idle", (next) => async (turn) => {
+      await reach();
+      return next(turn);
+    });
+    const engine = createEngine({ provider: script(), tools: [lookUp], middleware: [restless] });
+    const { difference } = await again(workshop, guarded(engine));
+    expect(guard.touched).toEqual([`idle: ${named[index]}`]);
+    expect(difference).not.toBeNull();
+  }
+});
+
+test("tells settings, stacks and tools that are not those of the run, before anything is executed", async () => {
+  const { replay, workshop } = await played([idle]);
+  const told = scripted(["Hello."], { settings: { model: "another" } });
+  expect((await replay([idle], { provider: told })).difference).toMatchObject({ field: "settingsDigest", layer: null });
+  const more = layer("more", (next) => (turn) => next(turn));
+  await expect(replay([idle, more])).rejects.toThrow(
+    /cannot be replayed: its stack did not have more@1; give the stack/,
+  );
+  await expect(replay([idle], { tools: [{ ...lookUp, name: "other" }] })).rejects.toThrow(
+    /called look-up.*add the tool/,
+  );
+  await expect(again(workshop, createEngine({ provider: script() }), { to: 99 })).rejects.toMatchObject({
+    code: "revision-not-found",
+  });
+});
+
+test("tells layers the time that they were told, whenever what waited for an answer was done", async () => {
+  const workshop = createWorkshop();
+  const { conversation, clock } = workshop;
+  const waiting = layer("waiting", (next) => async (turn, ctx) => {
+    ctx.onAcknowledged(() => {
+      clock.now += 60_000;
+    });
+    const result = await next(turn);
+    return next(result.append(user("Sure?")));
+  });
+  const stamping = layer("stamping", (next) => (turn, ctx) => next(turn.append(user(`It is ${ctx.now()}.`))));
+  await conversation.append("Find it.");
+  const engine = workshop.engine({ provider: scripted(["Yes.", "Yes!"]), middleware: [waiting, stamping] });
+  await conversation.run(engine);
+  expect((await eventsOf(conversation)).map(({ event }) => event.type)).toContain("EffectFinished");
+  expect((await again(workshop, engine)).difference).toBeNull();
+});
+
+test("goes as far as the log of a run that was cut off or cancelled, and finds nothing wrong with it", async () => {
+  const workshop = createWorkshop();
+  const end = new AbortController();
+  const cancel = (): string => {
+    end.abort(new Error("enough"));
+    return "cancelled";
+  };
+  const cancelling = tool({ ...lookUpParts, execute: () => cancel() });
+  const { conversation } = workshop;
+  await conversation.append("Find it.");
+  const engine = createEngine({ provider: script(), tools: [cancelling], middleware: [idle] });
+  await expect(conversation.run(engine, { signal: end.signal })).rejects.toMatchObject({ code: "run-cancelled" });
+  const { length } = await eventsOf(conversation);
+  for (let to = 0; to < length; to += 1) {
+    expect((await again(workshop, engine, { to })).difference).toBeNull();
+    expect((await replayed(workshop.store, conversation, { to })).difference).toBeNull();
+  }
+});
+
+const lookUpParts = { name: "look-up", description: "Looks up.", inputSchema: z.object({}) };

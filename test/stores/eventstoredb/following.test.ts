@@ -1,0 +1,190 @@
+import { expect, onTestFinished, test } from "vitest";
+import { openStore } from "../../../src/open-store.ts";
+import { conversationList } from "../../../src/projections/conversation-list.ts";
+import { createProjector } from "../../../src/read-models/projector.ts";
+import { anEvent, startEventStoreDbCluster } from "../../support/eventstoredb/server.ts";
+import { started, write } from "../../support/read-models/written-log.ts";
+import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
+import { all, append, headAfter, text } from "../../support/stores/prepared.ts";
+
+/** Subscriptions and reads of the log, at a server that is as unkind as the real ones (`Unkindness`). */
+
+const isFollowed = ({ operation }: { readonly operation: string }): boolean => operation === "subscribe";
+
+test("follows a prefix that nothing matches yet, though the first checkpoint is beyond every place, and after a restart", async () => {
+  const server = await startServer({ unkindness: { checkpointBeyondEnd: true } });
+  const store = await opened(server.connectionString);
+  const delivered = all(store.subscribe({ streamPrefix: "conversation-new", limit: 2 }));
+  await server.untilCalls((calls) => calls.some(isFollowed));
+  const { sent } = await append(store, { stream: "conversation-new" });
+  await server.restart();
+  await append(store, { stream: "conversation-new", expected: headAfter(sent) });
+  expect((await delivered).map(({ revision }) => revision)).toEqual([0, 1]);
+});
+
+test("ends when its follower has enough, though the server is away since before it began, and begins with another", async () => {
+  const server = await startServer();
+  const store = await opened(server.connectionString);
+  await server.kill();
+  const abort = new AbortController();
+  const following = all(store.subscribe({ signal: abort.signal }));
+  await new Promise(setImmediate);
+  abort.abort();
+  expect(await following).toEqual([]);
+  const other = all(store.subscribe({ limit: 1 }));
+  await server.restart();
+  await append(store, {});
+  expect(await other).toHaveLength(1);
+});
+
+test("a projector on a fresh store sees what comes, though the first checkpoint is beyond every place", async () => {
+  const server = await startServer({ unkindness: { checkpointBeyondEnd: true } });
+  const store = await opened(server.connectionString);
+  const projector = createProjector(store, conversationList, { eventsMax: 3, saveWithinMs: 0 });
+  const left = new AbortController();
+  onTestFinished(() => left.abort());
+  const run = projector.run(left.signal);
+  await expect.poll(async () => (await projector.status()).state).toBe("live");
+  await write(store, [started("one1")]);
+  await expect.poll(async () => (await projector.status()).events, { timeout: 5_000 }).toBe(1);
+  left.abort();
+  await run;
+});
+
+test("1,000 conversations of a process that are all followed go on, on one subscription", {
+  timeout: 300_000,
+}, async () => {
+  const server = await startServer();
+  await using store = await openStore(server.connectionString, { viewsPath: ":memory:" });
+  const conversations = Array.from({ length: 1_000 }, (_, n) => store.conversation(`cnv_many${n}`));
+  const seen = new Map<string, number>();
+  const following = conversations.map((conversation) => {
+    const count = ({ stream }: { readonly stream: string }): unknown => seen.set(stream, (seen.get(stream) ?? 0) + 1);
+    return conversation.changes$.subscribe(count);
+  });
+  for (const round of ["one", "two"]) await Promise.all(conversations.map((one) => one.append(round)));
+  // Each has been started, and two messages were appended to it.
+  await expect
+    .poll(() => [...seen.values()].filter((events) => events === 3).length, { timeout: 120_000 })
+    .toBe(conversations.length);
+  expect((await conversations[999]?.turn())?.blocks.map((block) => block.text)).toEqual(["one", "two"]);
+  await server.untilCalls((calls) => calls.filter(isFollowed).length === 1, 10_000);
+  for (const each of following) each.unsubscribe();
+  await server.idle();
+});
+
+test("more readers that stall than a connection has calls do not hold up the others", async () => {
+  const server = await startServer();
+  const store = await opened(server.connectionString);
+  const stream = "conversation-long";
+  for (const n of [0, 1, 2, 3])
+    writeAside(server, { stream: `${stream}${n}`, data: Array.from({ length: 60 }, () => text(10_000)) });
+  const stalled = Array.from({ length: 120 }, () => store.readLog()[Symbol.asyncIterator]());
+  for (const iterator of stalled) await iterator.next();
+  expect((await append(store, { stream: "conversation-other" })).result.status).toBe("appended");
+  expect(await all(store.readStream("conversation-other"))).toHaveLength(1);
+  // Whoever comes back finds the rest.
+  let rest = 0;
+  while ((await stalled[0]?.next())?.done === false) rest += 1;
+  expect(rest).toBe(4 * 60 + 1 - 1);
+  for (const iterator of stalled) await iterator.return?.();
+  await server.idle();
+});
+
+test.each(["readStream", "readLog", "subscribe"] as const)(
+  "%s goes on where a slow reader was when the server dropped his connection, however long ago",
+  async (how) => {
+    const server = await startServer({ unkindness: { stalledReaderMs: 300 } });
+    const store = await opened(withSetting(server.connectionString, "defaultDeadline=100&turnlogReadTimeout=1000"));
+    const stream = "conversation-long";
+    const sent = writeAside(server, { stream, data: Array.from({ length: 800 }, () => text(10_000)) });
+    const reading = {
+      readStream: () => store.readStream(stream),
+      readLog: () => store.readLog(),
+      subscribe: () => store.subscribe({ limit: 800 }),
+    };
+    const seen: string[] = [];
+    for await (const { id } of reading[how]()) {
+      seen.push(id);
+      // The reader stalls for longer than an append or a read would be tried.
+      if (seen.length === 300) await server.untilCalls((calls) => calls.length === 0, 10_000);
+    }
+    expect(seen).toEqual(sent.envelopes.map(({ id }) => id));
+  },
+);
+
+test.each(["readStream", "readLog", "subscribe"] as const)(
+  "%s does not count the time that its reader took as the server's, when the call was lost meanwhile",
+  async (how) => {
+    const server = await startServer({ unkindness: { replicationMs: 300 } });
+    const store = await opened(withSetting(server.connectionString, "defaultDeadline=200&turnlogReadTimeout=1000"));
+    const writer = await opened(server.connectionString);
+    const { sent } = await append(writer, { stream: "conversation-read", count: 20 });
+    for (const on of ["read", "subscribe"] as const)
+      server.inject({ on, outcome: "reset", afterEvents: 5, everySince: true });
+    const reading = {
+      readStream: () => store.readStream(sent.stream),
+      readLog: () => store.readLog({ streamPrefix: sent.stream }),
+      subscribe: () => store.subscribe({ streamPrefix: sent.stream, limit: 20 }),
+    };
+    const seen: string[] = [];
+    for await (const { id } of reading[how]()) {
+      seen.push(id);
+      // With all in hand that had come, the reader waits for longer than a lost call is tried again.
+      if (seen.length === 5) await append(writer, { stream: "conversation-other" });
+    }
+    expect(seen).toEqual(sent.envelopes.map((envelope) => envelope.id));
+  },
+);
+
+test("reads the log to its end over so much foreign data that a filter says nothing for longer than anybody waits", async () => {
+  const server = await startServer({ unkindness: { searchMs: 80 } });
+  const store = await opened(withSetting(server.connectionString, "defaultDeadline=200&turnlogReadTimeout=800"));
+  const { sent } = await append(store, { count: 2 });
+  server.write(
+    "order-1",
+    Array.from({ length: 30_000 }, () => anEvent("Ordered")),
+  );
+  const late = writeAside(server, {});
+  const ids = [...sent.envelopes, ...late.envelopes].map(({ id }) => id);
+  expect((await all(store.readLog())).map(({ id }) => id)).toEqual(ids);
+  expect((await all(store.subscribe({ limit: 3 }))).map(({ id }) => id)).toEqual(ids);
+});
+
+test("notices in silence that its node was cut off, and follows the new leader", async () => {
+  const cluster = await startEventStoreDbCluster({ nodes: 3 });
+  onTestFinished(() => cluster.stop());
+  const [first, second] = cluster.nodes;
+  if (first === undefined || second === undefined) throw new Error("three nodes were started");
+  const store = await opened(withSetting(cluster.connectionString, "defaultDeadline=1000&turnlogReadTimeout=400"));
+  const stream = "conversation-followed";
+  const seen: number[] = [];
+  const follow = async (): Promise<void> => {
+    for await (const { revision } of store.subscribe({ limit: 3 })) seen.push(revision);
+  };
+  const started = await append(store, { stream });
+  const following = follow();
+  await expect.poll(() => seen).toEqual([0]);
+  // What comes by itself shows that the subscription is live: nobody asks any more whether its node leads.
+  const live = await append(store, { stream, expected: headAfter(started.sent) });
+  await expect.poll(() => seen).toEqual([0, 1]);
+  cluster.cutOff(first);
+  cluster.elect(second);
+  writeAside(second, { stream, expected: headAfter(live.sent) });
+  cluster.resign(first);
+  await following;
+  expect(seen).toEqual([0, 1, 2]);
+});
+
+test.each([
+  ["an accent that follows", "conversation-", ["conversation-\u0301a", "conversation-b", "conversation-\u200Dc"]],
+  ["characters of expressions", "a.b*c(1)[$]^|{}+?\\", ["a.b*c(1)[$]^|{}+?\\x"]],
+  ["what nobody sees", "con\u00ADversation-", ["con\u00ADversation-1"]],
+])("finds streams by the characters of their names: %s", async (_, streamPrefix, streams) => {
+  const store = await opened((await startServer()).connectionString);
+  for (const stream of [...streams, "aXb*c(1)", "conversatio"]) await append(store, { stream });
+  expect((await all(store.readLog({ streamPrefix }))).map(({ stream }) => stream)).toEqual(streams);
+  expect((await all(store.subscribe({ streamPrefix, limit: streams.length }))).map(({ stream }) => stream)).toEqual(
+    streams,
+  );
+});

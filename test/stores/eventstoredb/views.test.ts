@@ -1,0 +1,74 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { expect, test } from "vitest";
+import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { defaultViewsPath } from "../../../src/stores/eventstoredb/views.ts";
+import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
+import { append } from "../../support/stores/prepared.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+
+const key = { stream: "conversation-1", projection: "turn", version: 1 };
+
+test("keeps keyframes in a file of this machine, which is made when something is kept", async () => {
+  const server = await startServer();
+  const viewsPath = temporaryFolder().file("cache/views.db");
+  const first = await opened(server.connectionString, { viewsPath });
+  await append(first, {});
+  expect(existsSync(viewsPath)).toBe(false);
+  await first.keyframes.put(key, { revision: 1, data: "x" });
+  await first.close();
+  const second = await opened(server.connectionString, { viewsPath });
+  expect(second.viewsPath).toBe(viewsPath);
+  expect(await second.keyframes.get(key, 1)).toEqual({ revision: 1, data: "x" });
+});
+
+test("begins anew when the file is gone or damaged", async () => {
+  const server = await startServer();
+  const viewsPath = temporaryFolder().file("views.db");
+  for (const harm of [
+    () => rmSync(viewsPath),
+    () => {
+      // All but the first of its pages' headers.
+      writeFileSync(viewsPath, readFileSync(viewsPath).fill(0xa5, 100));
+    },
+  ]) {
+    const store = await opened(server.connectionString, { viewsPath });
+    await store.keyframes.put(key, { revision: 1, data: "x" });
+    await store.close();
+    harm();
+    const again = await opened(server.connectionString, { viewsPath });
+    expect(await again.keyframes.get(key, 1)).toBeNull();
+    await again.close();
+  }
+});
+
+test("says that it cannot keep anything where it may not write, and reads and writes events all the same", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(folder.file("file"), "");
+  const store = await opened((await startServer()).connectionString, { viewsPath: folder.file("file/views.db") });
+  await expect(store.keyframes.put(key, { revision: 1, data: "x" })).rejects.toThrow(StoreUnavailableError);
+  expect((await append(store, {})).result.status).toBe("appended");
+});
+
+test("keeps the views of each store in a file of its own in the user's cache", () => {
+  const [left, right] = [defaultViewsPath("a"), defaultViewsPath("b")];
+  expect(left).not.toBe(right);
+  expect(left.startsWith(process.env["XDG_CACHE_HOME"] ?? homedir())).toBe(true);
+});
+
+test("names the command that installs the client when it is not there", () => {
+  const script = `
+    import { registerHooks } from "node:module";
+    registerHooks({
+      resolve(specifier, context, next) {
+        return next(specifier.replace("@eventstore/db-client", "@eventstore/not-there"), context);
+      },
+    });
+    const { openStore } = await import(${JSON.stringify(new URL("../../../src/open-store.ts", import.meta.url).href)});
+    await openStore("esdb://127.0.0.1:1?tls=false").catch((error) => console.log(error.code, error.message));
+  `;
+  const said = execFileSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+  expect(said).toContain("store-unavailable");
+  expect(said).toContain("npm install @eventstore/db-client");
+});

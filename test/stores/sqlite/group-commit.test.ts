@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { createAppend } from "../../../src/stores/sqlite/append.ts";
+import { storeError } from "../../../src/stores/sqlite/errors.ts";
+import { createGroupCommit, groupAppendsMax, groupUnitsMax } from "../../../src/stores/sqlite/group-commit.ts";
+import { openDatabase } from "../../../src/stores/sqlite/open.ts";
+import { prepared, text } from "../../support/stores/prepared.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+
+test("shares a transaction among the appends of one turn, and makes none wait for the next", async () => {
+  const { group, commits } = await openGroup();
+  await Promise.all(Array.from({ length: 64 }, () => group.append(prepared({}))));
+  expect(commits()).toBe(1);
+  await group.append(prepared({}));
+  expect(commits()).toBe(2);
+});
+
+test("bounds a transaction, and still answers everybody", async () => {
+  const { group, commits } = await openGroup();
+  const results = await Promise.all(Array.from({ length: groupAppendsMax + 1 }, () => group.append(prepared({}))));
+  expect(results.every((result) => result.status === "appended")).toBe(true);
+  expect(commits()).toBe(2);
+});
+
+test("lets the event loop turn between two transactions", async () => {
+  const { group, commits } = await openGroup();
+  const seen = new Set<number>();
+  const look = (): void => {
+    seen.add(commits());
+    if (commits() < 3) setImmediate(look);
+  };
+  setImmediate(look);
+  await Promise.all(Array.from({ length: 3 * groupAppendsMax }, () => group.append(prepared({}))));
+  expect([...seen]).toEqual(expect.arrayContaining([1, 2]));
+});
+
+test("bounds what a transaction holds, so that big appends do not stop the event loop either", async () => {
+  const { group, commits } = await openGroup();
+  const big = () => prepared({ data: Array.from({ length: 3 }, () => text(200_000)) });
+  expect(groupUnitsMax).toBeLessThan(2 * 600_000);
+  await Promise.all(Array.from({ length: 4 }, () => group.append(big())));
+  expect(commits()).toBe(4);
+});
+
+test("answers a full disk as unavailable, keeps what was there, and goes on when there is room again", async () => {
+  const { group, database, count } = await openGroup();
+  await group.append(prepared({}));
+  const { page_count: pages } = database.prepare("PRAGMA page_count").get() ?? {};
+  database.exec(`PRAGMA max_page_count = ${Number(pages) + 3}`);
+  const large = Array.from({ length: 3 }, () => prepared({ data: [text(100_000)] }));
+  const outcomes = await Promise.allSettled(large.map((one) => group.append(one)));
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "store-unavailable" } });
+  const alone = group.append(prepared({ data: [text(100_000)] }));
+  await expect(alone).rejects.toThrow(StoreUnavailableError);
+  await expect(alone).rejects.toThrow("the disk is full: free some space");
+  expect(count()).toBe(1);
+  database.exec("PRAGMA max_page_count = 1000000");
+  const results = await Promise.all(large.map((one) => group.append(one)));
+  expect(results.every((result) => result.status === "appended")).toBe(true);
+  expect(count()).toBe(4);
+});
+
+async function openGroup() {
+  const path = temporaryFolder().file("store.db");
+  const { database } = openDatabase(path, {});
+  let commits = 0;
+  const group = createGroupCommit({
+    database,
+    append: createAppend(database),
+    busyTimeoutMs: 0,
+    confirmPlace: () => undefined,
+    translate: (error) => storeError(error, path),
+    onCommit: () => {
+      commits += 1;
+    },
+  });
+  const count = (): unknown => database.prepare("SELECT count(*) AS events FROM events").get()?.["events"];
+  return { group, database, commits: () => commits, count };
+}

@@ -1,0 +1,102 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { createViews } from "../../../src/stores/eventstoredb/views.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, append, headAfter, prepared } from "../../support/stores/prepared.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+
+const key = { stream: "conversation-1", projection: "turn", version: 1 };
+
+/** Another connection to the file, with the one lock for writing, until it is told to let go. */
+function lock(path: string): { readonly release: () => void } {
+  const other = new DatabaseSync(path);
+  onTestFinished(() => {
+    other.close();
+  });
+  other.exec("BEGIN IMMEDIATE");
+  return {
+    release: () => {
+      other.exec("COMMIT");
+    },
+  };
+}
+
+/** So many turns of the event loop: where it stands still, nobody can let the lock go. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+}
+
+test("the event loop turns while another process has the lock, and what waits for it is done then", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path);
+  const { release } = lock(path);
+  const done: string[] = [];
+  const waiting = [
+    append(store, {}).then(() => done.push("append")),
+    store.keyframes.put(key, { revision: 1, data: "x" }).then(() => done.push("keyframe")),
+    store.views.begin("list", 1).then(() => done.push("view")),
+  ];
+  await turns(10);
+  expect(done).toEqual([]);
+  expect(await all(store.readLog()), "reading waits for nobody").toEqual([]);
+  release();
+  await Promise.all(waiting);
+  expect(done.toSorted()).toEqual(["append", "keyframe", "view"]);
+  expect(await all(store.readLog())).toHaveLength(1);
+});
+
+test("appends that come while a lock is waited for are written after it, in their order", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path);
+  const { release } = lock(path);
+  const first = prepared({});
+  const second = prepared({ stream: first.stream, expected: headAfter(first) });
+  const one = store.append(first);
+  await turns(3);
+  const other = store.append(second);
+  release();
+  expect([await one, await other]).toMatchObject([{ status: "appended" }, { status: "appended" }]);
+});
+
+test("a store that is closed while it waits for a lock still writes what it was given, and nothing else", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openSqliteStore(path);
+  const { release } = lock(path);
+  const appended = append(store, {});
+  const kept = store.keyframes.put(key, { revision: 1, data: "x" });
+  const refused = expect(kept).rejects.toMatchObject({ code: "store-closed" });
+  const closed = store.close();
+  await turns(3);
+  release();
+  expect((await appended).result.status).toBe("appended");
+  await refused;
+  await closed;
+  await using again = await openSqliteStore(path);
+  expect(await all(again.readLog())).toHaveLength(1);
+});
+
+test("a lock that is not let go is told, for appends and for everything else", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path, { busyTimeoutMs: 20 });
+  const { release } = lock(path);
+  for (const work of [() => append(store, {}), () => store.keyframes.put(key, { revision: 1, data: "x" })]) {
+    const refused = work();
+    await expect(refused).rejects.toThrow(StoreUnavailableError);
+    await expect(refused).rejects.toThrow("locked by another process");
+  }
+  release();
+  await append(store, {});
+});
+
+test("a file of views that another process is making is waited for", async () => {
+  const path = temporaryFolder().file("views.db");
+  const { release } = lock(path);
+  const views = createViews(path, () => undefined);
+  const kept = views.keyframes.put(key, { revision: 1, data: "x" });
+  await turns(10);
+  release();
+  await kept;
+  expect(await views.keyframes.get(key, 1)).toEqual({ revision: 1, data: "x" });
+  views.close();
+});

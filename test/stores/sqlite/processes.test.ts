@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
+import type { EventStore, Head, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all } from "../../support/stores/prepared.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+
+const script = fileURLToPath(new URL("appending-process.ts", import.meta.url));
+
+test("two processes that race for one stream leave no gap and no duplicate", async () => {
+  const path = temporaryFolder().file("store.db");
+  const writers = [startWriter(path, 150, ["s"]), startWriter(path, 150, ["s"])];
+  const lines = await Promise.all(writers.map((writer) => linesOf(writer, Number.POSITIVE_INFINITY)));
+  expect(writers.map((writer) => writer.exitCode)).toEqual([0, 0]);
+  await using store = await openSqliteStore(path, { mustExist: true });
+  const events = await checkedEvents(store, "s");
+  expect(linesFor(events)).toEqual(inOrder(lines.flat()));
+  expect(await all(store.readLog())).toHaveLength(events.length);
+});
+
+test("a process killed 50 times while it appends loses no acknowledged event and leaves no gap", async () => {
+  const path = temporaryFolder().file("store.db");
+  const streams = ["a", "b", "c"];
+  const acknowledged = new Set<string>();
+  for (let round = 0; round < 50; round += 1) {
+    const writer = startWriter(path, 1_000_000, streams);
+    // Killed right after it has opened the file, or some appends later, in the midst of the next one.
+    const lines = await linesOf(writer, 1 + ((round * 7) % 60));
+    for (const line of lines) acknowledged.add(line);
+    expect(writer.signalCode).toBe("SIGKILL");
+  }
+  await using store = await openSqliteStore(path, { mustExist: true });
+  const stored = new Set<string>();
+  for (const stream of streams) for (const line of linesFor(await checkedEvents(store, stream))) stored.add(line);
+  expect([...acknowledged].filter((line) => !stored.has(line))).toEqual([]);
+  expect(acknowledged.size).toBeGreaterThan(1_000);
+});
+
+test("a subscription sees what another process writes, each event once and in order", async () => {
+  const path = temporaryFolder().file("store.db");
+  await using store = await openSqliteStore(path, { pollMs: 5 });
+  const abort = new AbortController();
+  const seen: StoredEnvelope[] = [];
+  const writer = startWriter(path, 60, ["a", "b"]);
+  for await (const event of store.subscribe({ signal: abort.signal })) {
+    seen.push(event);
+    // 60 appends of 1, 2, 3, 1, … events to each of two streams.
+    if (seen.length === 240) abort.abort();
+  }
+  if (writer.exitCode === null) await once(writer, "exit");
+  expect(seen).toEqual(await all(store.readLog()));
+});
+
+function startWriter(path: string, appends: number, streams: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [script, path, String(appends), ...streams], { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+/** The lines of a writer until it ends; it is killed once it has written so many. */
+async function linesOf(writer: ChildProcess, killAfter: number): Promise<string[]> {
+  if (writer.stdout === null) throw new Error("the writer's output is a pipe");
+  const lines: string[] = [];
+  const closed = once(writer, "close");
+  for await (const line of createInterface({ input: writer.stdout })) {
+    lines.push(line);
+    if (lines.length === killAfter) writer.kill("SIGKILL");
+  }
+  await closed;
+  return lines.filter((line) => line !== "open");
+}
+
+async function checkedEvents(store: EventStore, stream: string): Promise<readonly StoredEnvelope[]> {
+  const events = await all(store.readStream(stream));
+  let head: Head | null = null;
+  for (const event of events) {
+    const checked = checkEnvelope(head, event);
+    expect(checked).toMatchObject({ ok: true });
+    if (checked.ok) head = checked.value;
+  }
+  expect(await store.head(stream)).toEqual(head);
+  return events;
+}
+
+const linesFor = (events: readonly StoredEnvelope[]): string[] =>
+  events.map(({ stream, revision, id }) => `${stream} ${revision} ${id}`);
+
+const inOrder = (lines: readonly string[]): string[] =>
+  lines.toSorted((left, right) => revisionOf(left) - revisionOf(right));
+const revisionOf = (line: string): number => Number(line.split(" ")[1]);

@@ -1,0 +1,84 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
+import { expect, test } from "vitest";
+import { StoreReplacedError } from "../../../src/log/ports/event-store.ts";
+import { openStore } from "../../../src/open-store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { all, append } from "../../support/stores/prepared.ts";
+import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
+
+/** What may become of a store's file while a process has it open, and what that process is told. */
+const harms: readonly (readonly [string, string, (file: (name: string) => string) => void])[] = [
+  [
+    "deleted",
+    "was deleted while it was open here",
+    (file) => {
+      for (const end of ["", "-wal", "-shm"]) rmSync(file(`store.db${end}`));
+    },
+  ],
+  [
+    "moved away",
+    "was deleted while it was open here",
+    (file) => {
+      renameSync(file("store.db"), file("moved.db"));
+    },
+  ],
+  [
+    "replaced by another store",
+    "was replaced by another file",
+    (file) => {
+      renameSync(file("other.db"), file("store.db"));
+    },
+  ],
+  [
+    "without its log",
+    "has lost its log",
+    (file) => {
+      rmSync(file("store.db-wal"));
+    },
+  ],
+];
+
+test.each(harms)("a store that is %s under a running process is told at the next append", async (_, told, harm) => {
+  const { file } = temporaryFolder();
+  await (await openSqliteStore(file("other.db"))).close();
+  await using store = await openSqliteStore(file("store.db"));
+  await append(store, {});
+  harm(file);
+  for (const count of [1, 2]) {
+    const refused = append(store, { count });
+    await expect(refused).rejects.toThrow(StoreReplacedError);
+    await expect(refused).rejects.toThrow(told);
+    await expect(refused).rejects.toThrow("nothing was written; open the store again");
+  }
+  expect(await all(store.readLog())).toHaveLength(1);
+});
+
+test("a store that was moved away and back again goes on", async () => {
+  const { file } = temporaryFolder();
+  await using store = await openSqliteStore(file("store.db"));
+  renameSync(file("store.db"), file("moved.db"));
+  await expect(append(store, {})).rejects.toThrow(StoreReplacedError);
+  renameSync(file("moved.db"), file("store.db"));
+  await append(store, {});
+});
+
+test("a store behind a link is told when the link leads to another one", async () => {
+  const { file } = temporaryFolder();
+  for (const name of ["left", "right"]) mkdirSync(file(name));
+  symlinkSync(file("left"), file("current"));
+  await using store = await openSqliteStore(file("current/store.db"));
+  await append(store, {});
+  await (await openSqliteStore(file("right/store.db"))).close();
+  unlinkSync(file("current"));
+  symlinkSync(file("right"), file("current"));
+  await expect(append(store, {})).rejects.toThrow("was replaced by another file");
+});
+
+test("a conversation is told at once that its store is gone, and not tried again", async () => {
+  const { file } = temporaryFolder();
+  await using store = await openStore(`sqlite:${file("store.db")}`);
+  const conversation = store.conversation();
+  await conversation.append("hello");
+  for (const end of ["", "-wal", "-shm"]) rmSync(file(`store.db${end}`));
+  await expect(conversation.append("is anybody there?")).rejects.toThrow(StoreReplacedError);
+});

@@ -1,0 +1,23 @@
+import { createDemoEngine } from "../../../src/cli/demo/agent.ts";
+import { type Engine, engineOf } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+
+/** Nobody listens there: what asked would be told so. */
+const provider = openaiResponses({ model: "demo", baseURL: "http://127.0.0.1:9/v1", apiKey: "demo" });
+
+const hasty = defineMiddleware({ name: "shorten-results", version: "1.2.0" }, (next) => (turn) => {
+  const last = turn.last;
+  return next(last?.kind === "user" ? turn.replace(last, last.withText(`${last.text} ${Math.random()}`)) : turn);
+});
+
+const spoilt = process.env["SPOILT_LAYER"];
+
+/** The demo's engine; the environment can put a layer of chance in the place of one of its own, or take one away. */
+export const engine = (): Engine => {
+  const { options } = createDemoEngine(provider);
+  const layers = options.layers
+    .filter(({ name }) => spoilt !== "gone" || name !== "ask-first")
+    .map((layer) => (spoilt === "chance" && layer.name === hasty.name ? hasty : layer));
+  return engineOf({ ...options, layers });
+};

@@ -1,0 +1,41 @@
+import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Decision } from "../../../src/domain/events/inference-events.ts";
+import { rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
+import { conversationView } from "../../../src/projections/conversation-view.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+
+/** What the events say of one request: its strategy, and the body that they give again. */
+export type RecordedRequest = {
+  readonly strategy: Decision["strategy"];
+  readonly bodyText: string;
+  isAnswered: boolean;
+};
+
+/** Every request of every conversation, forks on their lineage, in the order of the whole log. */
+export async function recordedRequests(store: TurnlogStore): Promise<readonly RecordedRequest[]> {
+  const requestByPlace = new Map<string, RecordedRequest>();
+  const requestByInference = new Map<string, RecordedRequest>();
+  for await (const id of store.conversations()) {
+    const stream = `conversation-${id}`;
+    let view = conversationView.initial(stream);
+    for await (const recorded of store.conversation(id).history()) {
+      view = conversationView.apply(view, recorded);
+      const { event, revision } = recorded;
+      if (event.type === "ResponseReceived") {
+        const answered = requestByInference.get(event.data.inferenceId);
+        if (answered !== undefined) answered.isAnswered = true;
+      }
+      if (event.type !== "InferenceRequested" || recorded.stream !== stream) continue;
+      const { bodyText } = rebuildRequest(view, recorded, codecs);
+      const request = { strategy: event.data.decision.strategy, bodyText, isAnswered: false };
+      requestByPlace.set(`${stream}@${revision}`, request);
+      requestByInference.set(event.data.inferenceId, request);
+    }
+  }
+  const requests: RecordedRequest[] = [];
+  for await (const { stream, revision } of store.events.readLog({ streamPrefix: "conversation-" })) {
+    const request = requestByPlace.get(`${stream}@${revision}`);
+    if (request !== undefined) requests.push(request);
+  }
+  return requests;
+}

@@ -1,0 +1,145 @@
+import { type Expected, expectedReading } from "../../../src/reference-server/server.ts";
+
+/** A response of the model, by the number that the test gave it, and an item's place among its items. */
+type Group = { readonly response: number; readonly index: number; readonly size: number };
+
+/**
+ * One thing that was said, as the test made it: the source of what a model is meant to read. It is found by the nonce in
+ * its text, never read out of turnlog's own blocks.
+ */
+export type Said = {
+  readonly kind: "user" | "system" | "developer" | "assistant" | "reasoning" | "call" | "result" | "hosted";
+  readonly text: string;
+  readonly images: readonly string[];
+  readonly phase?: "commentary" | "final_answer" | undefined;
+  readonly name?: string;
+  readonly callId?: string;
+  /** Lost by an edit: the model did not say that. */
+  readonly group: Group | null;
+  /** A hosted item's type and id. */
+  readonly hosted?: { readonly type: string; readonly id: string };
+};
+
+/** How a run is asked to say what is no message: the instructions of its provider, and where system messages go. */
+export type Asked = { readonly instructions: string; readonly systemAs: "input" | "instructions" };
+
+/** What the instructions say, and what is left for the input: system messages at the beginning may go into the former. */
+export function instructed(said: readonly Said[], { instructions, systemAs }: Asked) {
+  const first = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
+  if (systemAs === "input" || first < 1) return { instructions, rest: said };
+  const texts = [instructions, ...said.slice(0, first).map(({ text }) => text)];
+  return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };
+}
+
+/** What a model is meant to read of these, under the rules of MODEL 5, told anew. */
+export function expectedLines(
+  said: readonly Said[],
+  instructions: string,
+  tools: readonly Expected[],
+): readonly string[] {
+  return expectedReading([
+    ...(instructions === "" ? [] : [{ kind: "instructions", text: instructions } as const]),
+    ...tools,
+    ...readable(said),
+  ]);
+}
+
+type OpenCall = { readonly callId: string; readonly ordinal: number; readonly stretch: number };
+
+function readable(said: readonly Said[]): readonly Expected[] {
+  const intact = intactResponses(said);
+  const lines: Expected[] = [];
+  let open: OpenCall[] = [];
+  let ordinals = 0;
+  let stretch = 0;
+  let members: readonly Said[] = [];
+  const abort = (calls: readonly OpenCall[]): void => {
+    for (const { ordinal } of calls) lines.push({ kind: "result", call: ordinal, text: "aborted" });
+    open = open.filter((call) => !calls.includes(call));
+  };
+  for (const [index, one] of said.entries()) {
+    if ((one.kind === "reasoning" || one.kind === "hosted") && !intact.has(index)) continue;
+    if (one.kind === "result") {
+      const call = open.findLast(({ callId }) => callId === one.callId);
+      // A result that answers nothing is left out, as if it were not there.
+      if (call === undefined) continue;
+      lines.push({ kind: "result", call: call.ordinal, text: one.text });
+      open = open.filter((each) => each !== call);
+      if (members.at(-1)?.group === null) members = [];
+      continue;
+    }
+    const continues = isOneStretch(members, one);
+    members = continues ? [...members, one] : [one];
+    if (!continues) stretch += 1;
+    abort(open.filter((call) => call.stretch !== stretch));
+    lines.push(...linesOf(one));
+    if (one.kind === "call") {
+      open.push({ callId: one.callId ?? "", ordinal: ordinals, stretch });
+      ordinals += 1;
+    }
+  }
+  abort(open);
+  return lines;
+}
+
+/**
+ * Items of one response, or neighbours that no response holds together and only a model says. A second copy of an item
+ * begins anew, unless it follows the item that comes before it in the response.
+ */
+function isOneStretch(stretch: readonly Said[], after: Said): boolean {
+  const before = stretch.at(-1);
+  if (before === undefined) return false;
+  if (before.group === null && after.group === null) return isModels(before) && isModels(after);
+  const isCopy = stretch.some(({ group }) => group?.index === after.group?.index);
+  return before.group?.response === after.group?.response && (follows(before, after) || !isCopy);
+}
+
+/** Whether two neighbours follow each other in one response as they do here: nothing comes between them. */
+const follows = (before: Said | undefined, after: Said | undefined): boolean =>
+  before?.group != null &&
+  before.group.response === after?.group?.response &&
+  before.group.index + 1 === after.group.index;
+
+const isModels = ({ kind }: Said): boolean =>
+  kind === "assistant" || kind === "call" || kind === "hosted" || kind === "reasoning";
+
+/** Places whose response is all there, in order, unbroken. */
+function intactResponses(said: readonly Said[]): ReadonlySet<number> {
+  const intact = new Set<number>();
+  const seen = new Set<number>();
+  for (const [start, { group }] of said.entries()) {
+    if (group?.index !== 0) continue;
+    const places = Array.from({ length: group.size }, (_, offset) => start + offset);
+    const isWhole = places.every((place, offset) => {
+      const here = said[place]?.group;
+      return here?.response === group.response && here.index === offset;
+    });
+    if (!isWhole) continue;
+    // After a copy of one of its calls that call is renamed: the response goes without ids, and a hosted item cannot.
+    const isRenamed = said.slice(0, start).some((one) => one.group?.response === group.response && one.kind === "call");
+    const hasHosted = places.some((place) => said[place]?.kind === "hosted");
+    // A copy of a response is not the response: its items would stand twice under one id.
+    const isIntact = !seen.has(group.response) && !(isRenamed && hasHosted);
+    if (isIntact) for (const place of places) intact.add(place);
+    seen.add(group.response);
+  }
+  return intact;
+}
+
+function linesOf(one: Said): readonly Expected[] {
+  switch (one.kind) {
+    case "reasoning":
+      return [{ kind: "reasoning", text: one.text }];
+    case "hosted":
+      return one.hosted === undefined ? [] : [{ kind: "hosted", ...one.hosted }];
+    case "call":
+      return [{ kind: "call", name: one.name ?? "", arguments: one.text }];
+    case "result":
+      return [];
+    default: {
+      const { kind: role } = one;
+      const text: Expected = { kind: "text", role, text: one.text, phase: one.phase };
+      return [text, ...one.images.map((source): Expected => ({ kind: "image", role, source }))];
+    }
+  }
+}

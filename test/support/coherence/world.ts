@@ -1,0 +1,316 @@
+import { z } from "zod";
+import { isJsonObject } from "../../../src/base/json.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
+import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import type { RunResult } from "../../../src/engine/stack/result.ts";
+import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
+import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import {
+  type Expected,
+  type Fault,
+  judge,
+  type ReferenceServer,
+  readItems,
+  type ScriptedAnswer,
+} from "../../../src/reference-server/server.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { replayed } from "../replayed.ts";
+import { createRandom, type Random } from "./random.ts";
+import { randomLayer } from "./random-layer.ts";
+import { recordedRequests } from "./recorded-requests.ts";
+import { Speech } from "./speech.ts";
+import { type Asked, expectedLines, instructed } from "./truth.ts";
+
+/** What a world has shown. */
+export type Tally = {
+  requests: number;
+  chained: number;
+  rebased: number;
+  full: number;
+  parallel: number;
+  responses: number;
+  reasoned: number;
+  failedRuns: number;
+  forks: number;
+  /** Requests whose system messages stood in the instructions. */
+  instructed: number;
+  /** Requests that an injected fault answered, and requests that were refused because the server had forgotten. */
+  faulty: number;
+  /** Requests that were sent again because the server had not acted on them. */
+  retried: number;
+  /** Runs that asked anew although nothing waited, and deliveries that came twice. */
+  again: number;
+  repeated: number;
+  lost: number;
+  readonly incoherent: string[];
+};
+
+export const emptyTally = (): Tally => ({
+  requests: 0,
+  chained: 0,
+  rebased: 0,
+  full: 0,
+  parallel: 0,
+  responses: 0,
+  reasoned: 0,
+  failedRuns: 0,
+  forks: 0,
+  instructed: 0,
+  faulty: 0,
+  retried: 0,
+  again: 0,
+  repeated: 0,
+  lost: 0,
+  incoherent: [],
+});
+
+/**
+ * One random conversation: a server that answers at random, a stack that edits at random, and a judge that looks at every
+ * request. What was said is kept by nonce, outside turnlog.
+ */
+export class World {
+  readonly #random: Random;
+  readonly #server: ReferenceServer;
+  readonly #speech: Speech;
+  readonly #tally: Tally;
+  readonly #seed: number;
+  #outgoing: Turn | null = null;
+  #judged = 0;
+  #hasForgotten = false;
+
+  constructor(seed: number, server: ReferenceServer, tally: Tally) {
+    this.#seed = seed;
+    this.#random = createRandom(seed);
+    this.#speech = new Speech(seed, this.#random);
+    this.#server = server;
+    this.#tally = tally;
+  }
+
+  async play(): Promise<void> {
+    const random = this.#random;
+    const speech = this.#speech;
+    await using store = new TurnlogStore(createMemoryStore());
+    let conversation = store.conversation();
+    const instructions = random.chance(0.5) ? "Be exact." : "";
+    const lookUp = tool({
+      name: "look-up",
+      description: "Looks up.",
+      inputSchema: z.object({ of: z.string() }),
+      execute: () => this.#speech.newText("result", "result"),
+    });
+    const hasTools = random.chance(0.8);
+    const isStored = random.chance(0.95);
+    // Ids of unstored and of forgotten items are not sent, and hosted items cannot go without.
+    this.#speech.hostedMayBeMissing = !isStored;
+    const tools: Expected[] = hasTools
+      ? [
+          {
+            kind: "tool",
+            definition: {
+              type: "function",
+              name: "look-up",
+              description: "Looks up.",
+              parameters: { type: "object", properties: { of: { type: "string" } }, required: ["of"] },
+              strict: false,
+            },
+          },
+        ]
+      : [];
+    if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
+    for (let run = 1 + random.below(4); run > 0; run -= 1) {
+      await conversation.append(this.#speech.newMessage("user"));
+      if (random.chance(0.1))
+        await conversation.append(this.#speech.newMessage(random.pick(["user", "developer", "assistant"])));
+      this.#injectFault();
+      const layers = Array.from({ length: random.below(4) }, (_, index) => randomLayer(index, { random, speech }));
+      const probe = defineMiddleware({ name: "probe", version: "1.0.0" }, (next) => async (turn) => {
+        this.#outgoing = turn;
+        try {
+          return await next(turn);
+        } finally {
+          this.#judgeNew({ instructions, systemAs }, tools);
+        }
+      });
+      const systemAs = random.chance(0.25) ? "instructions" : "input";
+      const engine = createEngine({
+        provider: openaiResponses({
+          model: "model-1",
+          ...(instructions === "" ? {} : { instructions }),
+          baseURL: this.#server.baseUrl,
+          apiKey: "key",
+          transport: random.chance(0.1) ? "sse" : "json",
+          ...(isStored ? {} : { store: false }),
+          systemAs,
+        }),
+        tools: hasTools ? [lookUp] : [],
+        middleware: [...layers, probe],
+        iterationsMax: 6,
+        sleep: async () => undefined,
+        sinks: [{ next: (part) => this.#countRetry(part) }],
+      });
+      const again = random.chance(0.1);
+      const first = await this.#run(conversation, engine, {});
+      if (first !== null && again) await this.#run(conversation, engine, { again });
+      else if (first !== null && random.chance(0.3)) await this.#deliverAgain(conversation, engine, first);
+      if (random.chance(0.15)) conversation = await this.#forked(conversation);
+      else if (random.chance(0.05)) await this.#revert(conversation);
+    }
+    await this.#compareBodies(store);
+    await this.#replay(store);
+    // Folded anew from the first event, the log gives what the writer held.
+    const past = await conversation.at(-1);
+    if (past.turn.digest !== (await conversation.turn()).digest) this.#blame("the log folds to another Turn");
+  }
+
+  /** Runs the conversation; null when the run failed, as some do. */
+  async #run(conversation: Conversation, engine: Engine, options: AnswerOptions): Promise<RunResult | null> {
+    try {
+      const result = await conversation.run(engine, options);
+      if (options.again === true) this.#tally.again += 1;
+      if (!result.isNew) this.#blame("a run that somebody waits for was not made");
+      return result;
+    } catch (error) {
+      this.#tally.failedRuns += 1;
+      const isExpected = error instanceof Error && "code" in error && error.code === "run-failed";
+      if (!isExpected) this.#blame(`run ended with ${String(error)}`);
+      return null;
+    }
+  }
+
+  /** A delivery that comes twice: nobody is asked, and what is given is what was given. */
+  async #deliverAgain(conversation: Conversation, engine: Engine, first: RunResult): Promise<void> {
+    const before = this.#server.requests.length;
+    const second = await conversation.run(engine);
+    this.#tally.repeated += 1;
+    if (this.#server.requests.length !== before) this.#blame("a message that was answered was asked again");
+    const isSame = JSON.stringify({ ...second, isNew: true }) === JSON.stringify(first);
+    if (second.isNew || !isSame) this.#blame("the recorded result is not the result that was given");
+  }
+
+  #countRetry(part: RunPart): void {
+    if (part.type === "attempt-discarded" && part.retryInMs !== undefined) this.#tally.retried += 1;
+  }
+
+  /** Goes on from any revision: most often from the newest, else also from the middle of a run. */
+  async #forked(conversation: Conversation): Promise<Conversation> {
+    const random = this.#random;
+    const { revision } = await conversation.at(-1);
+    this.#tally.forks += 1;
+    return conversation.fork(random.chance(0.4) ? revision : random.below(revision + 1));
+  }
+
+  async #revert(conversation: Conversation): Promise<void> {
+    const { exchanges } = await conversation.turn();
+    if (exchanges.length > 0) await conversation.revertToExchange(this.#random.below(exchanges.length));
+  }
+
+  /** Planned, shaped and encoded again from events alone, every conversation says what it said, its forks included. */
+  async #replay(store: TurnlogStore): Promise<void> {
+    for await (const id of store.conversations()) {
+      const { difference } = await replayed(store, { id });
+      if (difference !== null) this.#blame(`replay of ${id}@${difference.revision}: ${difference.message}`);
+    }
+  }
+
+  /** Law 7: the bodies that the events give are the bodies that the server received. */
+  async #compareBodies(store: TurnlogStore): Promise<void> {
+    const recorded = await recordedRequests(store);
+    for (const { strategy } of recorded) this.#tally[strategy] += 1;
+    const received = this.#server.requests.filter(({ method }) => method === "POST").map(({ bodyText }) => bodyText);
+    // One that was recorded and never answered may not have left; all others came, in their order.
+    let came = 0;
+    for (const { bodyText, isAnswered } of recorded) {
+      if (bodyText === received[came]) came += 1;
+      else if (isAnswered) break;
+    }
+    if (came < received.length) this.#blame(`the body of request ${came} is not what the events give`);
+  }
+
+  /** The model's answer to a request. */
+  answer(): ScriptedAnswer {
+    const answer = this.#speech.answer();
+    const count = (type: string): number => answer.output.filter(({ item }) => item["type"] === type).length;
+    this.#tally.responses += 1;
+    if (count("function_call") > 1) this.#tally.parallel += 1;
+    if (count("reasoning") > 0) this.#tally.reasoned += 1;
+    return answer;
+  }
+
+  /** Now and then a server that fails, forgets, or answers something else than was asked. */
+  #injectFault(): void {
+    const random = this.#random;
+    const known = this.#server.responseIds();
+    if (known.length > 0 && random.chance(0.15)) {
+      this.#server.forget(random.pick(known));
+      this.#hasForgotten = true;
+    }
+    if (random.chance(0.85)) return;
+    const error = { error: { message: "try later", type: "server_error", code: null, param: null } };
+    const fault = random.pick<Fault>([
+      { kind: "answer", status: 500, body: error },
+      { kind: "answer", status: 429, body: error },
+      { kind: "answer", status: 503, body: error, headers: { "retry-after": "3" } },
+      { kind: "lost-acknowledgement" },
+      { kind: "cut", afterBytes: random.below(3000) },
+      { kind: "ignore-previous" },
+      { kind: "unstored" },
+    ]);
+    this.#hasForgotten ||= fault.kind === "unstored";
+    // Once more than a request is sent again, now and then.
+    const times = fault.kind === "answer" ? 1 + random.below(4) : 1;
+    this.#server.inject(...Array.from({ length: times }, () => fault));
+  }
+
+  #judgeNew(asked: Asked, tools: readonly Expected[]): void {
+    const { requests } = this.#server;
+    for (; this.#judged < requests.length; this.#judged += 1) {
+      const request = requests[this.#judged];
+      if (request?.method !== "POST") continue;
+      if (request.hasFaultFired) {
+        this.#tally.faulty += 1;
+        continue;
+      }
+      this.#tally.requests += 1;
+      if (request.status !== 200) {
+        if (this.#isLawfulRefusal(request)) this.#tally.lost += 1;
+        else this.#blame(`request ${this.#judged} was refused: ${request.status} ${request.bodyText.slice(0, 2000)}`);
+        continue;
+      }
+      const reading = this.#server.reading(this.#judged);
+      const said = (this.#outgoing?.blocks ?? []).map((block) => this.#speech.saidOf(block));
+      const unknown = said.indexOf(null);
+      if (reading === undefined || unknown >= 0) {
+        this.#blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
+        continue;
+      }
+      const known = said.filter((one) => one !== null);
+      const { instructions, rest } = instructed(known, asked);
+      const expected = expectedLines(rest, instructions, tools);
+      if (rest.length < known.length) this.#tally.instructed += 1;
+      const isCompared = (line: string): boolean =>
+        !this.#speech.hostedMayBeMissing || !line.includes("web_search_call");
+      // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
+      const reasoningPolicy = this.#speech.hostedMayBeMissing ? "subset" : "exact";
+      const judgement = judge(expected.filter(isCompared), readItems(reading.items, reading).filter(isCompared), {
+        reasoning: reasoningPolicy,
+      });
+      if (!judgement.coherent) this.#blame(`request ${this.#judged}: ${judgement.summary}`);
+    }
+  }
+
+  /** What was forgotten is refused once, and answered by sending more. */
+  #isLawfulRefusal({ status, body }: { readonly status: number; readonly body: unknown }): boolean {
+    const isChained = isJsonObject(body) && typeof body["previous_response_id"] === "string";
+    if (status === 404) this.#speech.hostedMayBeMissing = true;
+    return this.#hasForgotten && (status === 404 || (status === 400 && isChained));
+  }
+
+  #blame(what: string): void {
+    this.#tally.incoherent.push(`seed ${this.#seed}: ${what}`);
+  }
+}

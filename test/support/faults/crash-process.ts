@@ -1,0 +1,79 @@
+import { writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import * as z from "zod";
+import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { comeLater, engineOf, holdAt, openWorld, placeSchema } from "./crash-world.ts";
+
+/**
+ * A process that plays runs, each up to a stop, and is killed: `node crash-process.ts`, and its orders in a line. A run is
+ * held at its stop, whatever goes on in it beside; the last one kills the process, in the very call that holds it. It says
+ * in lines how far each came.
+ */
+export const ordersSchema = z.object({
+  place: placeSchema,
+  jobs: z.array(
+    z.object({
+      id: z.string(),
+      what: z.enum(["run", "resume"]),
+      /** Held before this one, from 0; null plays it to its end. */
+      stop: z.int().nullable(),
+      /** Whether a message comes at the stop. */
+      hasMessage: z.boolean(),
+    }),
+  ),
+  /** Whether it says a line at every stop that it passes. */
+  isTalking: z.boolean(),
+});
+export type Orders = z.infer<typeof ordersSchema>;
+
+/** How a job ended, or that it passed a stop. */
+export const reportSchema = z.object({ id: z.string(), outcome: z.string(), appends: z.int() });
+
+type Job = Orders["jobs"][number];
+type Worlds = { readonly store: TurnlogStore; readonly other: TurnlogStore; readonly orders: Orders };
+
+async function play({ store, other, orders }: Worlds, { id, what, stop, hasMessage }: Job): Promise<void> {
+  const held = Promise.withResolvers<string>();
+  const { gate, passed } = holdAt(stop ?? Number.POSITIVE_INFINITY, {
+    onStop: () => {
+      if (orders.isTalking) say({ id, outcome: "stop", appends: passed.appends });
+    },
+    onHeld: async () => {
+      // Somebody else says it, so that the run has to find it.
+      if (hasMessage) await comeLater(other.conversation(id));
+      end({ id, outcome: "held", appends: passed.appends });
+      held.resolve("held");
+    },
+  });
+  const conversation = store.conversation(id);
+  const engine = engineOf(orders.place, id);
+  const playing = what === "run" ? conversation.run(engine, { gate }) : conversation.resume(engine, { gate });
+  const ended = playing.then(
+    (result) => result?.status ?? "none",
+    (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : String(error)),
+  );
+  const outcome = await Promise.race([ended, held.promise]);
+  if (outcome !== "held") end({ id, outcome, appends: passed.appends });
+}
+
+let left = 0;
+
+/** Says how a job ended. The last one ends the process: runs that are held end with it, as if each had been killed alone. */
+function end(report: z.infer<typeof reportSchema>): void {
+  say(report);
+  left -= 1;
+  if (left === 0) process.kill(process.pid, "SIGKILL");
+}
+
+function say(report: z.infer<typeof reportSchema>): void {
+  writeSync(1, `${JSON.stringify(report)}\n`);
+}
+
+if (import.meta.main) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const orders = ordersSchema.parse(JSON.parse(line));
+    const worlds = { orders, store: await openWorld(orders.place), other: await openWorld(orders.place) };
+    left = orders.jobs.length;
+    await Promise.all(orders.jobs.map((job) => play(worlds, job)));
+  }
+}

@@ -1,0 +1,189 @@
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import * as z from "zod";
+import { sha256Hex } from "../../../src/base/sha256.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Block } from "../../../src/domain/block.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import type { Gate } from "../../../src/engine/session/breakpoint.ts";
+import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
+import { broughtBy, defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { lens } from "../../../src/middleware/lens.ts";
+import { openStore } from "../../../src/open-store.ts";
+import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import {
+  type AnswerInput,
+  functionCall,
+  message,
+  readItems,
+  reasoning,
+  type ScriptedAnswer,
+} from "../../../src/reference-server/server.ts";
+
+/*
+ * The world of the crash harness: what outlives every process is the store, the model's server and the ledger, and every
+ * process of it composes the same stack from this file.
+ */
+
+/** Where everything is that outlives a process. */
+export const placeSchema = z.object({ url: z.string(), modelUrl: z.string(), ledger: z.string() });
+export type Place = z.infer<typeof placeSchema>;
+
+/** 1 March 2026, 12:00 UTC. */
+const noon = 1_772_366_400_000;
+
+export const openWorld = ({ url }: Place): Promise<TurnlogStore> =>
+  openStore(url, { clock: () => noon, viewsPath: ":memory:" });
+
+export const conversationId = (n: number): string => `cnv_crash${String(n).padStart(6, "0")}`;
+
+export const hello = "Please write to ada@example.com about the matter.";
+
+/** A message that comes while the run is open, or while it is cut off. */
+export const comeLater = (conversation: Conversation): Promise<unknown> =>
+  conversation.append("Are you there?", { key: "later" });
+
+/**
+ * The model: its answer follows from what it reads, as the server itself puts that together. Six steps with one or two
+ * calls, a failure in between, and a last word.
+ */
+export function think({ reading }: Pick<AnswerInput, "reading">): ScriptedAnswer {
+  const lines = readItems(reading.items, reading);
+  const name = sha256Hex(lines.join("\n"));
+  const results = reading.items.filter((item) => item["type"] === "function_call_output").length;
+  if (results === 4 && !JSON.stringify(reading.items).includes("Once more")) {
+    return {
+      output: [],
+      status: "failed",
+      error: { code: "server_error", message: `no answer to ${name.slice(0, 6)}` },
+    };
+  }
+  if (results >= resultsMax) return { output: [message(`Done: [mail 0] got letter ${name.slice(0, 8)}.`)] };
+  const isParallel = results % 3 === 1;
+  const thought = { ...reasoning({ summary: `thought ${name.slice(0, 6)}` }).item, id: `rs_${name.slice(0, 24)}` };
+  return {
+    output: [
+      { item: thought, isEncrypted: true },
+      ...(isParallel ? [0, 1] : [0]).map((n) =>
+        functionCall(toolNames[(results + n) % toolNames.length] ?? "", `{"of":"${name.slice(0, 6)}${n}"}`, {
+          callId: `call_${name.slice(0, 12)}${n}`,
+        }),
+      ),
+    ],
+  };
+}
+
+const toolNames = ["look-up", "charge", "remind"];
+const resultsMax = 9;
+
+/** What tools and effects did in the world, by idempotency key: answers, one for each time. */
+export function readLedger({ ledger }: Pick<Place, "ledger">): ReadonlyMap<string, readonly Entry[]> {
+  const entries = new Map<string, Entry[]>();
+  for (const line of existsSync(ledger) ? readFileSync(ledger, "utf8").trim().split("\n") : []) {
+    if (line === "") continue;
+    const entry = entrySchema.parse(JSON.parse(line));
+    entries.set(entry.key, [...(entries.get(entry.key) ?? []), entry]);
+  }
+  return entries;
+}
+
+const entrySchema = z.object({ key: z.string(), name: z.string(), answer: z.string() });
+type Entry = z.infer<typeof entrySchema>;
+
+/** What may happen once and never again. */
+export const onceOnly: ReadonlySet<string> = new Set(["charge", "post"]);
+
+function enter({ ledger }: Place, entry: Entry): string {
+  appendFileSync(ledger, `${JSON.stringify(entry)}\n`);
+  return entry.answer;
+}
+
+const ledgerTools = (place: Place): readonly Tool[] =>
+  toolNames.map((name) =>
+    tool({
+      name,
+      description: `Does ${name}.`,
+      inputSchema: z.object({ of: z.string() }),
+      idempotent: !onceOnly.has(name),
+      async execute({ of }, { idempotencyKey: key }) {
+        await new Promise(setImmediate);
+        const answer = enter(place, { key, name, answer: `${name} ${of} for ada@example.com, at some length` });
+        if (name === "remind" && Number.parseInt(of.slice(0, 1), 16) % 2 === 0) throw new Error(`cannot remind ${of}`);
+        return answer;
+      },
+    }),
+  );
+
+/** Retries, reaches outside, hides and restores, edits and takes back. */
+const layers = (place: Place): readonly Layer[] => [
+  defineMiddleware({ name: "retry", version: "1.0.0" }, (next) => async (turn) => {
+    try {
+      return await next(turn);
+    } catch {
+      return next(turn.append(user("Once more, please.")));
+    }
+  }),
+  defineMiddleware({ name: "audit", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    const name = turn.length % 2 === 0 ? "fetch" : "post";
+    await ctx.effect(name, ({ idempotencyKey: key }) => enter(place, { key, name, answer: `${name} ${turn.length}` }), {
+      idempotent: !onceOnly.has(name),
+    });
+    return next(turn);
+  }),
+  lens({
+    name: "redact",
+    version: "1.0.0",
+    hide: (block) => rewritten(block, "ada@example.com", "[mail 0]"),
+    restore: (block) => rewritten(block, "[mail 0]", "ada@example.com"),
+  }),
+  defineMiddleware({ name: "shorten", version: "1.0.0" }, (next) => async (given) => {
+    const asked = given.map((block) => rewritten(block, ", at some length", ""));
+    return given.append(...broughtBy(asked, await next(asked)));
+  }),
+];
+
+function rewritten(block: Block, from: string, to: string): Block {
+  const isRewritten = block.kind !== "reasoning" && block.kind !== "tool_call" && block.text.includes(from);
+  return isRewritten ? block.withText(block.text.replaceAll(from, to)) : block;
+}
+
+/** The engine as every process puts it together; the run of a conversation has its id from it. */
+export function engineOf(place: Place, id: string): Engine {
+  let ids = 0;
+  return createEngine({
+    provider: openaiResponses({ model: "thinking", apiKey: "sk-crash", baseURL: place.modelUrl }),
+    tools: ledgerTools(place),
+    middleware: layers(place),
+    clock: () => noon,
+    newId(prefix) {
+      ids += 1;
+      return `${prefix}_${sha256Hex(prefix === "run" ? id : `${id} ${process.pid} ${ids}`).slice(0, 20)}`;
+    },
+  });
+}
+
+type Watching = { readonly onStop?: () => void; readonly onHeld?: () => Promise<void> };
+
+/** Lets so many stops pass, and holds everything from then on; counts what it let pass. */
+export function holdAt(stop: number, { onStop, onHeld }: Watching = {}) {
+  const passed = { stops: 0, appends: 0 };
+  let isHeld = false;
+  const gate: Gate = async ({ kind, phase }) => {
+    if (!isHeld && passed.stops < stop) {
+      passed.stops += 1;
+      if (kind === "append" && phase === "after") passed.appends += 1;
+      onStop?.();
+      return null;
+    }
+    if (!isHeld) {
+      isHeld = true;
+      await onHeld?.();
+    }
+    return new Promise(() => undefined);
+  };
+  return { gate, passed };
+}
+
+/** A gate that lets everything pass, and counts. */
+export const counting = () => holdAt(Number.POSITIVE_INFINITY);

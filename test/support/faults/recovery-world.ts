@@ -1,0 +1,138 @@
+import * as z from "zod";
+import { sha256Hex } from "../../../src/base/sha256.ts";
+import type { Block } from "../../../src/domain/block.ts";
+import { user } from "../../../src/domain/make-block.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import {
+  broughtBy,
+  defineMiddleware,
+  type Layer,
+  type LayerContext,
+  type Next,
+} from "../../../src/engine/stack/middleware.ts";
+import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../../src/providers/scripted.ts";
+
+/** What tools and effects have done in the world, by idempotency key: it outlives every process. */
+export type Ledger = Map<string, { readonly name: string; times: number; readonly answer: string }>;
+
+const numberOf = (text: string): number => Number.parseInt(sha256Hex(text).slice(0, 8), 16);
+
+/** A model whose answer follows from what it reads, and from nothing else; now and then it is busy when it reads that first. */
+export function thinkingProvider(seed: number, stepsMax = 5): ScriptedProvider {
+  const wasBusy = new Set<string>();
+  return scripted(
+    ({ context }): ScriptedAnswer => {
+      const reading = JSON.stringify(context.map(({ id: _, status: __, ...read }) => read));
+      const name = sha256Hex(`${seed} ${reading}`);
+      const dice = numberOf(name);
+      if (dice % 17 === 0) return { error: { message: `refused ${name.slice(0, 6)}` } };
+      if (dice % 4 === 1 && !wasBusy.has(name)) {
+        wasBusy.add(name);
+        return { error: { status: dice % 8 === 1 ? 429 : 503, message: "busy" } };
+      }
+      const steps = context.filter(({ type }) => type === "function_call_output").length;
+      const calls = Array.from({ length: steps >= stepsMax || dice % 5 === 0 ? 0 : 1 + (dice % 3) }, (__, n) => ({
+        name: ["look-up", "charge", "remind"][(dice + n) % 3] ?? "look-up",
+        arguments: { of: `${name.slice(0, 6)}${n}` },
+        callId: `call_${name.slice(0, 10)}${n}`,
+      }));
+      const thought = {
+        type: "reasoning",
+        id: `rs_${name.slice(0, 20)}`,
+        summary: [{ type: "summary_text", text: `thought ${name.slice(0, 6)}` }],
+        encrypted_content: `sealed ${name}`,
+      };
+      return {
+        items: dice % 2 === 0 ? [thought] : [],
+        ...(calls.length === 0 || dice % 7 === 0 ? { text: `answer ${name.slice(0, 8)}` } : {}),
+        calls,
+      };
+    },
+    { settings: { model: "thinking" } },
+  );
+}
+
+/** Tools that write what they do into the ledger; only `look-up` and `remind` may be run twice. */
+function ledgerTools(ledger: Ledger): readonly Tool[] {
+  return ["look-up", "charge", "remind"].map((name) =>
+    tool({
+      name,
+      description: `Does ${name}.`,
+      inputSchema: z.object({ of: z.string() }),
+      idempotent: name !== "charge",
+      async execute({ of }, { idempotencyKey }) {
+        if (name === "remind" && numberOf(of) % 4 === 0) throw new Error(`cannot remind ${of}`);
+        return enter(ledger, { key: idempotencyKey, name, answer: `${name} ${of}` });
+      },
+    }),
+  );
+}
+
+type Entry = { readonly key: string; readonly name: string; readonly answer: string };
+
+function enter(ledger: Ledger, { key, name, answer }: Entry): string {
+  const known = ledger.get(key);
+  if (known === undefined) ledger.set(key, { name, times: 1, answer });
+  else known.times += 1;
+  return known?.answer ?? answer;
+}
+
+/** Layers that edit, restore, retry, hide and reach outside, as chance says that the log can repeat. */
+function randomLayers(seed: number, ledger: Ledger): readonly Layer[] {
+  return Array.from({ length: 1 + (seed % 3) }, (_, depth) =>
+    defineMiddleware(
+      { name: `layer-${depth}`, version: "1.0.0" },
+      (next) => (turn, ctx) => layer(turn, ctx, { next, ledger }),
+    ),
+  );
+}
+
+async function layer(
+  given: Turn,
+  ctx: LayerContext,
+  { next, ledger }: { readonly next: Next; readonly ledger: Ledger },
+): Promise<Turn> {
+  const dice = Math.floor(ctx.random() * 1_000);
+  let asked = given;
+  if (dice % 5 === 0) asked = asked.insert(0, user(`note ${dice} of ${ctx.now()}`));
+  if (dice % 7 === 0) asked = asked.map((block) => (block.kind === "tool_result" ? block.withText("shorter") : block));
+  if (dice % 11 === 0 && asked.length > 1) asked = asked.remove(firstOf(asked));
+  if (dice % 3 === 0) {
+    const name = dice % 2 === 0 ? "fetch" : "post";
+    const work = async ({ idempotencyKey: key }: { readonly idempotencyKey: string }): Promise<string> =>
+      enter(ledger, { key, name, answer: `${name} ${dice}` });
+    const found = await ctx.effect(name, work, { idempotent: name === "fetch" }).catch(String);
+    asked = asked.append(user(`found ${JSON.stringify(found)}`));
+  }
+  if (dice % 13 === 0) ctx.onAcknowledged(() => enter(ledger, { key: `ack ${ctx.frame}`, name: "ack", answer: "" }));
+  let result: Turn;
+  try {
+    result = await next(asked);
+  } catch {
+    result = await next(asked.append(user("once more")));
+  }
+  if (dice % 6 === 0) result = await next(result.append(user(`and ${dice}?`)));
+  if (dice % 2 === 0) return given.append(...broughtBy(given, result).filter(({ kind }) => kind !== "user"));
+  return dice % 9 === 0 ? result.map(louder) : result;
+}
+
+function firstOf(turn: Turn): Block {
+  const first = turn.at(0);
+  if (first === undefined) throw new Error("an empty Turn reached a layer");
+  return first;
+}
+
+const louder = (block: Block): Block => (block.kind === "assistant" ? block.withText(`${block.text}!`) : block);
+
+/** A whole engine of a seed, on a ledger and a model that outlive it. */
+export function engineConfig(seed: number, ledger: Ledger, provider: ScriptedProvider): EngineConfig {
+  return {
+    provider,
+    tools: ledgerTools(ledger),
+    middleware: randomLayers(seed, ledger),
+    iterationsMax: 8,
+    sleep: async () => undefined,
+  };
+}

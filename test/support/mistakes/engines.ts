@@ -1,0 +1,224 @@
+import { toolLoop } from "../../../src/index.ts";
+import { engine, layer, type Mistake, weather } from "./mistake.ts";
+
+const provider = { name: "mine" };
+
+/** Engines, and what they are made of. */
+export const engineMistakes: readonly Mistake[] = [
+  [
+    "createEngine({ midleware })",
+    () => engine({ midleware: [] }),
+    "createEngine has no option 'midleware': did you mean 'middleware'?",
+  ],
+  [
+    "createEngine({ model })",
+    () => engine({ model: "gpt" }),
+    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'chain', 'iterationsMax', 'layerTimeoutMs', 'takeoverAfterMs', 'sinks', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
+  ],
+  [
+    "createEngine({}) without provider",
+    () => engine({ provider: undefined }),
+    "createEngine has no provider: give openaiResponses({ model }), scripted([…]), or one of your own",
+  ],
+  [
+    "createEngine({ provider: openaiResponses })",
+    () => engine({ provider: () => null }),
+    "createEngine: provider is a function: give openaiResponses({ model }), scripted([…]), or one of your own",
+  ],
+  [
+    "createEngine({ provider: 'gpt' })",
+    () => engine({ provider: "gpt" }),
+    "createEngine: provider is a text: give openaiResponses({ model }), scripted([…]), or one of your own",
+  ],
+  [
+    "createEngine({ provider: { name } })",
+    () => engine({ provider }),
+    "createEngine: provider is no provider, it lacks scope, codec, capabilities, transport, settings, completedStatuses, infer: give openaiResponses({ model }), scripted([…]), or one of your own",
+  ],
+  [
+    "createEngine({ tools: { weather } })",
+    () => engine({ tools: { weather: weather() } }),
+    "createEngine: tools is an object, not a list: write tools: [weather]",
+  ],
+  [
+    "createEngine({ tools: [execute] })",
+    () => engine({ tools: [() => "sunny"] }),
+    "createEngine: tools[0] is a function: write tool({ name, description, inputSchema, execute })",
+  ],
+  [
+    "createEngine({ tools: [{ name, execute }] })",
+    () => engine({ tools: [{ name: "weather", execute: () => "" }] }),
+    "createEngine: tools[0] is an object that tool() did not make: write tool({ name, description, inputSchema, execute })",
+  ],
+  [
+    "two tools of one name",
+    () => engine({ tools: [weather(), weather()] }),
+    "createEngine: two tools are named 'weather': give one another name, so that the model tells them apart",
+  ],
+  [
+    "a tool's name with blanks",
+    () => engine({ tools: [weather({ name: "the weather" })] }),
+    "createEngine: tools[0] is named 'the weather', and models take names of 1 to 64 letters, digits, _ and -",
+  ],
+  [
+    "a tool's name of 65 letters",
+    () => engine({ tools: [weather({ name: "w".repeat(65) })] }),
+    "createEngine: tools[0] is named 'wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww', and models take names of 1 to 64 letters, digits, _ and -",
+  ],
+  [
+    "a tool without description",
+    () => engine({ tools: [weather({ description: undefined })] }),
+    "createEngine: tools[0], 'weather': description is undefined: tell the model what it is for",
+  ],
+  [
+    "a tool's time limit that is none",
+    () => engine({ tools: [weather({ timeoutMs: Number.NaN })] }),
+    "tool weather may take NaN ms: a limit is from 1 to 2147483647 ms",
+  ],
+  [
+    "a tool's time limit as a text",
+    () => engine({ tools: [weather({ timeoutMs: "60" })] }),
+    "tool weather may take a text: give milliseconds",
+  ],
+  [
+    "tools beside a toolLoop",
+    () => engine({ tools: [weather()], middleware: [toolLoop([])] }),
+    "createEngine: tools is given beside a toolLoop in middleware: give it to the toolLoop",
+  ],
+  [
+    "iterationsMax beside a toolLoop",
+    () => engine({ iterationsMax: 3, middleware: [toolLoop([weather()])] }),
+    "createEngine: iterationsMax is given beside a toolLoop in middleware: give it to the toolLoop",
+  ],
+  [
+    "createEngine({ middleware: logging() })",
+    () => engine({ middleware: layer() }),
+    "createEngine: middleware is an object, not a list: write middleware: [logging()]",
+  ],
+  [
+    "createEngine({ middleware: [logging] })",
+    () => engine({ middleware: [layer] }),
+    "createEngine: middleware[0] is a function: call it if it makes a layer, or make one of it with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+  ],
+  [
+    "createEngine({ middleware: [undefined] })",
+    () => engine({ middleware: [undefined] }),
+    "createEngine: middleware[0] is undefined, and no layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+  ],
+  [
+    "createEngine({ middleware: [[layer]] })",
+    () => engine({ middleware: [[layer()]] }),
+    "createEngine: middleware[0] is a list, and no layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+  ],
+  [
+    "createEngine({ middleware: [{ name, handle }] })",
+    () => engine({ middleware: [{ name: "x", handle: () => null }] }),
+    "createEngine: middleware[0] is an object, and no layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+  ],
+  [
+    "a layer's version that is none",
+    () => engine({ middleware: [{ ...layer(), version: "latest" }] }),
+    "createEngine: middleware[0]: the version of 'mine' is 'latest': give one such as \"1.0.0\"",
+  ],
+  [
+    "a layer without name",
+    () => engine({ middleware: [{ ...layer(), name: "" }] }),
+    "createEngine: middleware[0]: name is an empty text: give the name that the log tells the layer by",
+  ],
+  [
+    "two layers of one name",
+    () => engine({ middleware: [layer(), layer()] }),
+    "createEngine: two layers are named 'mine': give one another name, so that the log tells them apart",
+  ],
+  [
+    "createEngine({ chain: 'atuo' })",
+    () => engine({ chain: "atuo" }),
+    "createEngine: chain is 'atuo': did you mean 'auto'?",
+  ],
+  [
+    "createEngine({ chain: true })",
+    () => engine({ chain: true }),
+    "createEngine's chain takes an object of options, not a boolean",
+  ],
+  [
+    "createEngine({ chain: { maxAge } })",
+    () => engine({ chain: { maxAge: 5 } }),
+    "createEngine's chain has no option 'maxAge': did you mean 'maxAgeMs'?",
+  ],
+  [
+    "createEngine({ chain: { maxAgeMs: Infinity } })",
+    () => engine({ chain: { maxAgeMs: Number.POSITIVE_INFINITY } }),
+    "createEngine: chain.maxAgeMs is Infinity: give milliseconds",
+  ],
+  [
+    "createEngine({ chain: { onRefused: 'retry' } })",
+    () => engine({ chain: { onRefused: "retry" } }),
+    "createEngine: chain.onRefused is 'retry': give 'fallback' or 'throw'",
+  ],
+  [
+    "createEngine({ chain: { onSettingsChange: { model: 'rebase' } } })",
+    () => engine({ chain: { onSettingsChange: { model: "rebase" } } }),
+    "createEngine: chain.onSettingsChange.model is 'rebase': give 'chain' or 'full'",
+  ],
+  [
+    "createEngine({ chain: { onSettingsChange: 'full' } })",
+    () => engine({ chain: { onSettingsChange: "full" } }),
+    'createEngine: chain.onSettingsChange is a text: write { model: "full" }',
+  ],
+  [
+    "createEngine({ iterationsMax: Infinity })",
+    () => engine({ iterationsMax: Number.POSITIVE_INFINITY }),
+    "createEngine: iterationsMax is Infinity: give a whole number of at least 1",
+  ],
+  [
+    "createEngine({ iterationsMax: 0 })",
+    () => engine({ iterationsMax: 0 }),
+    "createEngine: iterationsMax is 0: give a whole number of at least 1",
+  ],
+  [
+    "createEngine({ layerTimeoutMs: NaN })",
+    () => engine({ layerTimeoutMs: Number.NaN }),
+    "a layer may take NaN ms: a limit is from 1 to 2147483647 ms",
+  ],
+  [
+    "createEngine({ takeoverAfterMs: Infinity })",
+    () => engine({ takeoverAfterMs: Number.POSITIVE_INFINITY }),
+    "createEngine: takeoverAfterMs is Infinity: give milliseconds",
+  ],
+  [
+    "createEngine({ retry: { retries } })",
+    () => engine({ retry: { retries: 2 } }),
+    "createEngine's retry has no option 'retries': did you mean 'maxRetries'?",
+  ],
+  [
+    "createEngine({ retry: { maxRetries: NaN } })",
+    () => engine({ retry: { maxRetries: Number.NaN } }),
+    "retry.maxRetries is NaN: give a whole number from 0 to 100",
+  ],
+  [
+    "createEngine({ onLostResponse: 'again' })",
+    () => engine({ onLostResponse: "again" }),
+    "createEngine: onLostResponse is 'again': give 'retry' or 'fail'",
+  ],
+  [
+    "createEngine({ onInDoubt: 'rerun' })",
+    () => engine({ onInDoubt: "rerun" }),
+    "createEngine: onInDoubt is a text: give a function",
+  ],
+  [
+    "createEngine({ onToolError: 'sorry' })",
+    () => engine({ onToolError: "sorry" }),
+    "createEngine: onToolError is a text: give a function",
+  ],
+  [
+    "createEngine({ sinks: console.log })",
+    () => engine({ sinks: () => undefined }),
+    "createEngine: sinks is a function, not a list: write sinks: [{ next }]",
+  ],
+  [
+    "createEngine({ sinks: [console.log] })",
+    () => engine({ sinks: [() => undefined] }),
+    "createEngine: sinks[0] is a function, and no sink: give { next: (part) => … }, or an RxJS Subject",
+  ],
+  ["createEngine({ clock: Date.now() })", () => engine({ clock: 5 }), "createEngine: clock is 5: give a function"],
+];

@@ -1,0 +1,291 @@
+import * as z from "zod";
+import {
+  assistant,
+  defineMiddleware,
+  ephemeral,
+  lens,
+  logging,
+  type Next,
+  openaiResponses,
+  scripted,
+  type Turn,
+  toolCall,
+  toolLoop,
+  toolResult,
+  user,
+} from "../../../src/index.ts";
+import { conversation, engine, layer, type Mistake, odd, weather } from "./mistake.ts";
+
+const named = { name: "mine", version: "1.0.0" };
+const hide = () => user("hidden");
+
+const newId = (prefix: string): string => `${prefix}_0000000000000001`;
+const run = async (...middleware: readonly unknown[]) => (await conversation()).run(engine({ middleware, newId }));
+
+const hasty = (next: Next) => async (turn: Turn) => {
+  void next(turn);
+  return turn;
+};
+const forgetful = (next: Next) =>
+  odd(async (turn: Turn) => {
+    await next(turn);
+  });
+const throwing = (): never => {
+  const luck: unknown = "no luck";
+  throw luck;
+};
+
+/** Tools, layers, providers and blocks. */
+export const partMistakes: readonly Mistake[] = [
+  [
+    "tool({ parameters })",
+    () => weather({ parameters: {} }),
+    "tool has no option 'parameters': give 'name', 'description', 'inputSchema', 'idempotent', 'timeoutMs' or 'execute'",
+  ],
+  [
+    "tool({ inputschema })",
+    () => weather({ inputschema: {} }),
+    "tool has no option 'inputschema': did you mean 'inputSchema'?",
+  ],
+  [
+    "tool() without a schema",
+    () => weather({ inputSchema: undefined }),
+    "tool 'weather': inputSchema is undefined, and no schema of zod 4: give z.object({ … })",
+  ],
+  [
+    "tool() with a JSON Schema",
+    () => weather({ inputSchema: { type: "object" } }),
+    "tool 'weather': inputSchema is an object, and no schema of zod 4: give z.object({ … })",
+  ],
+  [
+    "tool() with a schema of no JSON",
+    () => weather({ inputSchema: z.object({ at: z.date() }) }),
+    "tool 'weather': inputSchema has no JSON Schema that a model could be told: Date cannot be represented in JSON Schema",
+  ],
+  [
+    "tool() without execute",
+    () => weather({ execute: undefined }),
+    "tool 'weather': execute is undefined: give a function",
+  ],
+  [
+    "tool() without a name",
+    () => weather({ name: "" }),
+    "tool: name is an empty text: give the name that the model calls",
+  ],
+  [
+    "a tool whose input is a text",
+    () => engine({ tools: [weather({ inputSchema: z.string() })] }),
+    "createEngine: tools[0], 'weather': its input is no object, and models take no other: wrap it in z.object({ … })",
+  ],
+  [
+    "a tool whose input is a union",
+    () => engine({ tools: [weather({ inputSchema: z.union([z.object({}), z.object({ a: z.string() })]) })] }),
+    "createEngine: tools[0], 'weather': its input is no object, and models take no other: wrap it in z.object({ … })",
+  ],
+  [
+    "toolLoop({ weather })",
+    () => toolLoop(odd({ weather: weather() })),
+    "toolLoop: tools is an object, not a list: write toolLoop([weather])",
+  ],
+  [
+    "toolLoop([], { maxIterations })",
+    () => toolLoop([], odd({ maxIterations: 3 })),
+    "toolLoop has no option 'maxIterations': give 'iterationsMax'",
+  ],
+  [
+    "toolLoop([], { iterationsMax: 1.5 })",
+    () => toolLoop([], { iterationsMax: 1.5 }),
+    "toolLoop: iterationsMax is 1.5: give a whole number of at least 1",
+  ],
+  [
+    "toolLoop([execute])",
+    () => toolLoop([odd(() => "sunny")]),
+    "toolLoop: tools[0] is a function: write tool({ name, description, inputSchema, execute })",
+  ],
+  [
+    "defineMiddleware((next) => …)",
+    () =>
+      defineMiddleware(
+        odd(() => null),
+        odd(undefined),
+      ),
+    "defineMiddleware takes an object of options, not a function",
+  ],
+  [
+    "defineMiddleware({ nmae })",
+    () => layer({ nmae: "mine" }),
+    "defineMiddleware has no option 'nmae': did you mean 'name'?",
+  ],
+  [
+    "defineMiddleware({ name: '' })",
+    () => layer({ name: "" }),
+    "defineMiddleware: name is an empty text: give the name that the log tells the layer by",
+  ],
+  [
+    "defineMiddleware({ version: 1 })",
+    () => layer({ version: 1 }),
+    "defineMiddleware: the version of 'mine' is 1: give one such as \"1.0.0\"",
+  ],
+  [
+    "defineMiddleware({ version: 'v1' })",
+    () => layer({ version: "v1" }),
+    "defineMiddleware: the version of 'mine' is 'v1': give one such as \"1.0.0\"",
+  ],
+  [
+    "defineMiddleware({ config: NaN })",
+    () => layer({ config: { limit: Number.NaN } }),
+    "defineMiddleware: config.limit is no JSON: NaN",
+  ],
+  [
+    "defineMiddleware(…, (turn, next) => …)",
+    () =>
+      defineMiddleware(
+        named,
+        odd((turn: unknown, next: (turn: unknown) => unknown) => next(turn)),
+      ),
+    "defineMiddleware: 'mine' is a function of 2 parameters: write (next) => async (turn, ctx) => next(turn)",
+  ],
+  [
+    "defineMiddleware({ … }) without a function",
+    () => defineMiddleware(named, odd(undefined)),
+    "defineMiddleware: 'mine' is undefined: write (next) => async (turn, ctx) => next(turn)",
+  ],
+  [
+    "a layer async (turn) => turn",
+    () =>
+      run(
+        defineMiddleware(
+          named,
+          odd(async (turn: unknown) => turn),
+        ),
+      ),
+    "run run_0000000000000001 failed (not-a-handler): layer mine gave a promise for next, and not a function: write (next) => async (turn, ctx) => next(turn)",
+  ],
+  [
+    "a layer that returns nothing",
+    () => run(defineMiddleware(named, forgetful)),
+    "run run_0000000000000001 failed (not-a-turn): layer mine returned undefined, and not a Turn: return what next(turn) gives",
+  ],
+  [
+    "a layer that calls next()",
+    () => run(defineMiddleware(named, (next) => () => next(odd(undefined)))),
+    "run run_0000000000000001 failed (not-a-turn): layer mine called next with undefined, and not a Turn: write next(turn)",
+  ],
+  [
+    "a layer that does not await next",
+    () => run(defineMiddleware(named, hasty)),
+    "run run_0000000000000001 failed (next-not-awaited): layer mine returned before its call of next had: await next, and give back what it gives, or throw",
+  ],
+  [
+    "a layer that throws a text",
+    () => run(defineMiddleware(named, () => throwing)),
+    "run run_0000000000000001 failed (layer-failed): layer mine: no luck",
+  ],
+  [
+    "lens({ show })",
+    () => lens(odd({ ...named, hide, show: hide })),
+    "lens has no option 'show': give 'name', 'version', 'hide' or 'restore'",
+  ],
+  ["lens() without hide", () => lens(odd(named)), "lens 'mine': hide is undefined: give a function"],
+  [
+    "lens({ hide: async })",
+    () => run(lens({ ...named, hide: odd(async () => user("hidden")) })),
+    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide gave a promise, and has to give a block at once: write block.withText(…)",
+  ],
+  [
+    "lens({ hide }) that gives a text",
+    () => run(lens({ ...named, hide: odd(() => "hidden") })),
+    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide gave a text, and has to give a block at once: write block.withText(…)",
+  ],
+  [
+    "logging({ wirte })",
+    () => logging(odd({ wirte: () => undefined })),
+    "logging has no option 'wirte': did you mean 'write'?",
+  ],
+  ["logging({ write: console })", () => logging(odd({ write: {} })), "logging: write is an object: give a function"],
+  ["logging(console.log)", () => logging(odd(() => undefined)), "logging takes an object of options, not a function"],
+  [
+    "ephemeral('it is noon')",
+    () => ephemeral(odd("it is noon")),
+    'ephemeral takes a list of blocks, not a text: write [user("…")]',
+  ],
+  [
+    "ephemeral(['it is noon'])",
+    () => ephemeral(odd(["it is noon"])),
+    'ephemeral: item 0 is a text, and no block: write user("…")',
+  ],
+  [
+    "ephemeral([…], { at: 'begin' })",
+    () => ephemeral([user("noon")], odd({ at: "begin" })),
+    "ephemeral: at is 'begin': give 'start' or 'end'",
+  ],
+  [
+    "ephemeral([…], { where })",
+    () => ephemeral([user("noon")], odd({ where: "start" })),
+    "ephemeral has no option 'where': give 'name' or 'at'",
+  ],
+  [
+    "scripted('Hello.')",
+    () => scripted(odd("Hello.")),
+    'scripted takes a list of answers or a function, not a text: write scripted(["Hello."])',
+  ],
+  [
+    "scripted([…], { tranport })",
+    () => scripted([], odd({ tranport: "json" })),
+    "scripted has no option 'tranport': did you mean 'transport'?",
+  ],
+  [
+    "scripted([…], { transport: 'http' })",
+    () => scripted([], odd({ transport: "http" })),
+    "scripted: transport is 'http': give 'json' or 'sse'",
+  ],
+  [
+    "a provider's setting that is NaN",
+    () => engine({ provider: scripted([], { settings: { temperature: Number.NaN } }) }),
+    "createEngine: provider.settings.temperature is no JSON: NaN",
+  ],
+  [
+    "a provider's setting that is a function",
+    () => engine({ provider: scripted([], { settings: odd({ tools: [() => null] }) }) }),
+    "createEngine: provider.settings.tools[0] is no JSON: function",
+  ],
+  [
+    "openaiResponses({ apikey })",
+    () => openaiResponses(odd({ model: "any", apikey: "none" })),
+    "openaiResponses has no option 'apikey': did you mean 'apiKey'? What else belongs in the body of requests goes under extraBody",
+  ],
+  ["user(undefined)", () => user(odd(undefined)), "user: content is undefined: give a text or a list of parts"],
+  ["user([null])", () => user([odd(null)]), 'user: content[0] is null: give a part such as { type: "text", text }'],
+  ["user(['hello'])", () => user([odd("hello")]), 'user: content[0] is a text: write { type: "text", text }'],
+  [
+    "user([{ text }])",
+    () => user([{ text: "hello" }]),
+    'user: content[0] has no type: give a part such as { type: "text", text }',
+  ],
+  [
+    "user([{ type: 'text' }])",
+    () => user([{ type: "text" }]),
+    "user: content[0] is of type text, and its text is undefined: give a text",
+  ],
+  [
+    "user([{ type: 'image' }])",
+    () => user([{ type: "image" }]),
+    "user: content[0] is of type image, and its image_url is undefined: give a text",
+  ],
+  ["assistant(5)", () => assistant(odd(5)), "assistant: content is 5: give a text or a list of parts"],
+  [
+    "toolCall({ arguments: {} })",
+    () => toolCall(odd({ callId: "c", name: "weather", arguments: {} })),
+    "toolCall: arguments is an object: give them as JSON text",
+  ],
+  [
+    "toolCall({ call_id })",
+    () => toolCall(odd({ call_id: "c", name: "weather", arguments: "{}" })),
+    "toolCall has no option 'call_id': did you mean 'callId'?",
+  ],
+  [
+    "toolResult({ output }) without a call",
+    () => toolResult(odd({ output: "sunny" })),
+    "toolResult: callId is undefined: give the id of the call that it answers",
+  ],
+];

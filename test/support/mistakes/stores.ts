@@ -1,0 +1,135 @@
+import {
+  codecs,
+  conversationList,
+  copyConversations,
+  counterfactual,
+  createProjector,
+  openStore,
+  reexecute,
+  replayFolds,
+} from "../../../src/index.ts";
+import { engine, type Mistake, odd } from "./mistake.ts";
+
+/** A store with a conversation of one answered message. */
+async function answered() {
+  const store = await openStore("memory:");
+  const made = store.conversation("cnv_mistakes");
+  await made.append("hello");
+  await made.run(engine());
+  return { store, made, stream: `conversation-${made.id}` };
+}
+
+const whatIf = async (options: object) => {
+  const { store, made } = await answered();
+  return counterfactual(store.log, made.id, engine(), odd({ codecs, ...options }));
+};
+
+/** What is done with stores, and with what they hold. */
+export const storeMistakes: readonly Mistake[] = [
+  [
+    "openStore()",
+    () => openStore(odd(undefined)),
+    "openStore: the address is undefined: give one such as sqlite:./turnlog.db, or memory:",
+  ],
+  [
+    "openStore('./turnlog.db')",
+    () => openStore("./turnlog.db"),
+    "no store is kept at ./turnlog.db: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last",
+  ],
+  [
+    "openStore(…, { mustexist })",
+    () => openStore("memory:", odd({ mustexist: true })),
+    "openStore has no option 'mustexist': did you mean 'mustExist'?",
+  ],
+  [
+    "openStore(…, { authorize: true })",
+    () => openStore("memory:", odd({ authorize: true })),
+    "openStore: authorize is a boolean: give a function",
+  ],
+  [
+    "createProjector(store, …)",
+    async () => createProjector(odd(await openStore("memory:")), conversationList),
+    "createProjector takes a store's events, not an object: write store.events",
+  ],
+  [
+    "createProjector(store.events)",
+    async () => createProjector((await openStore("memory:")).events, odd(undefined)),
+    "createProjector takes a projection: { name, version, lineage, key, initial, apply }",
+  ],
+  [
+    "createProjector(…, { maxEvents })",
+    async () => createProjector((await openStore("memory:")).events, conversationList, odd({ maxEvents: 5 })),
+    "createProjector has no option 'maxEvents': give 'stream', 'views', 'eventsMax', 'saveWithinMs' or 'pause'",
+  ],
+  [
+    "createProjector(…, { eventsMax: 0 })",
+    async () => createProjector((await openStore("memory:")).events, conversationList, { eventsMax: 0 }),
+    "createProjector: eventsMax is 0: give a whole number of at least 1",
+  ],
+  [
+    "catchUp({ onprogress })",
+    async () =>
+      createProjector((await openStore("memory:")).events, conversationList).catchUp(odd({ onprogress: null })),
+    "catchUp has no option 'onprogress': did you mean 'onProgress'?",
+  ],
+  [
+    "replayFolds(store, …)",
+    async () => replayFolds(odd((await answered()).store), "conversation-x", { codecs }),
+    "replayFolds reads a log, and is given an object: write store.log",
+  ],
+  [
+    "replayFolds(…, {}) without codecs",
+    async () => {
+      const { store, stream } = await answered();
+      return replayFolds(store.log, stream, odd({}));
+    },
+    "replayFolds: codecs is undefined: give { codecs }, which turnlog exports",
+  ],
+  [
+    "reexecute(…, { too })",
+    async () => {
+      const { store, stream } = await answered();
+      return reexecute(store.log, stream, engine(), odd({ too: 3 }));
+    },
+    "reexecute has no option 'too': did you mean 'to'?",
+  ],
+  [
+    "reexecute() without an engine",
+    async () => {
+      const { store, stream } = await answered();
+      return reexecute(store.log, stream, odd({}));
+    },
+    "reexecute takes an engine, not an object: make one with createEngine({ provider })",
+  ],
+  [
+    "counterfactual(…, { whithout })",
+    () => whatIf({ whithout: "stamp" }),
+    "counterfactual has no option 'whithout': did you mean 'without'?",
+  ],
+  [
+    "counterfactual(…, { openScratch: async })",
+    () => whatIf({ openScratch: () => openStore("memory:") }),
+    "counterfactual: openScratch gave a promise, and no store: open the store before, and write openScratch: () => store, or leave it out",
+  ],
+  [
+    "counterfactual(…, { openScratch }) that gives nothing",
+    () => whatIf({ openScratch: () => undefined }),
+    "counterfactual: openScratch gave undefined, and no store: open the store before, and write openScratch: () => store, or leave it out",
+  ],
+  [
+    "copyConversations(store.events, …)",
+    async () => {
+      const { store } = await answered();
+      return copyConversations(odd(store.events), store);
+    },
+    "copyConversations takes two open stores, not an object: open them with openStore",
+  ],
+  [
+    "copyConversations(…, { conversation })",
+    async () => {
+      const { store } = await answered();
+      return copyConversations(store, store, odd({ conversation: ["cnv_x"] }));
+    },
+    "copyConversations has no option 'conversation': did you mean 'conversations'?",
+  ],
+];

@@ -1,0 +1,153 @@
+import type { JsonObject } from "../../../src/base/json.ts";
+import { sha256Hex } from "../../../src/base/sha256.ts";
+import { anchorName } from "../../../src/domain/anchor-name.ts";
+import type { Decision, InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
+import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
+import { type ContextLookup, type PlanRequest, plan } from "../../../src/engine/planning/plan.ts";
+import { decodeResponse } from "../../../src/engine/planning/response.ts";
+import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../../../src/engine/planning/shaped-input.ts";
+import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
+import { entersTurn } from "../../../src/projections/client-turn.ts";
+import {
+  addContext,
+  type ServerContext,
+  serverContextOf,
+  serverContexts,
+} from "../../../src/projections/server-contexts.ts";
+import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
+import { responsesItems } from "../../../src/providers/responses-items.ts";
+import type { ReferenceServer } from "../../../src/reference-server/server.ts";
+import { send as post } from "../reference-server/wire-client.ts";
+
+/** What one request may be told besides its Turn. */
+export type RequestOptions = Partial<Pick<PlanRequest, "full" | "candidates" | "capabilities" | "policy">> & {
+  readonly settings?: JsonObject;
+};
+
+/** A request as it was planned and encoded, not yet sent. */
+export type Planned = {
+  readonly request: PlanRequest;
+  readonly decision: Decision;
+  readonly shaped: readonly ShapedBlock[];
+  readonly bodyText: string;
+};
+
+/** A request that was sent, and what came of it. */
+export type Exchanged = Planned & {
+  readonly status: number;
+  readonly answer: JsonObject;
+  /** The Turn with the answer; the outgoing one where the server refused. */
+  readonly turn: Turn;
+  /** What the server holds now; null where it refused. */
+  readonly context: ServerContext | null;
+};
+
+/** The scope of every exchange. */
+export const scope = "test endpoint";
+
+/** Plans, encodes and sends Turns to a reference server, and keeps what its answers say: an engine without a log. */
+export function createExchange(server: ReferenceServer) {
+  const view = serverContexts.initial("conversation-cnv_test");
+  const newest: { value: { readonly context: ServerContext; readonly turn: Turn } | null } = { value: null };
+  let count = 0;
+  const contexts: ContextLookup = {
+    byTurn: (digest) => view.byTurn.get(digest) ?? [],
+    newest: (wanted) => (wanted === scope ? newest.value : null),
+    invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
+    settings: (digest) => view.settings.get(digest) ?? {},
+    quarantined: view.quarantined,
+  };
+
+  function planned(turn: Turn, options: RequestOptions = {}): Planned {
+    const { settings = defaultSettings, capabilities = defaultCapabilities, ...rest } = options;
+    const digest = sha256Hex(JSON.stringify(settings));
+    view.settings.set(digest, settings);
+    const request: PlanRequest = {
+      turn,
+      contexts,
+      provenance: { authorOf: () => null, removerOf: () => null },
+      scope,
+      codec: responsesItems,
+      capabilities,
+      settings,
+      settingsDigest: digest,
+      policy: defaultChainPolicy,
+      now,
+      ...rest,
+    };
+    const decision = plan(request);
+    const shaped = shapedBlocks(turn, decision.sendFrom, decision.repairs, { ...capabilities, scope });
+    const input = inputItems(shaped, responsesItems);
+    const previousResponseId = decision.anchor?.responseId ?? null;
+    const bodyText = responsesItems.encodeRequest({ settings, input, previousResponseId, stream: false });
+    return { request, decision, shaped, bodyText };
+  }
+
+  async function send(turn: Turn, options: RequestOptions = {}): Promise<Exchanged> {
+    const made = planned(turn, options);
+    const { status, body: answer } = await post(server, "/responses", { method: "POST", body: made.bodyText });
+    if (status !== 200) return { ...made, status, answer, turn, context: null };
+    const request = requestedData(
+      made,
+      view.byResponse.get(anchorName({ scope, responseId: made.decision.anchor?.responseId ?? "" }))?.held ?? null,
+      count,
+    );
+    count += 1;
+    const { settings } = made.request;
+    const { data, blocks } = decodeResponse(answer, {
+      request,
+      settings,
+      provider: { scope, codec: responsesItems, completedStatuses: ["completed"] },
+      newBlockId: () => freshBlockId(),
+    });
+    const context = serverContextOf({
+      request,
+      response: data,
+      settings,
+      stream: "",
+      revision: count,
+      index: count,
+      at: now,
+    });
+    addContext(view, context);
+    const after = turn.append(...blocks.filter(entersTurn));
+    newest.value = { context, turn: after };
+    return { ...made, status, answer, turn: after, context };
+  }
+
+  return { view, contexts, planned, send };
+}
+
+/** The settings of requests that say none. */
+const defaultSettings: JsonObject = { model: "m", include: ["reasoning.encrypted_content"] };
+
+/** When everything happens. */
+export const now = "2026-01-01T00:00:00.000Z";
+
+let made = 0;
+
+/** An id that no other block of this process has. */
+export function freshBlockId(): BlockId {
+  made += 1;
+  return blockIdSchema.parse(`blk_${String(made).padStart(20, "0")}`);
+}
+
+function requestedData(
+  { request, decision, shaped, bodyText }: Planned,
+  held: string | null,
+  n: number,
+): InferenceRequestedData {
+  return {
+    inferenceId: inferenceIdSchema.parse(`inf_${String(n).padStart(20, "0")}`),
+    attempt: 0,
+    scope,
+    transport: "json",
+    encoder: responsesItems.name,
+    settingsDigest: request.settingsDigest,
+    decision,
+    input: { turn: request.turn.digest, held: heldContext(held, shaped), blocks: request.turn.length },
+    requestDigest: sha256Hex(bodyText),
+    requestBytes: bodyText.length,
+  };
+}

@@ -1,0 +1,31 @@
+import { writeSync } from "node:fs";
+import type { Head } from "../../../src/log/ports/event-store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { headAfter, prepared } from "./prepared.ts";
+
+/**
+ * A process of its own that appends as fast as it can and says what was acknowledged, a line `stream revision id` each:
+ * `node appending-process.ts <file> <appends of each stream> <stream>…`
+ */
+const [path = "", appends = "", ...streams] = process.argv.slice(2);
+const store = await openSqliteStore(path);
+writeSync(1, "open\n");
+
+async function write(stream: string): Promise<void> {
+  let expected: Head | null = await store.head(stream);
+  for (let appended = 0; appended < Number(appends); ) {
+    const sent = prepared({ stream, expected, count: 1 + (appended % 3) });
+    const result = await store.append(sent);
+    if (result.status === "conflict") {
+      expected = result.actual;
+      continue;
+    }
+    appended += 1;
+    expected = headAfter(sent);
+    // Written at once, so that the line is out when the process is killed in the next moment.
+    for (const { revision, id } of sent.envelopes) writeSync(1, `${stream} ${revision} ${id}\n`);
+  }
+}
+
+await Promise.all(streams.map(write));
+await store.close();
