@@ -117,7 +117,7 @@ function streamOf({ batch, appends }: Batches) {
   return { name, prepared, bare: prepared.map(bareAppend) };
 }
 
-function bareAppend({ stream, expected, envelopes }: PreparedAppend) {
+function bareAppend({ stream, expectedHead: expected, envelopes }: PreparedAppend) {
   const events = envelopes.map((envelope) => {
     const { id, type, metadata } = serverEventOf(envelope);
     return jsonEvent({ id, type, data: parsed(envelope.data), metadata: parsed(Buffer.from(metadata).toString()) });

@@ -19,8 +19,8 @@ export async function benchRecording(): Promise<readonly BenchRow[]> {
 
 /** The price of one more layer, from runs with forty idle layers and with none; in sha256 of 2 KB, timed beside. */
 async function benchIdleLayer(): Promise<BenchRow> {
-  const [steps, layersMax] = [60, 40];
-  const layers = Array.from({ length: layersMax }, (_, n) =>
+  const [steps, maxLayers] = [60, 40];
+  const layers = Array.from({ length: maxLayers }, (_, n) =>
     defineMiddleware({ name: `idle-${n}`, version: "1.0.0" }, (next) => (turn) => next(turn)),
   );
   const [idle, bare] = [await longConversation(), await longConversation()];
@@ -29,7 +29,7 @@ async function benchIdleLayer(): Promise<BenchRow> {
     bare: () => runSteps(bare, steps, []),
     hashing: hashMany,
   });
-  const price = (idleMs: number, bareMs: number): number => ((idleMs - bareMs) / steps / layersMax) * 1_000;
+  const price = (idleMs: number, bareMs: number): number => ((idleMs - bareMs) / steps / maxLayers) * 1_000;
   const hashUs = (mean(times.hashing) / hashes) * 1_000;
   // A difference of two long works: the middle of the rounds, because one collection of garbage outweighs all layers of one.
   const { value: us, noise } = summary(times.idle.map((idleMs, round) => price(idleMs, times.bare[round] ?? 0)));

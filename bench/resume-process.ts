@@ -14,7 +14,7 @@ const gate = (): Promise<never> => {
   return dying();
 };
 // Whoever made the log lives, in the process that started this one.
-await untilAppend(conversation.resume(engineOf(1_000, Number(refusals)), { gate, takeover: true }));
+await untilAppend(conversation.resume(engineOf(1_000, Number(refusals)), { interceptor: gate, takeover: true }));
 let events = 0;
 for await (const { revision } of conversation.events()) events = revision + 1;
 process.stdout.write(JSON.stringify({ heldBytes: held, events }));

@@ -69,7 +69,7 @@ async function benchOf(steps: number): Promise<{ readonly row: BenchRow; readonl
         read = 0;
         for await (const { revision } of opened().events()) read = revision + 1;
       },
-      resume: () => untilAppend(opened().resume(engineOf(steps), { gate: dying })),
+      resume: () => untilAppend(opened().resume(engineOf(steps), { interceptor: dying })),
     });
     const us = (mean(times.resume) / steps) * 1_000;
     const note = `${mean(times.resume).toFixed(0)} ms against ${mean(times.parse).toFixed(0)} ms, ${read} events`;
@@ -97,7 +97,7 @@ async function cutOff(events: EventStore, steps: number, refusals = 0): Promise<
   let asked = 0;
   await untilAppend(
     conversation.run(engineOf(steps, refusals), {
-      gate: ({ kind, phase }) => {
+      interceptor: ({ kind, phase }) => {
         if (kind === "inference" && phase === "before") asked += 1;
         return asked > steps * (refusals + 1) ? dying() : Promise.resolve(null);
       },
@@ -126,7 +126,7 @@ export const engineOf = (steps: number, refusals = 0): Engine =>
       }),
     ],
     middleware: [...(refusals > 0 ? [stubborn] : []), logging({ write: () => undefined })],
-    iterationsMax: steps + 1,
+    maxSteps: steps + 1,
   });
 
 const stubborn = defineMiddleware({ name: "stubborn", version: "1.0.0" }, (next) => async (turn) => {

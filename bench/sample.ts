@@ -43,7 +43,7 @@ export async function copyStream(from: EventStore, to: EventStore, stream: strin
   let batch: Envelope[] = [];
   let expected: Head | null = null;
   const flush = async (): Promise<void> => {
-    await to.append({ stream, expected, envelopes: batch });
+    await to.append({ stream, expectedHead: expected, envelopes: batch });
     const last = batch.at(-1);
     expected = last === undefined ? expected : { revision: last.revision, digest: last.digest };
     batch = [];

@@ -13,7 +13,7 @@ const exchanges = 10_000;
 
 /**
  * `at(revision)` in a conversation of 50,000 events against folding it whole, at revisions in and between runs; and what
- * events, indexes and keyframes take of the file.
+ * events, indexes and snapshots take of the file.
  */
 export function benchTimeTravel(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
@@ -23,7 +23,7 @@ export function benchTimeTravel(): Promise<readonly BenchRow[]> {
     const conversation = store.conversation(stream.slice("conversation-".length));
     const head = (await store.events.head(stream))?.revision ?? 0;
     const revisions = [head, head - 2, Math.round(head * 0.9), Math.round(head * 0.5), Math.round(head * 0.1)];
-    // The first one folds everything, and takes the keyframes as it goes.
+    // The first one folds everything, and takes the snapshots as it goes.
     await conversation.at(head);
     const times = await takeTurns(7, {
       at: async () => {
@@ -64,7 +64,7 @@ function sizes(path: string, envelopesBytes: number): readonly BenchRow[] {
   const pages = database.prepare("SELECT sum(pgsize) AS bytes FROM dbstat WHERE name LIKE ?");
   const bytesOf = (name: string): number => Number(pages.get(name)?.["bytes"] ?? Number.NaN);
   const events = bytesOf("events") + bytesOf("sqlite_autoindex_events%");
-  const keyframes = bytesOf("keyframes") + bytesOf("sqlite_autoindex_keyframes%");
+  const snapshots = bytesOf("snapshots") + bytesOf("sqlite_autoindex_snapshots%");
   database.close();
   const of = `${(events / 1e6).toFixed(1)} MB of events and index, blocks of 500 bytes`;
   return [
@@ -73,9 +73,9 @@ function sizes(path: string, envelopesBytes: number): readonly BenchRow[] {
       ...{ value: events / envelopesBytes, unit: "x", bound: 1.35, kind: "at most", note: of },
     },
     {
-      name: "keyframes, against events and indexes",
-      ...{ value: keyframes / events, unit: "x", bound: 0.1, kind: "at most" },
-      note: `${(keyframes / 1e6).toFixed(1)} MB beside ${of}`,
+      name: "snapshots, against events and indexes",
+      ...{ value: snapshots / events, unit: "x", bound: 0.1, kind: "at most" },
+      note: `${(snapshots / 1e6).toFixed(1)} MB beside ${of}`,
     },
   ];
 }

@@ -2,7 +2,7 @@
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { NumberLiteral } from "./base/number-literal.ts";
 export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./carry/copy.ts";
-export { compareConversations, type Parting } from "./conversation/compare.ts";
+export { compareConversations, type MergeBase as Parting } from "./conversation/compare.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { Appended, AppendOptions } from "./conversation/conversation-options.ts";
 export type { LoadedPast, PastConversation } from "./conversation/past.ts";
@@ -25,7 +25,7 @@ export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export { ChainRequiredError } from "./engine/planning/plan.ts";
 export type { AnswerOptions, ResumeOptions, RunOptions } from "./engine/run/run-options.ts";
 export { type HeldStop, type Stepping, SteppingLeftError } from "./engine/run/stepping.ts";
-export type { Stop } from "./engine/session/breakpoint.ts";
+export type { Breakpoint as Stop } from "./engine/session/breakpoint.ts";
 export { ReplayDivergedError } from "./engine/session/divergence.ts";
 export {
   EmptyConversationError,
@@ -41,7 +41,7 @@ export {
   ToolMissingError,
 } from "./engine/session/errors.ts";
 export type { ChainPolicy } from "./engine/stack/chain-policy.ts";
-export { createEngine, type Engine, type EngineConfig, type Sink } from "./engine/stack/create-engine.ts";
+export { createEngine, type Engine, type EngineConfig, type Observer } from "./engine/stack/create-engine.ts";
 export { type InDoubt, type InDoubtHandler, NotInDoubtError } from "./engine/stack/doubt.ts";
 export { EngineDisposedError } from "./engine/stack/engine-life.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/stack/middleware.ts";

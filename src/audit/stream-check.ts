@@ -2,7 +2,7 @@ import { hasOwnDigest } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationOfStream } from "../domain/ids.ts";
-import { type Codecs, rebuildRequest, requestProblem } from "../engine/planning/recorded-request.ts";
+import { type Codecs, checkRecordedRequest, rebuildRequest } from "../engine/planning/recorded-request.ts";
 import { settingsDigest } from "../engine/planning/request-settings.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
@@ -154,7 +154,7 @@ export class StreamCheck {
     if (event.type !== "InferenceRequested") return null;
     this.requests += 1;
     const problem = tryTo(() =>
-      requestProblem(this.#view, recorded, rebuildRequest(this.#view, recorded, this.#options.codecs)),
+      checkRecordedRequest(this.#view, recorded, rebuildRequest(this.#view, recorded, this.#options.codecs)),
     );
     return problem === null ? null : this.#problem("request", problem);
   }

@@ -87,7 +87,7 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
 
 /** Events that no conversation shows. */
 async function* strayReports(store: EventStore): AsyncIterable<StreamReport> {
-  for (const { place, revision, events } of (await store.strays?.()) ?? []) {
+  for (const { place, revision, events } of (await store.orphanEvents?.()) ?? []) {
     const message = `${counted(events, "event")} from here on stand in no stream: its name and its head are gone`;
     yield nothingRight(place, { revision, kind: "head", message });
   }

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonValue, nestingMax, setMember } from "./json.ts";
+import { isJsonList, isJsonObject, type JsonValue, maxNesting, setMember } from "./json.ts";
 import { NumberLiteral, numberRefusal } from "./number-literal.ts";
 
 /** Freezes JSON that nobody else holds, through and through. Frozen JSON is taken to be so all through. */
@@ -17,20 +17,20 @@ export function freezeJson(json: JsonValue): void {
  * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that JSON would not keep (NaN, -0, an
  * integer beyond 2^53), a gap in a list; and for what has more levels of lists and objects, 256 of them by default.
  */
-export function frozenJson<Json extends JsonValue>(value: Json, place: string, levels = nestingMax): Json {
+export function frozenJson<Json extends JsonValue>(value: Json, place: string, levels = maxNesting): Json {
   // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
   return copyOf(value, place, { place, levels }) as Json;
 }
 
 /** @throws {TypeError} for what is no JSON, with its place: what is recorded has to be what was meant. */
 export function checkJson(place: string, value: unknown): void {
-  copyOf(value, place, { place, levels: nestingMax });
+  copyOf(value, place, { place, levels: maxNesting });
 }
 
 type Root = { readonly place: string; readonly levels: number };
 
 /** A member of objects that stand for something in JSON: frozen, they are taken as they are. */
-export const standIn: unique symbol = Symbol("standIn");
+export const jsonOpaque: unique symbol = Symbol("standIn");
 
 function copyOf(value: unknown, place: string, { place: whole, levels }: Root): JsonValue {
   if (isFrozenJson(value, levels)) return value;
@@ -53,7 +53,7 @@ function isFrozenJson(value: unknown, levels: number): value is JsonValue {
   if (value instanceof NumberLiteral) return true;
   if (typeof value === "number") return numberRefusal(value) === null;
   if (typeof value === "object" && value !== null) {
-    const isJson = Array.isArray(value) || isPlainObject(value) || standIn in value;
+    const isJson = Array.isArray(value) || isPlainObject(value) || jsonOpaque in value;
     if (!isJson || levels === 0 || !Object.isFrozen(value)) return false;
     return Object.values(value).every((member) => isFrozenJson(member, levels - 1));
   }

@@ -19,9 +19,9 @@ export function isJsonList(value: unknown): value is readonly JsonValue[] {
  * So many levels of lists and objects are taken from callers and servers. Whatever reads, compares and writes JSON goes into it
  * level by level, and a stack has an end; a difference of two such values has twice as many levels.
  */
-export const nestingMax = 256;
+export const maxNesting = 256;
 /** So many levels an event's data may have: room for such a difference, and what stands around it. */
-export const storedNestingMax = 1_024;
+export const maxStoredNesting = 1_024;
 
 /** Whether a value has more levels of lists and objects than that; it looks no deeper. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {

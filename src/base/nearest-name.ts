@@ -1,5 +1,5 @@
 /** How many letters a mistyped name may be away from the one that was meant: one of three, and no more than this. */
-const distanceMax = 3;
+const maxDistance = 3;
 
 /** The name that a mistyped one most likely stands for; null when none is near. Case, `_` and `-` do not count. */
 export function nearestName(name: string, names: Iterable<string>): string | null {
@@ -8,9 +8,9 @@ export function nearestName(name: string, names: Iterable<string>): string | nul
   for (const known of names) {
     const meant = plain(known);
     // A name that differs in length alone by more than that is not near, and may be very long.
-    if (Math.abs(typed.length - meant.length) > distanceMax) continue;
+    if (Math.abs(typed.length - meant.length) > maxDistance) continue;
     const distance = distanceBetween(typed, meant);
-    if (distance > Math.min(distanceMax, Math.max(typed.length, meant.length) / 3)) continue;
+    if (distance > Math.min(maxDistance, Math.max(typed.length, meant.length) / 3)) continue;
     if (nearest === null || distance < nearest.distance) nearest = { name: known, distance };
   }
   return nearest?.name ?? null;

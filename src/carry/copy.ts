@@ -4,7 +4,7 @@ import { blobStream, readBlob } from "../log/codec/blobs.ts";
 import { envelopeBytes } from "../log/codec/bounds.ts";
 import { headOf } from "../log/codec/prepare.ts";
 import type { BlobReference } from "../log/codec/references.ts";
-import { appendBytesMax, type Envelope, type EventStore, type Head } from "../log/ports/event-store.ts";
+import { type Envelope, type EventStore, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {
@@ -130,7 +130,7 @@ async function write(
     const [first] = batch.envelopes;
     if (first === undefined) return;
     const { stream } = first;
-    const result = await to.append({ stream, expected: batch.expected, envelopes: batch.envelopes });
+    const result = await to.append({ stream, expectedHead: batch.expected, envelopes: batch.envelopes });
     if (result.status === "conflict")
       throw new CopyDivergedError(`somebody else writes to ${stream} at the target: copy again when they have ended`);
     batch = emptyBatch(headOf(batch.envelopes));
@@ -138,7 +138,7 @@ async function write(
   for await (const envelope of events) {
     const bytes = envelopeBytes(envelope);
     const isNext = batch.stream === envelope.stream;
-    if (!isNext || batch.bytes + bytes > appendBytesMax || batch.envelopes.length === batchEventsMax) await flush();
+    if (!isNext || batch.bytes + bytes > maxAppendBytes || batch.envelopes.length === maxBatchEvents) await flush();
     if (!isNext) batch = emptyBatch(null);
     batch.stream = envelope.stream;
     if (envelope.revision < (presentByStream.get(envelope.stream) ?? 0)) {
@@ -152,7 +152,7 @@ async function write(
 }
 
 /** So many that the wait for the disk counts little, and so few that a copy can be broken off soon. */
-const batchEventsMax = 500;
+const maxBatchEvents = 500;
 
 type Batch = { stream: string | null; expected: Head | null; envelopes: Envelope[]; bytes: number };
 

@@ -37,10 +37,10 @@ const edits = all(
   under("edits[].block", content),
 );
 
-const passes = all(
-  kept("passes[].frame", "passes[].layer", "passes[].direction", "passes[].ms", "passes[].withoutNext"),
-  kept("passes[].swallowed[].frame"),
-  named("passes[].swallowed[].message"),
+const timings = all(
+  kept("timings[].frame", "timings[].layer", "timings[].direction", "timings[].ms", "timings[].withoutNext"),
+  kept("timings[].swallowed[].frame"),
+  named("timings[].swallowed[].message"),
 );
 
 /** Host, boot and the rest of where a run was are its owner's. */
@@ -97,7 +97,7 @@ const failed = all(
   named("message", "param", "body", "partial"),
 );
 
-const ended = all(kept("after", "discardedTools[]"), passes);
+const ended = all(kept("after", "discardedTools[]"), timings);
 
 /** By event. The compiler asks for each, so that a new one is looked at here. */
 export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkStored", KeptPaths>> = {
@@ -134,7 +134,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
     kept("inferenceId", "attempt", "transport", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
     kept("input.turn", "input.held", "input.blocks", "input.outgoing"),
     under("decision", decision),
-    passes,
+    timings,
     named("scope"),
   ),
   ResponseStarted: kept("inferenceId", "responseId"),

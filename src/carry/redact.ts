@@ -31,11 +31,11 @@ function parse(data: string): JsonValue {
 }
 
 /** A place in an event's data: whether its value stays, and what is listed below it. */
-type Place = { isKept: boolean; readonly members: Map<string, Place>; items: Place | null };
+type KeptPlace = { isKept: boolean; readonly members: Map<string, KeptPlace>; items: KeptPlace | null };
 
-const newPlace = (): Place => ({ isKept: false, members: new Map(), items: null });
+const newPlace = (): KeptPlace => ({ isKept: false, members: new Map(), items: null });
 
-function redact(value: JsonValue, place: Place | undefined): JsonValue {
+function redact(value: JsonValue, place: KeptPlace | undefined): JsonValue {
   if (isBlob(value)) return value;
   if (isJsonList(value)) {
     const items = place?.items ?? null;
@@ -47,7 +47,7 @@ function redact(value: JsonValue, place: Place | undefined): JsonValue {
   return isShown ? value : hidden(value);
 }
 
-function members(object: JsonObject, place: Place): JsonObject {
+function members(object: JsonObject, place: KeptPlace): JsonObject {
   const shown: Record<string, JsonValue> = {};
   const rest: Record<string, JsonValue> = {};
   for (const [name, member] of Object.entries(object)) {
@@ -81,12 +81,12 @@ function isBlob(value: JsonValue): boolean {
 }
 
 /** The paths as a tree of places. */
-function placeOf({ kept, named }: { readonly kept: readonly string[]; readonly named: readonly string[] }): Place {
+function placeOf({ kept, named }: { readonly kept: readonly string[]; readonly named: readonly string[] }): KeptPlace {
   const root = newPlace();
   for (const path of [...kept, ...named]) {
     let place = root;
     for (const step of path.replaceAll("[]", ".[]").split(".")) {
-      const next: Place = (step === "[]" ? place.items : place.members.get(step)) ?? newPlace();
+      const next: KeptPlace = (step === "[]" ? place.items : place.members.get(step)) ?? newPlace();
       if (step === "[]") place.items = next;
       else place.members.set(step, next);
       place = next;
@@ -96,7 +96,7 @@ function placeOf({ kept, named }: { readonly kept: readonly string[]; readonly n
   return root;
 }
 
-const places: Readonly<Record<string, Place>> = Object.fromEntries(
+const places: Readonly<Record<string, KeptPlace>> = Object.fromEntries(
   Object.entries(keptPaths).map(([type, paths]) => [type, placeOf(paths)]),
 );
 const actorsOfCode = placeOf({ kept: ["kind", "name", "version", "frame", "direction", "inferenceId"], named: [] });

@@ -23,7 +23,7 @@ type Output = {
 };
 
 /** Where a call of the command happens: a process, or what a test puts in its place. */
-export type Surroundings = {
+export type CliEnvironment = {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,7 +32,7 @@ export type Surroundings = {
 /** The context of one call of the command. */
 export function createContext(
   { store, json = false, quiet = false }: GlobalOptions,
-  { stdout, stderr, env }: Surroundings,
+  { stdout, stderr, env }: CliEnvironment,
 ): CliContext {
   const isTerminal = stdout.isTTY === true;
   const storeUrl = store ?? (env["TURNLOG_STORE"] || defaultStoreUrl);
@@ -96,7 +96,7 @@ function listenForSignals(): AbortSignal {
 }
 
 /** As the next command would be typed by who started this one. */
-function commandName(env: Surroundings["env"]): string {
+function commandName(env: CliEnvironment["env"]): string {
   if (env["npm_lifecycle_event"] === "start" || env["npm_lifecycle_event"] === "turnlog") return "npm run turnlog --";
   return env["npm_command"] === "exec" ? "npx turnlog" : "turnlog";
 }

@@ -10,7 +10,7 @@ import { caughtUp } from "./read-models.ts";
 import { lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
 /** How many candidates an ambiguous name lists. */
-const candidatesMax = 5;
+const maxCandidates = 5;
 
 /**
  * The conversation that a text stands for: `@last`, an id, or the beginning of one.
@@ -39,8 +39,8 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
   const [only] = found;
   if (only === undefined) throw new NotFoundError(`there is no conversation '${name}': \`turnlog ls\` lists them`);
   if (found.length === 1) return store.conversation(only);
-  const listed = found.slice(0, candidatesMax).join(", ");
-  const more = found.length > candidatesMax ? ` and ${found.length - candidatesMax} more` : "";
+  const listed = found.slice(0, maxCandidates).join(", ");
+  const more = found.length > maxCandidates ? ` and ${found.length - maxCandidates} more` : "";
   throw new UsageError(`'${name}' is the beginning of ${found.length} conversations: ${listed}${more}`);
 }
 
@@ -85,6 +85,6 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
   const [only] = found.values();
   if (only === undefined) throw new NotFoundError(`no response of ${conversation.id} has the id '${prefix}'`);
   if (found.size === 1) return only;
-  const listed = [...found.keys()].slice(0, candidatesMax).join(", ");
+  const listed = [...found.keys()].slice(0, maxCandidates).join(", ");
   throw new UsageError(`'${prefix}' is the beginning of ${found.size} responses: ${listed}`);
 }

@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import { printable } from "../projections/wording.ts";
 import { type CommandDeclaration, commandList } from "./command-list.ts";
 import type { CliContext } from "./context.ts";
-import { createContext, type GlobalOptions, isInterrupted, type Surroundings } from "./create-context.ts";
+import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./create-context.ts";
 import { type ExitCode, exitCodes, type Failure, failureOf, outputFailureOf } from "./exit-codes.ts";
 
 /** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
@@ -19,7 +19,7 @@ export async function run(argv: readonly string[]): Promise<void> {
 }
 
 /** The same for any streams and environment: the exit code is the answer. */
-export async function execute(argv: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
+export async function execute(argv: readonly string[], surroundings: CliEnvironment): Promise<ExitCode> {
   let answer: ExitCode = exitCodes.ok;
   const program = createProgram(surroundings, (code) => {
     answer = code;
@@ -34,7 +34,7 @@ export async function execute(argv: readonly string[], surroundings: Surrounding
 
 type OnCode = (code: ExitCode) => void;
 
-function createProgram(surroundings: Surroundings, onCode: OnCode): Command {
+function createProgram(surroundings: CliEnvironment, onCode: OnCode): Command {
   const { stdout, stderr } = surroundings;
   const program = new Command("turnlog")
     .description("An event-sourced conversation store for LLM agents.")
@@ -63,7 +63,7 @@ function createProgram(surroundings: Surroundings, onCode: OnCode): Command {
   return program;
 }
 
-type Running = { readonly surroundings: Surroundings; readonly onCode: OnCode };
+type Running = { readonly surroundings: CliEnvironment; readonly onCode: OnCode };
 
 function declare(
   program: Command,
@@ -90,7 +90,7 @@ const argumentsOf = ({ registeredArguments }: Command): string =>
     .join(" ");
 
 /** Tells a person what went wrong, in one line; with `--debug` also where. */
-function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: Surroundings): ExitCode {
+function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: CliEnvironment): ExitCode {
   const { exitCode, message } = isInterrupted() ? interrupted : failureOf(error);
   stderr.write(`turnlog: ${message}\n`);
   if (debug && error instanceof Error) stderr.write(`${printable(stackOf(error))}\n`);

@@ -37,7 +37,7 @@ async function startServer(answer: (request: number) => readonly Entry[]): Promi
     // Ids are in the bodies: with the same ones the same rehearsal sends the same bytes.
     seed: "rehearsal",
     // All requests of a conversation are counted, and then cleared.
-    ...{ keptMax: Number.POSITIVE_INFINITY, keptBytesMax: Number.POSITIVE_INFINITY },
+    ...{ maxKept: Number.POSITIVE_INFINITY, maxKeptBytes: Number.POSITIVE_INFINITY },
     answer: ({ request }) => ({ output: answer(request).map(itemOf) }),
   });
   return {

@@ -6,7 +6,7 @@ export type RevisionName =
   | { readonly type: "response"; readonly prefix: string };
 
 /** `<conversation>`, `<conversation>@<revision>` or `<conversation>@<revision>..<revision>`, read but not looked up. */
-export type Place = {
+export type RevisionPlace = {
   /** The beginning of a conversation's id, or `@last`. */
   readonly conversation: string;
   readonly at:
@@ -25,7 +25,7 @@ export const lastWritten = "@last";
  *
  * @throws {UsageError} when it is none.
  */
-export function parsePlace(text: string): Place {
+export function parsePlace(text: string): RevisionPlace {
   const isLast = text === lastWritten || text.startsWith(`${lastWritten}@`);
   const separator = text.indexOf("@", isLast ? 1 : 0);
   const conversation = separator < 0 ? text : text.slice(0, separator);

@@ -7,7 +7,7 @@ import { lastChange } from "../projections/blame.ts";
 import type { LoadedPast } from "./past.ts";
 
 /** Where two conversations part. */
-export type Parting = {
+export type MergeBase = {
   /** The last event that both go on from; null when their lineages share none. */
   readonly event: { readonly stream: string; readonly revision: number } | null;
   /** How many blocks at the beginning of their Turns are equal. */
@@ -21,21 +21,25 @@ export type Parting = {
 type Departure = { readonly block: Block; readonly change: Change | null };
 
 /** Compares two conversations, each at a revision: what they share by descent, and what their Turns begin with. */
-export async function compareConversations(reader: EventReader, left: LoadedPast, right: LoadedPast): Promise<Parting> {
+export async function compareConversations(
+  reader: EventReader,
+  left: LoadedPast,
+  right: LoadedPast,
+): Promise<MergeBase> {
   const event = lastShared(await stretchesOf(reader, left), await stretchesOf(reader, right));
   const blocks = equalBeginning(left.turn, right.turn);
   return { event, blocks, left: departure(left, blocks), right: departure(right, blocks) };
 }
 
-type Stretch = { readonly stream: string; readonly revision: number };
+type LineageEnd = { readonly stream: string; readonly revision: number };
 
-const stretchesOf = async (reader: EventReader, { event }: LoadedPast): Promise<readonly Stretch[]> => [
+const stretchesOf = async (reader: EventReader, { event }: LoadedPast): Promise<readonly LineageEnd[]> => [
   ...(await forksOf(reader, event.stream)),
   event,
 ];
 
-function lastShared(left: readonly Stretch[], right: readonly Stretch[]): Parting["event"] {
-  let shared: Parting["event"] = null;
+function lastShared(left: readonly LineageEnd[], right: readonly LineageEnd[]): MergeBase["event"] {
+  let shared: MergeBase["event"] = null;
   for (const [index, { stream, revision }] of left.entries()) {
     const other = right[index];
     if (other?.stream !== stream) break;

@@ -5,13 +5,13 @@ import type { Actor } from "../domain/actor.ts";
 import { idOf } from "../domain/block.ts";
 import { blockToJson } from "../domain/block-json.ts";
 import { draftsOf, type Said } from "../domain/chat-message.ts";
-import type { Origin } from "../domain/events/conversation-events.ts";
+import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
-import { createPartQueue } from "../engine/run/part-queue.ts";
+import { iterateParts } from "../engine/run/iterate-parts.ts";
 import { type AnswerOptions, checkedRun, type ResumeOptions, type RunOptions } from "../engine/run/run-options.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
@@ -22,7 +22,7 @@ import type { ToolContext } from "../engine/stack/tool.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { skippedIn } from "../log/history/skipped-in.ts";
-import type { ConversationStream, Entry } from "../log/writer/conversation-writer.ts";
+import type { ConversationWriter, ProposedEvent } from "../log/writer/conversation-writer.ts";
 import { followStream } from "../log/writer/follow.ts";
 import { ConversationExistsError, forkOrigin } from "../log/writer/fork.ts";
 import { ExchangeNotFoundError, revertTurn } from "../log/writer/revert.ts";
@@ -50,11 +50,11 @@ type Conversations = {
 /** One conversation: what was said, who changed it, and what the model's server knows of it. */
 export class Conversation {
   readonly id: ConversationId;
-  readonly #stream: ConversationStream;
+  readonly #stream: ConversationWriter;
   readonly #log: EventLog;
   readonly #others: Conversations;
 
-  constructor(id: ConversationId, stream: ConversationStream, others: Conversations) {
+  constructor(id: ConversationId, stream: ConversationWriter, others: Conversations) {
     this.id = id;
     this.#stream = stream;
     this.#log = others.log;
@@ -154,7 +154,7 @@ export class Conversation {
    */
   step(engine: Engine, options: AnswerOptions = {}): Stepping {
     const [engineOptions, runOptions] = checkedRun("step", engine, options);
-    return stepThrough((gate) => this.#run(engineOptions, { ...runOptions, gate }));
+    return stepThrough((interceptor) => this.#run(engineOptions, { ...runOptions, interceptor }));
   }
 
   /**
@@ -164,7 +164,7 @@ export class Conversation {
    */
   stream(engine: Engine, options: AnswerOptions = {}): AsyncIterable<RunPart> {
     const [engineOptions] = checkedRun("stream", engine, options);
-    return createPartQueue((onPart, signal) =>
+    return iterateParts((onPart, signal) =>
       this.#run(engineOptions, {
         ...options,
         onPart,
@@ -286,7 +286,7 @@ export class Conversation {
   });
 
   /** Gives commands as they are: what imports and repairs use. */
-  async commit(entries: readonly Entry[]): Promise<readonly RecordedEvent[]> {
+  async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")
       throw new ConversationExistsError(this.id);
@@ -294,7 +294,7 @@ export class Conversation {
     return result.events;
   }
 
-  async #startFrom(origin: Origin, actor: Actor, title?: string): Promise<void> {
+  async #startFrom(origin: ConversationOrigin, actor: Actor, title?: string): Promise<void> {
     const data = { origin, ...(title === undefined ? {} : { title }) };
     await this.commit([{ command: { type: "StartConversation", data }, actor }]);
   }

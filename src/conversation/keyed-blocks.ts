@@ -3,7 +3,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
 import { readRecorded } from "../log/recorded.ts";
-import type { ConversationStream } from "../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 
 /** The id of the n-th block that is appended with a key (MODEL 1): the same whenever it is appended. */
 export function blockIdOf(conversation: ConversationId, key: string, index: number): BlockId {
@@ -13,7 +13,7 @@ export function blockIdOf(conversation: ConversationId, key: string, index: numb
 }
 
 /** The block that was appended under the id of this one. */
-export async function recordedBlock({ log, view }: ConversationStream, block: Block): Promise<Block> {
+export async function recordedBlock({ log, view }: ConversationWriter, block: Block): Promise<Block> {
   const made = view.client.blame.get(idOf(block))?.made;
   if (made === undefined) return block;
   const { stream, revision } = made;

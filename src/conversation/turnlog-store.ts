@@ -4,7 +4,7 @@ import { createEventIds } from "../log/codec/event-id.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { randomId } from "../log/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
-import { ConversationStream } from "../log/writer/conversation-writer.ts";
+import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { Conversation } from "./conversation.ts";
 import { WeakValues } from "./weak-values.ts";
 
@@ -20,7 +20,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
   // One writer a stream in this process (MODEL 8), for as long as anybody holds the conversation or runs it.
-  readonly #streams = new WeakValues<ConversationId, ConversationStream>();
+  readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
 
   constructor(events: EventStore, sources: StoreSources = {}) {
     const { clock = Date.now, newEventId = createEventIds({ clock }), newId = randomId, ...rest } = sources;
@@ -37,7 +37,7 @@ export class TurnlogStore implements AsyncDisposable {
    */
   conversation(id: string = this.newId("cnv")): Conversation {
     const conversationId = checkedConversationId(id);
-    const open = (): ConversationStream => new ConversationStream(this.log, conversationStream(conversationId));
+    const open = (): ConversationWriter => new ConversationWriter(this.log, conversationStream(conversationId));
     const stream = this.#streams.get(conversationId, open);
     return new Conversation(conversationId, stream, this);
   }

@@ -25,7 +25,7 @@ const wireSchema = z.strictObject({
 
 /**
  * A recorded block as an event holds it. The members of the payload are open: unknown ones are kept, in their order. The
- * digest is what the block is equal by: folds take it as it is, `hasOwnDigest` computes it again.
+ * digest is what the block is equal by: folds take it is, `hasOwnDigest` computes it again.
  */
 export const blockJsonSchema = z.strictObject({
   id: blockIdSchema,

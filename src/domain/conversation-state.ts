@@ -1,9 +1,9 @@
-import type { Origin } from "./events/conversation-events.ts";
+import type { ConversationOrigin } from "./events/conversation-events.ts";
 
 /** What `decide` asks for, and nothing else: what people look at are projections. */
 export type ConversationState = {
   /** Null before the first event. */
-  origin: Origin | null;
+  origin: ConversationOrigin | null;
   /** Ids of blocks appended from outside a run. */
   readonly blockIds: Ids;
   readonly settings: Ids;

@@ -4,7 +4,7 @@ import { anchorName } from "./anchor-name.ts";
 import type { Command, Rejection } from "./commands.ts";
 import type { ConversationState } from "./conversation-state.ts";
 import { decideInRun } from "./decide-run.ts";
-import type { Origin } from "./events/conversation-events.ts";
+import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import { learnedName } from "./events/inference-events.ts";
 
@@ -134,7 +134,8 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
 const started = (state: ConversationState): readonly ConversationEvent[] =>
   state.origin !== null ? [] : [{ type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } }];
 
-const isSameOrigin = (left: Origin, right: Origin): boolean => canonicalJson(left) === canonicalJson(right);
+const isSameOrigin = (left: ConversationOrigin, right: ConversationOrigin): boolean =>
+  canonicalJson(left) === canonicalJson(right);
 
 type Naming = { readonly title?: string; readonly labels?: Readonly<Record<string, string>> };
 

@@ -2,17 +2,17 @@ import { editsBytes } from "./diff-turns.ts";
 import { contentId, type Edit } from "./edits.ts";
 
 /** About how many characters of edits one event takes: so few that none of their texts has to be stored apart. */
-const partBytesMax = 64 * 1024;
+const maxPartBytes = 64 * 1024;
 
 /** Edits as several events carry them, where they are too much for one: each part applies to what the one before made. */
 export function cutEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
-  if (editsBytes(edits) <= partBytesMax) return [edits];
+  if (editsBytes(edits) <= maxPartBytes) return [edits];
   const parts: Edit[][] = [];
   let bytes = 0;
   for (const edit of edits.flatMap(oneByOne)) {
     const size = editsBytes([edit]);
     const part = parts.at(-1);
-    if (part === undefined || bytes + size > partBytesMax) {
+    if (part === undefined || bytes + size > maxPartBytes) {
       parts.push([edit]);
       bytes = size;
     } else {

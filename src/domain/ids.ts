@@ -16,12 +16,12 @@ export type ConversationId = z.infer<typeof conversationIdSchema>;
 export function checkedConversationId(id: unknown): ConversationId {
   const parsed = conversationIdSchema.safeParse(id);
   if (parsed.success) return parsed.data;
-  const given = typeof id === "string" && id !== "" ? `'${id.slice(0, shownMax)}'` : kindOf(id);
+  const given = typeof id === "string" && id !== "" ? `'${id.slice(0, maxShown)}'` : kindOf(id);
   throw new TypeError(`${given} is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID`);
 }
 
 /** How much of a text that is no id is quoted. */
-const shownMax = 40;
+const maxShown = 40;
 
 /** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`. */
 export const blockIdSchema = z

@@ -1,4 +1,4 @@
-import { standIn } from "../base/frozen-json.ts";
+import { jsonOpaque } from "../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
 
 /**
@@ -9,7 +9,7 @@ import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
  */
 export function refuseSecrets(content: JsonValue, place: string): void {
   if (!isJsonList(content) && !isJsonObject(content)) return;
-  if (standIn in content && "$secret" in content) {
+  if (jsonOpaque in content && "$secret" in content) {
     throw new TypeError(`${place} is a secret: those stand in a provider's settings, headers or key only`);
   }
   for (const [name, member] of Object.entries(content)) {

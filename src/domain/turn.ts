@@ -98,7 +98,7 @@ export class Turn {
     for (; segment !== null; segment = segment.#prefix) {
       if (segment.#indexById !== undefined) return segment.#indexById.get(id) ?? -1;
       const tail = segment.#tail;
-      if (this.length - segment.#start > searchedMax) break;
+      if (this.length - segment.#start > maxSearched) break;
       for (let index = 0; index < tail.length; index += 1) if (tail[index]?.id === id) return segment.#start + index;
     }
     const indexById = new Map<BlockId, number>();
@@ -259,7 +259,7 @@ export class Turn {
     for (const { segment } of Turn.#segments(this)) {
       if (segment.#list === undefined || segment.#prefix === null) continue;
       kept += 1;
-      if (kept > keptListsMax) {
+      if (kept > maxKeptLists) {
         segment.#list = undefined;
         segment.#blocks = undefined;
         return;
@@ -317,6 +317,6 @@ export class Turn {
 }
 
 /** How many blocks are looked through for an id before an index of all is made. */
-const searchedMax = 256;
+const maxSearched = 256;
 /** How many Turns of one line keep the list of their blocks. */
-const keptListsMax = 4;
+const maxKeptLists = 4;

@@ -1,4 +1,4 @@
-import type { EventStore, Head, StrayEvents } from "./ports/event-store.ts";
+import type { EventStore, Head, OrphanEvents } from "./ports/event-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
 /** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
@@ -37,7 +37,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   }
   const all = (prefix = ""): string => `${prefix}*`;
   const newestStream = store.newestStream?.bind(store);
-  const strays = async (): Promise<readonly StrayEvents[]> => (await store.strays?.()) ?? [];
+  const strays = async (): Promise<readonly OrphanEvents[]> => (await store.orphanEvents?.()) ?? [];
 
   const readAll = { action: "read", stream: all() } as const;
   const savedHeads = async (): Promise<ReadonlyMap<string, Head>> => (await store.savedHeads?.()) ?? new Map();
@@ -45,7 +45,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
 
   return {
     storeId: store.storeId,
-    ...(store.keyframes === undefined ? {} : { keyframes: store.keyframes }),
+    ...(store.snapshots === undefined ? {} : { snapshots: store.snapshots }),
     ...(store.views === undefined ? {} : { views: guardedViews(store.views, allowed) }),
     append: (prepared) => allowed({ action: "append", stream: prepared.stream }, () => store.append(prepared)),
     readStream: (stream, options) => after({ action: "read", stream }, () => store.readStream(stream, options)),
@@ -57,7 +57,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     ...(newestStream === undefined
       ? {}
       : { newestStream: (prefix) => allowed({ action: "read", stream: all(prefix) }, () => newestStream(prefix)) }),
-    ...(store.strays === undefined ? {} : { strays: () => allowed(readAll, strays) }),
+    ...(store.orphanEvents === undefined ? {} : { orphanEvents: () => allowed(readAll, strays) }),
     ...(store.savedHeads === undefined ? {} : { savedHeads: () => allowed(readAll, savedHeads) }),
     ...(store.saveHeads === undefined ? {} : { saveHeads: () => allowed(readAll, saveHeads) }),
     close: () => store.close(),

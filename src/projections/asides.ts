@@ -1,7 +1,7 @@
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
-import type { Pass } from "../domain/events/shared.ts";
+import type { LayerTiming } from "../domain/events/shared.ts";
 import { entersTurn } from "./client-turn.ts";
 import { blockLabel, counted, excerpt } from "./wording.ts";
 
@@ -9,7 +9,7 @@ import { blockLabel, counted, excerpt } from "./wording.ts";
 export function asidesOf(event: ConversationEvent): readonly string[] {
   switch (event.type) {
     case "InferenceRequested":
-      return [...repairAsides(event.data.decision.repairs), ...(event.data.passes ?? []).flatMap(layerAsides)];
+      return [...repairAsides(event.data.decision.repairs), ...(event.data.timings ?? []).flatMap(layerAsides)];
     case "ResponseReceived": {
       const omitted = event.data.output.filter((block) => !entersTurn(block)).map(blockFromJson);
       return omitted.length === 0
@@ -25,14 +25,14 @@ export function asidesOf(event: ConversationEvent): readonly string[] {
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
-      return (event.data.passes ?? []).flatMap(layerAsides);
+      return (event.data.timings ?? []).flatMap(layerAsides);
     default:
       return [];
   }
 }
 
 /** What a layer did in one call that no Turn shows. */
-export function layerAsides({ layer, withoutNext, swallowed = [] }: Pass): readonly string[] {
+export function layerAsides({ layer, withoutNext, swallowed = [] }: LayerTiming): readonly string[] {
   const name = excerpt(layer, 40);
   const errors = swallowed.map(
     ({ frame, message }) => `${name} went on after an error of frame ${frame}: ${excerpt(message, 80)}`,

@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/utf8.ts";
 import { blockFromJson } from "../domain/block-json.ts";
-import type { Origin } from "../domain/events/conversation-events.ts";
+import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
@@ -13,7 +13,7 @@ export type ConversationSummary = {
   /** How the first user message begins. */
   begins: string | null;
   /** How it came into being, and the conversation that it is a fork or a child of. */
-  origin: Origin["type"];
+  origin: ConversationOrigin["type"];
   parent: string | null;
   events: number;
   runs: number;
@@ -46,7 +46,7 @@ export type ConversationListView = {
 type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
 
 /** A request that continues from a context older than so many requests is taken to have saved nothing. */
-const contextsMax = 64;
+const maxContexts = 64;
 
 /** One row a conversation: what it is called, how it goes, and what it cost. */
 export const conversationList: Projection<ConversationListView> = {
@@ -127,7 +127,7 @@ function noteRequest(view: ConversationListView, request: InferenceRequestedData
   const settingsBytes = settingsValue(view.settingsBytes, settingsDigest);
   if (settingsBytes !== undefined) view.settingsBytes = useSettings(view.settingsBytes, settingsDigest, settingsBytes);
   const bytes = saved + Math.max(0, requestBytes - (settingsBytes ?? requestBytes));
-  view.contexts = [...view.contexts.slice(1 - contextsMax), { inferenceId, bytes }];
+  view.contexts = [...view.contexts.slice(1 - maxContexts), { inferenceId, bytes }];
 }
 
 function noteAnswer(view: ConversationListView, { inferenceId, output }: ResponseReceivedData): void {

@@ -2,7 +2,7 @@
 export type DeclaredSettings<Value> = readonly { readonly digest: string; readonly value: Value }[];
 
 /** Settings that differ with every request are forgotten after so many others. */
-const settingsMax = 256;
+const maxSettings = 256;
 
 /** The list with these settings as those that were used last. */
 export function useSettings<Value>(
@@ -11,7 +11,7 @@ export function useSettings<Value>(
   value: Value,
 ): DeclaredSettings<Value> {
   if (known.at(-1)?.digest === digest) return known;
-  return [...known.filter((each) => each.digest !== digest), { digest, value }].slice(-settingsMax);
+  return [...known.filter((each) => each.digest !== digest), { digest, value }].slice(-maxSettings);
 }
 
 /** What was kept of settings; undefined where they were never seen, or long ago. */

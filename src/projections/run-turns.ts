@@ -9,10 +9,10 @@ import { ConversationDamagedError } from "./damage.ts";
 export type TurnName = `given/${string}` | `result/${string}`;
 
 /** The Turn that another was made of, and who made it. */
-export type Origin = { readonly base: TurnName; readonly actor: Actor };
+export type TurnDerivation = { readonly base: TurnName; readonly actor: Actor };
 
 /** One answered provider call. */
-type Step = {
+type TurnStep = {
   readonly outgoing: Turn;
   /** The blocks that entered the Turn. */
   readonly output: readonly Block[];
@@ -35,7 +35,7 @@ export class RunTurns {
   readonly #versions = new Map<string, Block>();
   /** Blocks made in this run, as they were made, with their first author. */
   readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
-  readonly #steps: Step[] = [];
+  readonly #steps: TurnStep[] = [];
   readonly #toolResults = new Map<BlockId, Block>();
   readonly #resultIds = new Set<BlockId>();
   readonly #startedTools = new Set<BlockId>();
@@ -43,7 +43,7 @@ export class RunTurns {
   readonly #removers = new Map<BlockId, Actor>();
   readonly #movers = new Map<BlockId, Actor>();
   /** What every Turn that a layer handed on was made of. */
-  readonly #origins = new Map<TurnName, Origin>();
+  readonly #origins = new Map<TurnName, TurnDerivation>();
   #newest: TurnName = "given/0";
 
   constructor(base: Turn) {
@@ -56,7 +56,7 @@ export class RunTurns {
   }
 
   /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. Gives what it left out. */
-  handOn(name: TurnName, turn: Turn, { base, actor }: Origin): readonly BlockId[] {
+  handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): readonly BlockId[] {
     const { removed, moved } = displacedBetween(this.get(base), turn);
     for (const id of removed) this.#removers.set(id, actor);
     for (const id of moved) this.#movers.set(id, actor);
@@ -282,7 +282,7 @@ export class RunTurns {
 }
 
 /** Whether a Turn holds a block of a step's output; the usual place is looked at first. */
-function contains(turn: Turn, step: Step): boolean {
+function contains(turn: Turn, step: TurnStep): boolean {
   if (step.output.length === 0) return false;
   if (turn.at(step.outgoing.length)?.id === step.output[0]?.id) return true;
   return step.output.some((block) => turn.find(idOf(block)) !== undefined);

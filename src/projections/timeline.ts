@@ -3,7 +3,7 @@ import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
-import type { Origin } from "../domain/events/conversation-events.ts";
+import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import { type Decision, type Divergence, learnedName } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -217,7 +217,7 @@ function inferenceWords(event: InferenceEvent): string {
 }
 
 /** Where a conversation came from: `fork of cnv_8f3k@12`; null for one that came from nowhere. */
-export function describeOrigin(origin: Origin): string | null {
+export function describeOrigin(origin: ConversationOrigin): string | null {
   switch (origin.type) {
     case "new":
       return null;

@@ -29,7 +29,7 @@ const defaults: AnswerLimits = {
 const limitNames = { bodyBytes: true, itemBytes: true, streamBytes: true, errorBytes: true, idleMs: true } as const;
 
 /** A timer that is set for longer ends at once, so that no limit is larger. */
-const limitMax = 2 ** 31 - 1;
+const maxLimit = 2 ** 31 - 1;
 
 /**
  * The limits with their defaults.
@@ -40,8 +40,8 @@ export function answerLimits(given: Partial<AnswerLimits> = {}): AnswerLimits {
   checkOptions("openaiResponses's limits", given, limitNames);
   const limits = { ...defaults, ...given };
   for (const [name, value] of Object.entries(limits)) {
-    if (Number.isInteger(value) && value >= 1 && value <= limitMax) continue;
-    throw new ProviderSettingsError(`limits.${name} is ${kindOf(value)}: give a whole number from 1 to ${limitMax}`);
+    if (Number.isInteger(value) && value >= 1 && value <= maxLimit) continue;
+    throw new ProviderSettingsError(`limits.${name} is ${kindOf(value)}: give a whole number from 1 to ${maxLimit}`);
   }
   return limits;
 }

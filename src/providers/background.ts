@@ -32,9 +32,9 @@ export async function fetchEnded(fetch: () => Promise<JsonObject>, deadline: Dea
       if (error.status === 404) throw lost(error);
       failures += 1;
       // Only the fetch was refused: the response is being made.
-      if (!isPassing(error) || failures > failuresMax) throw withPartial(error, error.partial);
+      if (!isPassing(error) || failures > maxFailures) throw withPartial(error, error.partial);
     }
-    await sleep(Math.min(waitMsMax, waitMs * 2 ** waits), undefined, { signal: deadline.signal }).catch(
+    await sleep(Math.min(maxWaitMs, waitMs * 2 ** waits), undefined, { signal: deadline.signal }).catch(
       () => undefined,
     );
     const interrupted = interruption(deadline);
@@ -44,10 +44,10 @@ export async function fetchEnded(fetch: () => Promise<JsonObject>, deadline: Dea
 
 /** How long is waited between two fetches: twice as long each time. */
 const waitMs = 100;
-const waitMsMax = 5_000;
+const maxWaitMs = 5_000;
 
 /** How often in a row a fetch may fail: it changes nothing, so that it may be repeated. */
-const failuresMax = 5;
+const maxFailures = 5;
 
 const isPassing = ({ kind, status, body }: ProviderError): boolean =>
   (kind === "connection" ||

@@ -50,7 +50,7 @@ type Cause = {
 
 /** An error, what caused it, and the attempts that an AggregateError gathers. */
 function causesOf(cause: unknown, depth = 0): readonly Cause[] {
-  if (!(cause instanceof Error) || depth > causesMax) return [];
+  if (!(cause instanceof Error) || depth > maxCauses) return [];
   const { name, message } = cause;
   const attempts: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
   return [
@@ -59,7 +59,7 @@ function causesOf(cause: unknown, depth = 0): readonly Cause[] {
   ];
 }
 
-const causesMax = 8;
+const maxCauses = 8;
 
 function member(error: Error, name: string): string | undefined {
   const value: unknown = Reflect.get(error, name);

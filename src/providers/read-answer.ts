@@ -28,7 +28,7 @@ type Reading = {
  */
 export async function readAnswer(answer: Response, reading: Reading): Promise<JsonObject> {
   const body = new MeteredBody(answer.body, reading.limits);
-  const { start, chunks } = await opened(body, reading.deadline);
+  const { start, chunks } = await open(body, reading.deadline);
   const response = /^(event|data|id|retry)?:/.test(start)
     ? await readStream({ body, chunks, headers: answer.headers }, reading)
     : await readJson({ body, chunks, answer }, reading);
@@ -103,7 +103,7 @@ async function readStream(
       await underWay(data, controller, onUnderWay);
       continue;
     }
-    await drained(events, controller);
+    await drain(events, controller);
     return response;
   }
 }
@@ -124,23 +124,23 @@ async function underWay(
 }
 
 /** Lets a stream end by itself after its terminal event, so that the connection can serve again; not for long. */
-async function drained(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
+async function drain(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
   const rest = (async () => {
     while ((await events.next()).done !== true);
   })();
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, drainMsMax);
+    timer = setTimeout(resolve, maxDrainMs);
   });
   await Promise.race([rest.catch(() => undefined), patience]);
   clearTimeout(timer);
   controller.abort();
 }
 
-const drainMsMax = 200;
+const maxDrainMs = 200;
 
 /** The first characters of a body: servers mislabel event streams as JSON and JSON as anything. */
-async function opened(
+async function open(
   body: MeteredBody,
   deadline: Deadline,
 ): Promise<{ readonly start: string; readonly chunks: Uint8Array[] }> {

@@ -16,7 +16,7 @@ export const responsesItems: ItemCodec = {
   decodeItem,
   encodeItem,
   requestItem,
-  refusal,
+  unsendableReason: refusal,
   encodeRequest,
 };
 

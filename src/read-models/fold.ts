@@ -1,11 +1,11 @@
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { beginView } from "./inherited.ts";
+import { startView } from "./inherited.ts";
 import { keyOf, type Reading, readAtOnce, readWhole, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Views that are kept in memory beyond the save that they changed in. */
-const viewsHeldMax = 1_000;
+const maxViewsHeld = 1_000;
 
 export type FoldOptions<View> = {
   readonly store: EventStore;
@@ -89,7 +89,7 @@ export class ViewFold<View> {
     }
     this.#changed.clear();
     for (const key of this.#states.keys()) {
-      if (this.#states.size <= viewsHeldMax) break;
+      if (this.#states.size <= maxViewsHeld) break;
       this.#states.delete(key);
     }
     return true;
@@ -100,7 +100,7 @@ export class ViewFold<View> {
     const reading = atOnce ?? (await readWhole(store, envelope));
     const known = await this.state(key);
     const begun =
-      known === null ? await beginView(store, projection, { key, envelope, reading }) : { state: known, reading };
+      known === null ? await startView(store, projection, { key, envelope, reading }) : { state: known, reading };
     this.#states.set(key, begun.state);
     this.#takeNow(begun.state, envelope, begun.reading);
   }

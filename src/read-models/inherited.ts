@@ -5,18 +5,18 @@ import type { Projection } from "../projections/projection.ts";
 import { asReading, initialState, type Reading, readWhole, type ViewState } from "./view-state.ts";
 
 /** The first event of a key, and what its view is before it. */
-export type Beginning<View> = { readonly state: ViewState<View>; readonly reading: Reading };
+export type ViewStart<View> = { readonly state: ViewState<View>; readonly reading: Reading };
 
 /**
  * What a key's view is before its first event: nothing, but for the start of a fork (MODEL 11). There it is what its parent's
  * events make of it, and an ancestor that is not as it was makes the event one that cannot be taken in; for a projection that
  * counts forks for themselves it is the settings that were declared for both, as far as they can be read.
  */
-export async function beginView<View>(
+export async function startView<View>(
   store: EventStore,
   projection: Projection<View>,
   first: { readonly key: string; readonly envelope: StoredEnvelope; readonly reading: Reading },
-): Promise<Beginning<View>> {
+): Promise<ViewStart<View>> {
   const { key, envelope, reading } = first;
   const state = initialState(projection, key);
   if (!isFork(reading)) return { state, reading };

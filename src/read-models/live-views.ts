@@ -18,7 +18,7 @@ export const projectedView = <View>({ key, view, position, quarantine }: ViewRow
   ...{ key, view: JSON.parse(view) as View, position, quarantine },
 });
 
-type Watched<View> = {
+type WatchedKey<View> = {
   readonly subject: ReplaySubject<ProjectedView<View>>;
   watchers: number;
   /** What was told last. */
@@ -30,7 +30,7 @@ type Watched<View> = {
  * event loop, in the same turn, and never an older view after a newer one.
  */
 export class LiveViews<View> {
-  readonly #watchedByKey = new Map<string, Watched<View>>();
+  readonly #watchedByKey = new Map<string, WatchedKey<View>>();
   readonly #changed = new Set<ViewState<View>>();
   readonly #read: (key: string) => Promise<ViewRow | null>;
 
@@ -75,7 +75,7 @@ export class LiveViews<View> {
     this.#watchedByKey.clear();
   }
 
-  #refresh(key: string, watched: Watched<View>): void {
+  #refresh(key: string, watched: WatchedKey<View>): void {
     this.#read(key).then(
       (row) => {
         if (row !== null) tell(watched, row);
@@ -94,7 +94,7 @@ export class LiveViews<View> {
   }
 }
 
-function tell<View>(watched: Watched<View>, row: ViewRow): void {
+function tell<View>(watched: WatchedKey<View>, row: ViewRow): void {
   const { told } = watched;
   const order = told === null ? 1 : comparePositions(row.position, told.position);
   // A key that was rebuilt has another view of the same events.

@@ -8,13 +8,13 @@ import type { Projection } from "../projections/projection.ts";
 import { checkVersion, findBuild, publishedBuild, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
 import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";
+import { type MismatchedRow, mismatchedRow, orphanRows } from "./mismatched-rows.ts";
 import { catchUp, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
 import { createRateMeter, type RateMeter } from "./rate.ts";
 import { retryKey } from "./retry.ts";
 import { createSource, type EventSource } from "./source.ts";
 import { type ProjectorStatus, readStatus } from "./status.ts";
 import { rowOf } from "./view-state.ts";
-import { rowsOfNothing, type WrongRow, wrongRow } from "./wrong-rows.ts";
 
 export type ProjectorOptions = {
   /** Only this stream's events; by default those of all conversations. */
@@ -22,7 +22,7 @@ export type ProjectorOptions = {
   /** Where rows are kept; by default beside the events. */
   readonly views?: ViewStore;
   /** Events of one batch at most; 512 by default. */
-  readonly eventsMax?: number;
+  readonly maxEvents?: number;
   /** How long a live event may wait to be saved; 100 by default. */
   readonly saveWithinMs?: number;
   /** Waits before the n-th attempt to go on while the store is unavailable. */
@@ -37,7 +37,7 @@ export type CatchUpOptions = {
 };
 
 const optionNames: OptionNames<ProjectorOptions> = {
-  ...{ stream: true, views: true, eventsMax: true, saveWithinMs: true, pause: true },
+  ...{ stream: true, views: true, maxEvents: true, saveWithinMs: true, pause: true },
 };
 const catchUpNames: OptionNames<CatchUpOptions> = { signal: true, onProgress: true };
 
@@ -48,17 +48,17 @@ export class NoViewsError extends Error {
 }
 
 /** How often a catching up begins with what another process saved; each time the rows have come further. */
-const conflictsMax = 1_000;
+const maxConflicts = 1_000;
 
 /** Rows are read in pages of so many. */
-const pageRowsMax = 4_096;
+const maxPageRows = 4_096;
 
 /** Keeps the rows of one projection up with the log, and reads them. */
 export class Projector<View> {
   readonly #work: Work;
   readonly #projection: Projection<View>;
   readonly #source: EventSource;
-  readonly #limits: Pick<PumpOptions, "eventsMax" | "saveWithinMs">;
+  readonly #limits: Pick<PumpOptions, "maxEvents" | "saveWithinMs">;
   readonly #pause: (attempt: number) => Promise<void>;
   readonly #live: LiveViews<View>;
   readonly #rate: RateMeter = createRateMeter(() => performance.now());
@@ -68,14 +68,14 @@ export class Projector<View> {
 
   constructor(store: EventStore, projection: Projection<View>, options: ProjectorOptions = {}) {
     checkProjector(store, projection, options);
-    const { stream = null, views = store.views, eventsMax = 512, saveWithinMs = 100 } = options;
+    const { stream = null, views = store.views, maxEvents = 512, saveWithinMs = 100 } = options;
     if (views === undefined)
       throw new NoViewsError("this store keeps no rows of projections: name a place for them (views)");
     const name = stream === null ? projection.name : `${projection.name}/${stream}`;
     this.#work = { store, views, projection, name };
     this.#projection = projection;
     this.#source = createSource(store, stream);
-    this.#limits = { eventsMax, saveWithinMs };
+    this.#limits = { maxEvents, saveWithinMs };
     this.#pause = options.pause ?? ((attempt) => sleep(Math.min(10 * 2 ** attempt, 5_000)));
     this.#live = new LiveViews((key) => this.#readRow(key));
   }
@@ -94,7 +94,7 @@ export class Projector<View> {
   async catchUp(options: CatchUpOptions = {}): Promise<void> {
     checkOptions("catchUp", options, catchUpNames);
     for (let round = 1; (await this.#round(await findBuild(this.#work), options)) === "conflict"; round += 1) {
-      if (round === conflictsMax)
+      if (round === maxConflicts)
         throw new StoreUnavailableError(`others save the rows of ${this.name} all the time: try again`);
     }
   }
@@ -147,9 +147,9 @@ export class Projector<View> {
     for (let after: string | null = null; ; ) {
       const build: ViewBuild | null = await publishedBuild(this.#work);
       if (build === null) return;
-      const rows: readonly ViewRow[] = await this.#work.views.rows(build, { after, limit: pageRowsMax });
+      const rows: readonly ViewRow[] = await this.#work.views.rows(build, { after, limit: maxPageRows });
       for (const row of rows) yield projectedView(row);
-      if (rows.length < pageRowsMax) return;
+      if (rows.length < maxPageRows) return;
       after = rows.at(-1)?.key ?? null;
     }
   }
@@ -169,13 +169,13 @@ export class Projector<View> {
   }
 
   /** Whether the row of a key is another than its events give; null when it is not. It changes nothing: `retry` does. */
-  wrongRow(key: string): Promise<WrongRow | null> {
-    return wrongRow(this.#work, this.#projection, key);
+  wrongRow(key: string): Promise<MismatchedRow | null> {
+    return mismatchedRow(this.#work, this.#projection, key);
   }
 
   /** The rows of streams that are not there, where keys are streams. */
-  rowsOfNothing(): AsyncIterable<WrongRow> {
-    return rowsOfNothing(this.#work);
+  rowsOfNothing(): AsyncIterable<MismatchedRow> {
+    return orphanRows(this.#work);
   }
 
   async status(): Promise<ProjectorStatus> {
@@ -270,5 +270,5 @@ function checkProjector(store: unknown, projection: unknown, options: ProjectorO
   if (typeof name !== "string" || [apply, initial, key].some((member) => typeof member !== "function"))
     throw new TypeError("createProjector takes a projection: { name, version, lineage, key, initial, apply }");
   checkOptions("createProjector", options, optionNames);
-  if (options.eventsMax !== undefined) checkWhole("createProjector: eventsMax", options.eventsMax);
+  if (options.maxEvents !== undefined) checkWhole("createProjector: maxEvents", options.maxEvents);
 }

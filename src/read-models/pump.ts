@@ -4,7 +4,7 @@ import type { EventSource } from "./source.ts";
 
 /** How much a projector takes in before it saves: no more than that is in memory, or folded again after a crash. */
 type PumpLimits = {
-  readonly eventsMax: number;
+  readonly maxEvents: number;
   /** How long a live event waits to be saved. */
   readonly saveWithinMs: number;
 };
@@ -27,12 +27,12 @@ export async function catchUp<View>(
   source: EventSource,
   options: PumpOptions,
 ): Promise<PumpOutcome> {
-  const { signal, eventsMax } = options;
+  const { signal, maxEvents } = options;
   try {
     for await (const envelope of source.read(fold.checkpoint, signal)) {
       if (signal?.aborted === true) break;
       await takeNew(fold, envelope);
-      if (fold.unsaved >= eventsMax && !(await save(fold, options))) return "conflict";
+      if (fold.unsaved >= maxEvents && !(await save(fold, options))) return "conflict";
     }
   } catch (error) {
     if (signal?.aborted !== true) throw error;
@@ -50,7 +50,7 @@ export async function goLive<View>(
   source: EventSource,
   options: PumpOptions & { readonly signal: AbortSignal },
 ): Promise<PumpOutcome> {
-  const { eventsMax, saveWithinMs } = options;
+  const { maxEvents, saveWithinMs } = options;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const events = source.follow(fold.checkpoint, signal)[Symbol.asyncIterator]();
@@ -65,7 +65,7 @@ export async function goLive<View>(
         // Where saving fails first, nobody asks for it any more.
         next.catch(() => undefined);
       }
-      if (event !== null && !isOver && fold.unsaved < eventsMax) continue;
+      if (event !== null && !isOver && fold.unsaved < maxEvents) continue;
       alarm.stop();
       if (!(await save(fold, options))) return "conflict";
       if (isOver) return options.signal.aborted ? "aborted" : "done";

@@ -2,16 +2,16 @@ import { comparePositions, type StoredEnvelope, StoreUnavailableError } from "..
 import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { publishedBuild, type Work } from "./build.ts";
-import { type Beginning, beginView } from "./inherited.ts";
+import { startView, type ViewStart } from "./inherited.ts";
 import { keyOf, readWhole, rowOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** How often a retry begins again because the rows were saved meanwhile. */
-const attemptsMax = 100;
+const maxAttempts = 100;
 
 /** Makes the row of a key anew, from the events that the build has seen; null when none of them is of this key. */
 export async function retryKey<View>(work: Work, projection: Projection<View>, key: string): Promise<ViewRow | null> {
   const { views } = work;
-  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const build = await publishedBuild(work);
     const { checkpoint, events } = build ?? { checkpoint: null, events: 0 };
     if (build === null || checkpoint === null) return null;
@@ -38,8 +38,8 @@ export async function foldKey<View>(
   for await (const envelope of eventsOf(work, projection, key)) {
     if (comparePositions(envelope.position, checkpoint.position) > 0) break;
     const reading = await readWhole(store, envelope);
-    const begun: Beginning<View> =
-      state === null ? await beginView(store, projection, { key, envelope, reading }) : { state, reading };
+    const begun: ViewStart<View> =
+      state === null ? await startView(store, projection, { key, envelope, reading }) : { state, reading };
     ({ state } = begun);
     takeIn(projection, state, { envelope, reading: begun.reading });
   }

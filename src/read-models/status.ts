@@ -12,7 +12,7 @@ export type ProjectorStatus = {
   readonly builtVersion: number | null;
   /** How many events these rows are made of. */
   readonly events: number;
-  /** Events that they lack, counted up to `behindMax`. */
+  /** Events that they lack, counted up to `maxBehind`. */
   readonly behind: number;
   /** Keys that lack something, and how many events they lack together. */
   readonly degraded: number;
@@ -22,7 +22,7 @@ export type ProjectorStatus = {
 };
 
 /** More events behind than these are not counted. */
-export const behindMax = 10_000;
+export const maxBehind = 10_000;
 
 /** What the store tells of a projection. */
 export async function readStatus(
@@ -35,7 +35,7 @@ export async function readStatus(
   let behind = 0;
   for await (const _ of source.read(build?.checkpoint ?? null)) {
     behind += 1;
-    if (behind === behindMax) break;
+    if (behind === maxBehind) break;
   }
   return {
     ...{ name, version: projection.version, builtVersion: build?.version ?? null, events: build?.events ?? 0, behind },

@@ -17,7 +17,7 @@ export type ViewState<View> = {
 };
 
 /** How many events of one key are kept in quarantine; of more only the number is. */
-export const quarantinedMax = 100;
+export const maxQuarantined = 100;
 
 /** A view to which nothing has happened. */
 export const initialState = <View>({ initial }: Projection<View>, key: string): ViewState<View> => ({
@@ -94,7 +94,7 @@ function quarantined(before: Quarantine | null, envelope: StoredEnvelope, reason
   const { stream, revision, position, type, version } = envelope;
   const { events, first } = before ?? { events: 0, first: [] };
   const event = { stream, revision, position, type, version, reason };
-  return { events: events + 1, first: events < quarantinedMax ? [...first, event] : first };
+  return { events: events + 1, first: events < maxQuarantined ? [...first, event] : first };
 }
 
 /** An operator may say of an event that it is to be left out (MODEL 13): then nothing is lacking without it. */

@@ -23,13 +23,13 @@ export function bodyOf(text: string): Json | undefined {
 }
 
 /** Undefined: longer than allowed. The rest is read and dropped, so that the client gets its answer. */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue;
     length += chunk.length;
-    if (length <= bytesMax) chunks.push(chunk);
+    if (length <= maxBytes) chunks.push(chunk);
   }
-  return length > bytesMax ? undefined : Buffer.concat(chunks).toString("utf8");
+  return length > maxBytes ? undefined : Buffer.concat(chunks).toString("utf8");
 }

@@ -27,7 +27,7 @@ export function createCiphertexts(seed: string): Ciphertexts {
       return written(mac(payload) + payload);
     },
     isAuthentic(text, itemId) {
-      const { tag, payload } = opened(text);
+      const { tag, payload } = open(text);
       // Written again and compared: the last bits of base64 say nothing, and would let a changed letter pass.
       if (tag !== mac(payload) || written(tag + payload) !== text) return false;
       return itemId === undefined || unseal(text)?.itemId === itemId;
@@ -38,7 +38,7 @@ export function createCiphertexts(seed: string): Ciphertexts {
 /** Reads a sealed text without checking who wrote it: undefined for anything that no reference server wrote. */
 function unseal(text: string): Sealed | undefined {
   if (!text.startsWith(prefix)) return undefined;
-  const match = /^\["([^"]*)","([^"]*)",\d+\]$/.exec(opened(text).payload);
+  const match = /^\["([^"]*)","([^"]*)",\d+\]$/.exec(open(text).payload);
   return match === null ? undefined : { itemId: match[1] ?? "", readingKey: match[2] ?? "" };
 }
 
@@ -66,7 +66,7 @@ function written(plain: string): string {
   return prefix + Buffer.from(plain, "utf8").toString("base64url");
 }
 
-function opened(text: string): { readonly tag: string; readonly payload: string } {
+function open(text: string): { readonly tag: string; readonly payload: string } {
   const plain = Buffer.from(text.slice(prefix.length), "base64url").toString("utf8");
   return { tag: plain.slice(0, 24), payload: plain.slice(24) };
 }

@@ -18,15 +18,15 @@ interface Kept {
 
 /** Forgets the oldest requests and responses beyond what a server keeps, so that it may run for years. */
 export function forgetOldest({ requests, arrivals, readings, memory, options }: Kept): void {
-  const { keptMax = 10_000, keptBytesMax = 256 * 2 ** 20 } = options;
-  while (requests.length > 1 && (requests.length > keptMax || arrivals.bytes > keptBytesMax)) {
+  const { maxKept = 10_000, maxKeptBytes = 256 * 2 ** 20 } = options;
+  while (requests.length > 1 && (requests.length > maxKept || arrivals.bytes > maxKeptBytes)) {
     const oldest = requests.shift();
     if (oldest === undefined) break;
     arrivals.bytes -= oldest.bodyText.length;
     readings.delete(oldest.index);
   }
   for (const [id, held] of memory.responses) {
-    if (memory.responses.size <= keptMax) break;
+    if (memory.responses.size <= maxKept) break;
     memory.responses.delete(id);
     readings.delete(id);
     for (const item of held.output) memory.issued.delete(stringOf(item["id"]) ?? "");

@@ -67,7 +67,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const asyncTools = asyncToolsOf(body);
       const admitted = admit(state.parent, input, { issued: memory.issued, ciphertexts, asyncTools });
       if ("refusal" in admitted) return admitted;
-      const isTooLong = admitted.link.tokens > (options.contextTokensMax ?? Number.POSITIVE_INFINITY);
+      const isTooLong = admitted.link.tokens > (options.maxContextTokens ?? Number.POSITIVE_INFINITY);
       if (isTooLong) return { refusal: contextTooLong() };
       if (state.conversationId !== null) locked.add(state.conversationId);
       const reading = readingOf({ parent: state.parent, link: admitted.link, body, fault, options });

@@ -67,7 +67,7 @@ export interface DialectOptions {
   /** Undefined: every model exists. */
   readonly models?: readonly string[];
   /** Size of the context window in the server's own tokens (four characters each). */
-  readonly contextTokensMax?: number;
+  readonly maxContextTokens?: number;
   /** Delivers ciphertexts without being asked. */
   readonly encryptsAlways?: boolean;
   /** false: takes ciphertexts of other servers, for replays of recorded requests. */
@@ -91,12 +91,12 @@ export interface ReferenceServerOptions extends DialectOptions {
   /** Characters in one streamed delta. */
   readonly deltaLength?: number;
   /** What is longer is answered 413; 512 MiB when left out. */
-  readonly bodyBytesMax?: number;
+  readonly maxBodyBytes?: number;
   /**
    * How many requests are kept, and how many responses: the oldest go first, and ids of theirs are unknown from then on.
    * 10,000 when left out.
    */
-  readonly keptMax?: number;
+  readonly maxKept?: number;
   /** Bytes of the bodies of the requests that are kept; 256 MiB when left out. The newest is kept whatever its size. */
-  readonly keptBytesMax?: number;
+  readonly maxKeptBytes?: number;
 }

@@ -40,7 +40,7 @@ interface Exchange {
 /** Answers one HTTP request, whatever comes. */
 export async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { options, requests, arrivals } = parts;
-  const bodyText = await readBody(request, options.bodyBytesMax ?? 512 * 2 ** 20);
+  const bodyText = await readBody(request, options.maxBodyBytes ?? 512 * 2 ** 20);
   const received: Received = {
     index: arrivals.count,
     method: request.method ?? "",

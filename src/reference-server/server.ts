@@ -22,7 +22,7 @@ export interface ReferenceServer extends AsyncDisposable {
   readonly url: string;
   /** With `/v1`, as clients want it. */
   readonly baseUrl: string;
-  /** The requests that arrived, refused ones included; the oldest are forgotten (`keptMax`). */
+  /** The requests that arrived, refused ones included; the oldest are forgotten (`maxKept`). */
   readonly requests: readonly ReceivedRequest[];
   /** What the model read for that response, or for the request of that index. Undefined where there was no inference. */
   reading(of: string | number): Reading | undefined;

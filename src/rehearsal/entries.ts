@@ -12,7 +12,7 @@ export type Part =
 export type Role = "user" | "system" | "developer" | "assistant";
 
 /** Which answer of the model an entry came in, its place there, and how many there were. */
-export type Place = { readonly answer: number; readonly index: number; readonly size: number };
+export type EntryPlace = { readonly answer: number; readonly index: number; readonly size: number };
 
 /** One thing that was said, in the words of the source document. What came in no answer, or was edited, has no place. */
 export type Entry = (
@@ -20,7 +20,7 @@ export type Entry = (
   | { readonly kind: "call"; readonly callId: string; readonly name: string; readonly arguments: string }
   | { readonly kind: "result"; readonly callId: string; readonly output: string | readonly string[] }
   | { readonly kind: "reasoning"; readonly text: string }
-) & { readonly place?: Place };
+) & { readonly place?: EntryPlace };
 
 /** An entry that a client can make: reasoning comes from servers only. */
 export type MadeEntry = Exclude<Entry, { readonly kind: "reasoning" }>;

@@ -17,7 +17,7 @@ export type PlayOptions = {
 };
 
 /** How many calls one answer may hold once neighbouring ones are merged. */
-const parallelMax = 4;
+const maxParallel = 4;
 
 /** Cuts a document into requests. An answer before anything was said is appended: there was nothing to ask. */
 export function playOf(document: ChatDocument, { seed, reasoning, parallel }: PlayOptions): Play {
@@ -46,7 +46,7 @@ const placed = (answer: number, entries: readonly Entry[]): readonly Entry[] =>
 /** Answers that only call, directly behind the results of calls, become part of the answer that made those. */
 function mergeCalls(messages: readonly ChatMessage[], draw: Draw): readonly ChatMessage[] {
   const merged: ChatMessage[] = [];
-  let callsMax = 2 + draw.below(parallelMax - 1);
+  let maxCalls = 2 + draw.below(maxParallel - 1);
   for (const message of messages) {
     const at = merged.findLastIndex(({ role }) => role !== "tool");
     const before = merged[at];
@@ -54,11 +54,11 @@ function mergeCalls(messages: readonly ChatMessage[], draw: Draw): readonly Chat
     const isAnswered = calls.length > 0 && merged.length - 1 - at === calls.length;
     if (before?.role === "assistant" && isAnswered && isOnlyCalls(message)) {
       const both = [...calls, ...(message.tool_calls ?? [])];
-      if (both.length <= callsMax) {
+      if (both.length <= maxCalls) {
         merged[at] = { ...before, tool_calls: both };
         continue;
       }
-      callsMax = 2 + draw.below(parallelMax - 1);
+      maxCalls = 2 + draw.below(maxParallel - 1);
     }
     merged.push(message);
   }

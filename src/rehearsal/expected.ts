@@ -1,4 +1,4 @@
-import type { Entry, Part, Place, Role } from "./entries.ts";
+import type { Entry, EntryPlace, Part, Role } from "./entries.ts";
 
 /** One thing that the model is meant to read, in the judge's words. */
 export type Expected =
@@ -72,7 +72,7 @@ function groupOf(entry: Entry): Group {
 /** The answers whose entries all stand together, in their order, and unchanged. */
 function wholeAnswers(entries: readonly Entry[]): ReadonlySet<number> {
   const whole = new Set<number>();
-  let before: Place | undefined;
+  let before: EntryPlace | undefined;
   for (const { place } of entries) {
     const follows =
       place?.index === 0 || (place?.answer === before?.answer && place?.index === (before?.index ?? 0) + 1);

@@ -17,10 +17,10 @@ export function* generateDocuments(seed: string, count: number): Iterable<ChatDo
 
 /** In characters. */
 const systemLength = 6_000;
-const messagesMax = 62;
+const maxMessages = 62;
 
 function talk(draw: Draw): readonly ChatMessage[] {
-  const length = draw.chance(0.05) ? messagesMax - 1 : 4 + draw.below(24) + draw.below(24);
+  const length = draw.chance(0.05) ? maxMessages - 1 : 4 + draw.below(24) + draw.below(24);
   const callIds: string[] = [];
   const messages: ChatMessage[] = [userMessage(draw)];
   while (messages.length < length) {

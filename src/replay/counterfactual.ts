@@ -5,12 +5,12 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import type { Gate } from "../engine/session/breakpoint.ts";
+import type { Interceptor } from "../engine/session/breakpoint.ts";
 import { checkedEngine, type Engine, type EngineOptions, engineOf } from "../engine/stack/create-engine.ts";
 import type { Capabilities, Provider } from "../engine/stack/provider.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import type { Entry } from "../log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
@@ -35,13 +35,13 @@ export type CounterfactualOptions = {
 type Scratch = AsyncDisposable & { conversation(id: string): ScratchConversation };
 
 type ScratchConversation = {
-  commit(entries: readonly Entry[]): Promise<unknown>;
+  commit(entries: readonly ProposedEvent[]): Promise<unknown>;
   run(engine: Engine, options: ScratchRun): Promise<unknown>;
   turn(): Promise<Turn>;
   events(): AsyncIterable<RecordedEvent>;
 };
 
-type ScratchRun = { readonly gate: Gate; readonly signal: AbortSignal; readonly again: true };
+type ScratchRun = { readonly interceptor: Interceptor; readonly signal: AbortSignal; readonly again: true };
 
 const optionNames: OptionNames<CounterfactualOptions> = {
   ...{ codecs: true, to: true, without: true, bodies: true, onProgress: true, openScratch: true },
@@ -161,7 +161,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
   const bodies = new Map<string, string>();
   const end = new AbortController();
   const unknowns: Unknown[] = [];
-  const gate: Gate = async (stop) => {
+  const interceptor: Interceptor = async (stop) => {
     if (stop.kind === "append") order.noteWrite(stop.phase);
     if (stop.phase === "after" || stop.kind === "append") return null;
     if (stop.kind === "inference" && world.bodies) bodies.set(stop.request.requestDigest, stop.bodyText);
@@ -183,11 +183,13 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
     throw reason;
   };
   const options = otherEngine(world, run);
-  await conversation.run(engineOf(options), { gate, signal: end.signal, again: true }).catch((error: unknown) => {
-    const isEnd =
-      error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
-    if (!isEnd) throw error;
-  });
+  await conversation
+    .run(engineOf(options), { interceptor, signal: end.signal, again: true })
+    .catch((error: unknown) => {
+      const isEnd =
+        error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
+      if (!isEnd) throw error;
+    });
   const events = [];
   for await (const recorded of conversation.events()) if (recorded.runId === run.id) events.push(recorded);
   const steps = compareSteps(run, events, { answers, bodies });
@@ -216,7 +218,7 @@ function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions 
       return `inf_${run.id.slice(4, 20)}${String(inferences).padStart(8, "0")}`;
     },
     learned: new Map(),
-    sinks: [],
+    observers: [],
     onInDoubt: null,
   };
 }

@@ -17,10 +17,10 @@ export type ReplayDifference = {
   readonly message: string;
 };
 
-type Found = Pick<ReplayDifference, "field" | "recorded" | "replayed">;
+type DifferentField = Pick<ReplayDifference, "field" | "recorded" | "replayed">;
 
 /** The first member, by path, in which two values differ as JSON; null when they are equal. */
-export function firstDifference(recorded: JsonValue, replayed: JsonValue, field: string): Found | null {
+export function firstDifference(recorded: JsonValue, replayed: JsonValue, field: string): DifferentField | null {
   if (isJsonObject(recorded) && isJsonObject(replayed)) {
     for (const name of new Set([...Object.keys(recorded), ...Object.keys(replayed)])) {
       const found = firstDifference(recorded[name] ?? null, replayed[name] ?? null, `${field}.${name}`);
@@ -41,7 +41,7 @@ export function firstDifference(recorded: JsonValue, replayed: JsonValue, field:
 /** The difference at an event. */
 export function differenceAt(
   { stream, revision, frame, actor }: Pick<RecordedEvent, "stream" | "revision" | "frame" | "actor">,
-  found: Found,
+  found: DifferentField,
   what?: string,
 ): ReplayDifference {
   const layer = actor.kind === "middleware" ? actor.name : null;
@@ -50,9 +50,9 @@ export function differenceAt(
   return { stream, revision, frame, layer, ...found, message };
 }
 
-const shownMax = 80;
+const maxShown = 80;
 
 function shown(value: JsonValue): string {
   const text = JSON.stringify(value);
-  return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
 }

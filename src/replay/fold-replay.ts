@@ -8,10 +8,10 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { plan } from "../engine/planning/plan.ts";
 import {
   type Codecs,
+  checkRecordedRequest,
   inputTurn,
   planRequest,
   rebuildRequest,
-  requestProblem,
 } from "../engine/planning/recorded-request.ts";
 import { settingsDigest } from "../engine/planning/request-settings.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
@@ -200,7 +200,7 @@ class FoldComparison {
       firstDifference(requestDigest, bodyDigest, "requestDigest") ??
       firstDifference(requestBytes, utf8Length(bodyText), "requestBytes");
     if (found !== null) return differenceAt(recorded, found);
-    const problem = requestProblem(view, recorded, rebuilt);
+    const problem = checkRecordedRequest(view, recorded, rebuilt);
     const other = { field: "input", recorded: null, replayed: null };
     return problem === null ? null : differenceAt(recorded, other, problem);
   }

@@ -12,7 +12,7 @@ import { stackDifference } from "../engine/stack/stack-difference.ts";
 import { offeredTools } from "../engine/stack/tool.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import type { CommitResult, Entry } from "../log/writer/conversation-writer.ts";
+import type { CommitResult, ProposedEvent } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
@@ -85,18 +85,18 @@ function startDifference(run: RecordedRun, view: ConversationView, engine: Engin
   return differenceAt(started, found, `the engine's settings are not those that the run began with: ${which}`);
 }
 
-type Place = { readonly stream: string; readonly view: ConversationView; readonly engine: EngineOptions };
+type ReplayPlace = { readonly stream: string; readonly view: ConversationView; readonly engine: EngineOptions };
 
-async function replayRun(run: RecordedRun, { stream, view, engine }: Place): Promise<ReplayDifference | null> {
+async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace): Promise<ReplayDifference | null> {
   const { id: runId, started, turns, events, startedRevision: firstRevision, startedAt } = run;
   const last = events.at(-1);
-  const still: EngineOptions = {
+  const replayOptions: EngineOptions = {
     ...engine,
     chain: started.chain,
     clock: () => Math.max(startedAt, Date.parse(last?.at ?? "")),
     newId: (prefix) => `${prefix}_${"0".repeat(16)}`,
     learned: new Map(),
-    sinks: [],
+    observers: [],
     onInDoubt: null,
   };
   const journal = new Journal(
@@ -109,7 +109,10 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: Place): Pro
   const comparison = stepComparison(run);
   const place = { stream, layers: engine.layers };
   try {
-    await executeRun(onlyLooking(stream, view), still, beginning, { closedRun: null, onStep: comparison.look });
+    await executeRun(readOnlyStream(stream, view), replayOptions, beginning, {
+      closedRun: null,
+      onStep: comparison.look,
+    });
   } catch (error) {
     if (comparison.difference !== null) return comparison.difference;
     if (error instanceof ReplayDivergedError) return divergence(error, place);
@@ -122,15 +125,15 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: Place): Pro
 /** Would be written next: nothing is. */
 class WouldWriteError extends Error {
   override readonly name = "WouldWriteError";
-  readonly entries: readonly Entry[];
+  readonly entries: readonly ProposedEvent[];
 
-  constructor(entries: readonly Entry[]) {
+  constructor(entries: readonly ProposedEvent[]) {
     super("a replay writes nothing");
     this.entries = entries;
   }
 }
 
-const onlyLooking = (name: string, view: ConversationView): RunStream => ({
+const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
   name,
   view,
   lastAt: null,
@@ -146,7 +149,7 @@ function divergence(error: ReplayDivergedError, { stream }: Stack): ReplayDiffer
 }
 
 /** What the re-execution came to, beside the end that the log has. */
-function endDifference(run: RecordedRun, entries: readonly Entry[], place: Stack): ReplayDifference | null {
+function endDifference(run: RecordedRun, entries: readonly ProposedEvent[], place: Stack): ReplayDifference | null {
   const { end } = run;
   if (end === null || isCutOff(run)) return null;
   const news = entries.find(({ command }) => newsWords(command) !== null);
@@ -169,7 +172,7 @@ function comparable(end: End | undefined) {
 }
 
 function newsDifference(
-  { command, actor, frame = "0" }: Entry,
+  { command, actor, frame = "0" }: ProposedEvent,
   end: RecordedEvent,
   { stream, layers }: Stack,
 ): ReplayDifference {

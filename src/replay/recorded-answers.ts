@@ -11,7 +11,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { failureOf } from "../engine/inference/infer.ts";
 import { type Codecs, codecOf } from "../engine/planning/recorded-request.ts";
 import { rebuildResponse } from "../engine/planning/response.ts";
-import type { Injected, Stop } from "../engine/session/breakpoint.ts";
+import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";
 import { isSuspect } from "../projections/server-contexts.ts";
 
 /** A step of a recorded run: what was asked at last, and what came of it. */
@@ -25,14 +25,14 @@ export type RecordedStep = {
 export type CameAt = { readonly at: number; readonly revision: number };
 
 /** An answer from the log, and when it came; null where nobody waits for it. */
-export type Answer = {
+export type RecordedAnswer = {
   readonly came: CameAt | null;
   /** @throws {ProviderError} where the recorded step failed. */
   readonly give: () => Injected;
 };
 
 /** What a layer's effect gave; null until the log tells it. */
-type RecordedEffect = { answer: Answer | null };
+type RecordedEffect = { answer: RecordedAnswer | null };
 
 type Options = { readonly codecs: Codecs; readonly settings: ReadonlyMap<string, JsonObject> };
 
@@ -44,7 +44,7 @@ export class RecordedAnswers {
   readonly #steps: RecordedStep[] = [];
   readonly #byInference = new Map<string, RecordedStep>();
   readonly #given = new Map<string, RecordedStep>();
-  readonly #results = new Map<string, Answer>();
+  readonly #results = new Map<string, RecordedAnswer>();
   readonly #effectById = new Map<string, RecordedEffect>();
   /** By frame and name, in the order in which they began. */
   readonly #effects = new Map<string, RecordedEffect[]>();
@@ -67,7 +67,7 @@ export class RecordedAnswers {
   }
 
   /** What takes the place of an effect that would begin; null where the recording does not tell. */
-  answer(stop: Exclude<Stop, { readonly kind: "append" }>): Answer | null {
+  answer(stop: Exclude<Breakpoint, { readonly kind: "append" }>): RecordedAnswer | null {
     switch (stop.kind) {
       case "inference":
         return this.#response(stop.frame, stop.request);
@@ -86,7 +86,7 @@ export class RecordedAnswers {
     }
   }
 
-  #response(frame: string, asked: InferenceRequestedData): Answer | null {
+  #response(frame: string, asked: InferenceRequestedData): RecordedAnswer | null {
     const step = this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0];
     if (step?.answer == null) return null;
     this.#given.set(frame, step);

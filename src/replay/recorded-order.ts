@@ -3,7 +3,7 @@ import type { CameAt } from "./recorded-answers.ts";
 type Waiting = { readonly came: CameAt; readonly go: () => void };
 
 /** How many turns of the event loop a durable write is waited for before an answer goes all the same. */
-const writingTurnsMax = 1_000;
+const maxWritingTurns = 1_000;
 
 /**
  * Lets answers go in the order in which they came when the run was recorded: what several effects at once gave, and when, is
@@ -31,7 +31,7 @@ export class RecordedOrder {
   #wait(turns: number): number {
     setImmediate(() => {
       this.#turns = null;
-      if (this.#writes > 0 && turns < writingTurnsMax) this.#turns = this.#wait(turns + 1);
+      if (this.#writes > 0 && turns < maxWritingTurns) this.#turns = this.#wait(turns + 1);
       else this.#letGo();
     });
     return turns;

@@ -1,6 +1,6 @@
 import { blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { Entry } from "../log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../log/writer/conversation-writer.ts";
 
 /**
  * Keeps a Turn that might have been as a conversation of its own: its blocks, by import. No server holds what it says, so
@@ -9,7 +9,7 @@ import type { Entry } from "../log/writer/conversation-writer.ts";
  * @throws {ConversationExistsError} when `conversation` came from somewhere else.
  */
 export async function saveCounterfactual(
-  conversation: { readonly commit: (entries: readonly Entry[]) => Promise<unknown> },
+  conversation: { readonly commit: (entries: readonly ProposedEvent[]) => Promise<unknown> },
   turn: Turn,
   source: string,
 ): Promise<void> {
@@ -17,7 +17,7 @@ export async function saveCounterfactual(
   await conversation.commit([
     { command: { type: "StartConversation", data: { origin: { type: "import", source } } }, actor },
     ...turn.blocks.map(
-      (block): Entry => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
+      (block): ProposedEvent => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
     ),
   ]);
 }

@@ -4,14 +4,14 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { splitTurn } from "../engine/planning/instruction-blocks.ts";
 import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import { encodeBody } from "../engine/planning/shaped-input.ts";
-import type { Step } from "../engine/run/run.ts";
+import type { SingleStep } from "../engine/run/run.ts";
 import { ReplayDivergedError } from "../engine/session/divergence.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
 /** Looks at the steps of a re-execution, and keeps the first difference. */
 type StepComparison = {
-  readonly look: (step: Step) => void;
+  readonly look: (step: SingleStep) => void;
   readonly difference: ReplayDifference | null;
 };
 
@@ -49,7 +49,7 @@ const isRequest = (recorded: RecordedEvent): recorded is RecordedEvent & Request
   recorded.event.type === "InferenceRequested";
 
 function stepDifference(
-  { session, outgoing, scope }: Step,
+  { session, outgoing, scope }: SingleStep,
   recorded: Request,
   events: readonly RecordedEvent[],
 ): ReplayDifference | null {
@@ -77,7 +77,7 @@ type Declared = { readonly events: readonly RecordedEvent[]; readonly digest: st
 
 /** The layer that adds other instructions than it did; else the one that added some and does not any more. */
 function instructingLayer(
-  { instructions }: Step["scope"],
+  { instructions }: SingleStep["scope"],
   before: unknown,
   { events, digest }: Declared,
 ): string | null {

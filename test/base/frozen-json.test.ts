@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { freezeJson, frozenJson } from "../../src/base/frozen-json.ts";
-import { type JsonValue, nestingMax } from "../../src/base/json.ts";
+import { type JsonValue, maxNesting } from "../../src/base/json.ts";
 
 const isFrozenThrough = (value: JsonValue | undefined): boolean =>
   typeof value !== "object" ||
@@ -54,9 +54,9 @@ test("what is nested more deeply than can be read again is refused, frozen or no
     for (let level = 0; level < levels; level += 1) value = Object.freeze({ value });
     return value;
   };
-  const deepest = nested(nestingMax);
+  const deepest = nested(maxNesting);
   expect(frozenJson(deepest, "it")).toBe(deepest);
-  for (const levels of [nestingMax + 1, 5_000, 100_000]) {
+  for (const levels of [maxNesting + 1, 5_000, 100_000]) {
     expect(() => frozenJson(nested(levels), "it")).toThrow(TypeError);
     expect(() => frozenJson([nested(levels)], "it")).toThrow("it is nested too deeply");
   }

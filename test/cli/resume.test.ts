@@ -234,7 +234,7 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   const provider = scripted(["too late"]);
   const ended = conversation
     .run(createEngine({ provider }), {
-      gate: async ({ kind }) => {
+      interceptor: async ({ kind }) => {
         if (kind !== "inference") return null;
         begun.resolve(undefined);
         return held.promise;

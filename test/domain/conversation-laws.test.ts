@@ -28,7 +28,7 @@ test("after its own events a command that states a fact does nothing, and one th
 });
 
 describe("a draft of a state", () => {
-  test("answers as the state would, and leaves it as it was", () => {
+  test("answers as the state would, and leaves it was", () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(...Object.values(commands)), { maxLength: 12 }),

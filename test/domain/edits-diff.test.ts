@@ -156,11 +156,11 @@ test("an edit near the end of a long Turn is found without reading what comes be
 function movesAtLeast(from: Turn, to: Turn): number {
   const kept = numbersOf(to).filter((n) => numbersOf(from).includes(n));
   const order = numbersOf(from).filter((n) => kept.includes(n));
-  let stayMax = 0;
+  let maxStay = 0;
   for (let subset = 0; subset < 2 ** kept.length; subset += 1) {
     const stays = (n: number): boolean => (subset & (1 << order.indexOf(n))) !== 0;
     const [inOrder, inResult] = [order.filter(stays), kept.filter(stays)];
-    if (inOrder.every((n, index) => n === inResult[index])) stayMax = Math.max(stayMax, inOrder.length);
+    if (inOrder.every((n, index) => n === inResult[index])) maxStay = Math.max(maxStay, inOrder.length);
   }
-  return kept.length - stayMax;
+  return kept.length - maxStay;
 }

@@ -62,14 +62,14 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationRelabelled", ["title", "labels"]],
   ["RunStarted", ["again"]],
   ["TurnEdited", ["base"]],
-  ["InferenceRequested", ["passes"]],
+  ["InferenceRequested", ["timings"]],
   ["ResponseReceived", ["strays", "usage", "requestId"]],
   ["CapabilityLearned", ["model"]],
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
   ["ToolFinished", ["late"]],
-  ["RunCompleted", ["passes"]],
-  ["RunFailed", ["thrownBy", "discardedTools", "passes"]],
-  ["RunCancelled", ["discardedTools", "passes"]],
+  ["RunCompleted", ["timings"]],
+  ["RunFailed", ["thrownBy", "discardedTools", "timings"]],
+  ["RunCancelled", ["discardedTools", "timings"]],
 ]);
 
 describe("an event that this turnlog does not know", () => {
@@ -168,7 +168,7 @@ function membersOf(value: JsonValue | undefined): readonly string[] {
 
 /** Told once, in the sections on blocks and decisions, or no turnlog's own. */
 const verbatim: ReadonlySet<string> = new Set(
-  "block body payload wire residue settings fields usage labels partial result output edits decision stack owner passes".split(
+  "block body payload wire residue settings fields usage labels partial result output edits decision stack owner timings".split(
     " ",
   ),
 );

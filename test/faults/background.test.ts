@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import type { Gate } from "../../src/engine/session/breakpoint.ts";
+import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
@@ -45,7 +45,7 @@ const posts = ({ server }: World) =>
   server.requests.filter(({ method, path }) => method === "POST" && path === "/v1/responses");
 
 /** Ends the process right after the response has been named durably. */
-const afterItBegan: Gate = async (stop) => {
+const afterItBegan: Interceptor = async (stop) => {
   const isNamed = stop.kind === "append" && stop.entries.some(({ command }) => command.type === "StartResponse");
   if (isNamed && stop.phase === "after") throw new Error("the process died");
   return null;
@@ -54,7 +54,7 @@ const afterItBegan: Gate = async (stop) => {
 async function diedAfterItBegan(world: World): Promise<void> {
   const { conversation, engine } = world.process();
   await conversation.append("hello");
-  expect(await rejectionOf(conversation.run(engine, { gate: afterItBegan }))).toMatchObject({
+  expect(await rejectionOf(conversation.run(engine, { interceptor: afterItBegan }))).toMatchObject({
     message: "the process died",
   });
 }

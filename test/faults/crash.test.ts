@@ -54,7 +54,7 @@ async function uninterrupted({ place, store }: World) {
   const conversation = store.conversation(id);
   await conversation.append(hello);
   const { gate, passed } = counting();
-  const { turn, steps } = await conversation.run(engineOf(place, id), { gate });
+  const { turn, steps } = await conversation.run(engineOf(place, id), { interceptor: gate });
   return { ...passed, digest: turn.digest, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
 }
 
@@ -79,7 +79,7 @@ async function finish(
   let appends = 0;
   for (let parked = 0; parked < 40; parked += 1) {
     const { gate, passed } = counting();
-    const result = await conversation.resume(engine, { gate });
+    const result = await conversation.resume(engine, { interceptor: gate });
     appends += passed.appends;
     if (result?.status !== "parked") return { appends, parked };
     const ledger = readLedger(place);

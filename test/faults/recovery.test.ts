@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
-import type { Gate } from "../../src/engine/session/breakpoint.ts";
+import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
@@ -19,7 +19,7 @@ const seeds = Number(process.env["TURNLOG_SEEDS"] ?? (process.env["TURNLOG_LONG"
 class Crash extends Error {}
 
 /** Lets so many stops of a run pass, and ends its process at the next one; counts all it saw. */
-function crashAt(stop: number): { readonly gate: Gate; readonly seen: () => number } {
+function crashAt(stop: number): { readonly gate: Interceptor; readonly seen: () => number } {
   let seen = 0;
   return {
     seen: () => seen,
@@ -72,10 +72,10 @@ async function outcomeOf(work: Promise<RunResult | null>): Promise<Outcome> {
 const isCrash = ({ error }: Outcome): boolean => error instanceof Crash;
 
 /** Runs until the run has ended, settling from the ledger what is in doubt. */
-async function finish(world: World, gateOf: () => Gate): Promise<void> {
+async function finish(world: World, gateOf: () => Interceptor): Promise<void> {
   for (let attempts = 0; attempts < 40; attempts += 1) {
     const { conversation, engine } = processOf(world);
-    const outcome = await outcomeOf(conversation.resume(engine, { gate: gateOf() }));
+    const outcome = await outcomeOf(conversation.resume(engine, { interceptor: gateOf() }));
     if (isCrash(outcome)) continue;
     if (outcome.result?.status !== "parked") return;
     for (const { blockId } of outcome.result.inDoubt) {
@@ -95,7 +95,7 @@ async function uninterrupted(seed: number) {
   const { conversation, engine } = processOf(world);
   await conversation.append("hello");
   const { gate, seen } = crashAt(Number.POSITIVE_INFINITY);
-  await outcomeOf(conversation.run(engine, { gate }));
+  await outcomeOf(conversation.run(engine, { interceptor: gate }));
   const events = await eventsOf(conversation);
   return {
     stops: seen(),
@@ -105,7 +105,7 @@ async function uninterrupted(seed: number) {
   };
 }
 
-const never: Gate = async () => null;
+const never: Interceptor = async () => null;
 
 test(`a run killed at any stop, and its recovery killed too, ends as if nothing had happened (${seeds} stacks from seed ${firstSeed})`, {
   timeout: 3_600_000,
@@ -119,7 +119,7 @@ test(`a run killed at any stop, and its recovery killed too, ends as if nothing 
       const world = createWorld(seed);
       const first = processOf(world);
       await first.conversation.append("hello");
-      const outcome = await outcomeOf(first.conversation.run(first.engine, { gate: crashAt(stop).gate }));
+      const outcome = await outcomeOf(first.conversation.run(first.engine, { interceptor: crashAt(stop).gate }));
       // Work that nobody waits for may end after the run has: then there is nothing to take up.
       killed += isCrash(outcome) ? 1 : 0;
       if (stop % 3 === 0) await processOf(world).conversation.append("are you there?", { key: "later" });

@@ -52,7 +52,7 @@ describeRecorded("recorded items", () => {
   test("say the same to a model when they are sent again", () => {
     for (const item of items) {
       const block = decode(item);
-      expect(responsesItems.refusal(block, { withId: true })).toBeNull();
+      expect(responsesItems.unsendableReason(block, { withId: true })).toBeNull();
       expect(decode(responsesItems.requestItem(block, { withId: true })).digest).toBe(block.digest);
     }
   });

@@ -44,7 +44,7 @@ describe("any item", () => {
     fc.assert(
       fc.property(anyItem, (item) => {
         const block = decode(item);
-        if (codec.refusal(block, { withId: true }) !== null) return;
+        if (codec.unsendableReason(block, { withId: true }) !== null) return;
         expect(decode(codec.requestItem(block, { withId: true })).digest).toBe(block.digest);
       }),
       runs,
@@ -56,7 +56,7 @@ describe("any item", () => {
       fc.property(anyItem, (item) => {
         const block = decode(item);
         const isById = block.wire?.itemId !== undefined && (block.kind === "reasoning" || block.kind === "other");
-        if (isById || codec.refusal(block, { withId: false }) !== null) return;
+        if (isById || codec.unsendableReason(block, { withId: false }) !== null) return;
         expect(decode(codec.requestItem(block, { withId: false })).digest).toBe(block.digest);
       }),
       runs,
@@ -241,7 +241,7 @@ describe("a request's item", () => {
 });
 
 describe("a refusal", () => {
-  const reason = (block: Block, withId = true): string | null => codec.refusal(block, { withId });
+  const reason = (block: Block, withId = true): string | null => codec.unsendableReason(block, { withId });
 
   test("names what an assistant cannot say", () => {
     expect(reason(assistant([image("data:,")]))).toMatch(/assistant .* image/);

@@ -42,7 +42,7 @@ test("an inheriting projection begins a fork with its parent's events, whatever 
   const fork = await conversation.fork();
   await conversation.append("not of the fork");
   await fork.append("second");
-  const projector = createProjector(store.events, inheriting, { eventsMax: 1 });
+  const projector = createProjector(store.events, inheriting, { maxEvents: 1 });
   await projector.catchUp();
   const key = `conversation-${fork.id}`;
   const wanted = ["0 ConversationStarted", "1 first", "0 ConversationStarted", "1 second"];

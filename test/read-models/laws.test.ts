@@ -13,9 +13,9 @@ import { surroundedViews } from "../support/read-models/surrounded-views.ts";
 import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
 
 /** Parts of a log, each projected by a projector of its own before the next is written. */
-type Stretches = readonly { readonly events: number; readonly eventsMax: number }[];
+type Stretches = readonly { readonly events: number; readonly maxEvents: number }[];
 const stretches: fc.Arbitrary<Stretches> = fc.array(
-  fc.record({ events: fc.nat(20), eventsMax: fc.integer({ min: 1, max: 9 }) }),
+  fc.record({ events: fc.nat(20), maxEvents: fc.integer({ min: 1, max: 9 }) }),
   { maxLength: 6 },
 );
 
@@ -43,10 +43,10 @@ async function expectRowsOfOnePass<View>(
   await using store = createMemoryStore();
   const views = createMemoryViews();
   let written = 0;
-  for (const { events, eventsMax } of [...parts, { events: log.length, eventsMax: 5 }]) {
+  for (const { events, maxEvents } of [...parts, { events: log.length, maxEvents: 5 }]) {
     await write(store, log.slice(written, written + events));
     written += events;
-    await createProjector(deliveringTwice(store, repeats), projection, { views, eventsMax }).catchUp();
+    await createProjector(deliveringTwice(store, repeats), projection, { views, maxEvents }).catchUp();
   }
   const rows = await rowsOf(createProjector(store, projection, { views }));
   expect(rows).toEqual(await rowsFromScratch(store, projection));
@@ -61,12 +61,12 @@ test("a failure before or after any step of the view store loses nothing and cou
       await write(store, log ?? []);
       const views = createMemoryViews();
       const faulty = failing(views, { at, isAfter });
-      const first = createProjector(store, texts, { views: faulty.views, eventsMax: 4 });
+      const first = createProjector(store, texts, { views: faulty.views, maxEvents: 4 });
       await first.catchUp().catch((error: unknown) => {
         expect(error).toBeInstanceOf(StoreUnavailableError);
       });
       hasFailed = faulty.hasFailed();
-      await createProjector(store, texts, { views, eventsMax: 4 }).catchUp();
+      await createProjector(store, texts, { views, maxEvents: 4 }).catchUp();
       const rows = await rowsOf(createProjector(store, texts, { views }));
       expect(rows, `failed at step ${at}`).toEqual(await rowsFromScratch(store, texts));
       if (!hasFailed) expect(at).toBeGreaterThan(10);
@@ -75,7 +75,7 @@ test("a failure before or after any step of the view store loses nothing and cou
 });
 
 const racers = fc.array(
-  fc.record({ eventsMax: fc.integer({ min: 1, max: 5 }), leavesAfter: fc.nat(6), slowness: fc.nat(3) }),
+  fc.record({ maxEvents: fc.integer({ min: 1, max: 5 }), leavesAfter: fc.nat(6), slowness: fc.nat(3) }),
   { minLength: 2, maxLength: 4 },
 );
 
@@ -88,14 +88,14 @@ test("several projectors of one view store, some of which leave, disturb each ot
       // What they race for is there before they begin.
       await last.catchUp();
       await write(store, log);
-      const races = each.map(async ({ eventsMax, leavesAfter, slowness }) => {
+      const races = each.map(async ({ maxEvents, leavesAfter, slowness }) => {
         const left = new AbortController();
         let saves = 0;
         const onProgress = (): void => {
           saves += 1;
           if (saves > leavesAfter) left.abort();
         };
-        const projector = createProjector(store, texts, { views: slow(views, slowness), eventsMax });
+        const projector = createProjector(store, texts, { views: slow(views, slowness), maxEvents });
         await projector.catchUp({ signal: left.signal, onProgress });
       });
       await Promise.all(races);

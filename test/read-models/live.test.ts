@@ -194,7 +194,7 @@ test("goes on by itself when events and rows were unavailable at once", async ()
   const pause = async (): Promise<void> => {
     isDown = false;
   };
-  const projector = createProjector(flaky, texts, { views, eventsMax: 1, pause });
+  const projector = createProjector(flaky, texts, { views, maxEvents: 1, pause });
   await running(projector);
   isDown = true;
   await write(store, [started("left1")]);
@@ -220,7 +220,7 @@ test("reads no further than one batch while a save is under way", async () => {
     },
   };
   const counting = changedStore(store, { readLog: (options) => counted(store.readLog(options)) });
-  const caughtUp = createProjector(counting, texts, { views, eventsMax: 5 }).catchUp();
+  const caughtUp = createProjector(counting, texts, { views, maxEvents: 5 }).catchUp();
   await new Promise(setImmediate);
   expect(read).toBe(5);
   gate.resolve(undefined);

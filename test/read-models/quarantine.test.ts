@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createProjector } from "../../src/read-models/projector.ts";
-import { quarantinedMax } from "../../src/read-models/view-state.ts";
+import { maxQuarantined } from "../../src/read-models/view-state.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { changedStore, rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
@@ -66,13 +66,13 @@ test("keeps the first events of a key that has too many, and counts the rest", a
   const bad = beyond("bad_")["an unknown type"] ?? started("bad_");
   await write(
     store,
-    Array.from({ length: quarantinedMax + 20 }, () => bad),
+    Array.from({ length: maxQuarantined + 20 }, () => bad),
   );
-  const projector = createProjector(store, texts, { eventsMax: 7 });
+  const projector = createProjector(store, texts, { maxEvents: 7 });
   await projector.catchUp();
   const quarantine = (await projector.degraded())[0]?.quarantine;
-  expect([quarantine?.events, quarantine?.first.length]).toEqual([quarantinedMax + 20, quarantinedMax]);
-  expect(quarantine?.first.map(({ revision }) => revision)).toEqual([...Array(quarantinedMax).keys()]);
+  expect([quarantine?.events, quarantine?.first.length]).toEqual([maxQuarantined + 20, maxQuarantined]);
+  expect(quarantine?.first.map(({ revision }) => revision)).toEqual([...Array(maxQuarantined).keys()]);
 });
 
 test("a retry after a repair makes the row that would have been, and only that one", async () => {

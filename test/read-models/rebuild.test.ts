@@ -24,7 +24,7 @@ test("a version that rose makes all rows anew, and the old ones are read until i
   const old = createProjector(store, texts);
   await old.catchUp();
   const before = await rowsOf(old);
-  const risen = createProjector(store, louder, { eventsMax: 2 });
+  const risen = createProjector(store, louder, { maxEvents: 2 });
   let saves = 0;
   const readMeanwhile: Promise<unknown>[] = [];
   await risen.catchUp({
@@ -58,7 +58,7 @@ test("goes on with a rebuild that was left in its midst", async () => {
   await write(store, [...conversation("left1"), ...conversation("right")]);
   await createProjector(store, texts).catchUp();
   const left = new AbortController();
-  await createProjector(store, louder, { eventsMax: 2 }).catchUp({
+  await createProjector(store, louder, { maxEvents: 2 }).catchUp({
     signal: left.signal,
     onProgress: () => left.abort(),
   });
@@ -119,7 +119,7 @@ test("rebuild makes the same rows anew, also while another projector goes on", a
   await write(store, conversation("right"));
   await expect.poll(() => store.views.builds("texts")).toMatchObject([{ isPublished: true }]);
   const [before] = await store.views.builds("texts");
-  await createProjector(store, texts, { eventsMax: 2 }).rebuild();
+  await createProjector(store, texts, { maxEvents: 2 }).rebuild();
   await write(store, [said("left1", "three")]);
   await expect.poll(() => rowsOf(live)).toEqual(await rowsFromScratch(store, texts));
   left.abort();
@@ -133,7 +133,7 @@ test("keeps the rows of one stream apart from those of the whole log", async () 
   await using store = createMemoryStore();
   await write(store, [...conversation("left1"), ...conversation("left10"), said("left1", "three")]);
   const all = createProjector(store, texts);
-  const one = createProjector(store, texts, { stream: "conversation-cnv_left1", eventsMax: 2 });
+  const one = createProjector(store, texts, { stream: "conversation-cnv_left1", maxEvents: 2 });
   await all.catchUp();
   await one.catchUp();
   expect(one.name).toBe("texts/conversation-cnv_left1");

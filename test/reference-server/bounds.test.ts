@@ -33,7 +33,7 @@ test.each([
 });
 
 test("a server keeps as many requests and responses as it may, and forgets the oldest", async () => {
-  await using server = await startReferenceServer({ keptMax: 3 });
+  await using server = await startReferenceServer({ maxKept: 3 });
   const ids: string[] = [];
   for (let n = 0; n < 5; n += 1) ids.push(idOf(await accepted(server, { input: [user(`number ${n}`)] })));
   expect(server.requests.map(({ index }) => index)).toEqual([2, 3, 4]);
@@ -48,7 +48,7 @@ test("a server keeps as many requests and responses as it may, and forgets the o
 });
 
 test("a server keeps as many bytes of bodies as it may, and the newest whatever its size", async () => {
-  await using server = await startReferenceServer({ keptBytesMax: 1_000 });
+  await using server = await startReferenceServer({ maxKeptBytes: 1_000 });
   for (const length of [300, 300, 300, 5_000]) await create(server, { input: "x".repeat(length) });
   expect(server.requests.map(({ index }) => index)).toEqual([3]);
   await create(server, { input: "small" });

@@ -97,7 +97,7 @@ const provocations: Readonly<Record<string, () => Promise<Answered>>> = {
   }),
   "bad-ciphertext": once(bogusBlob({ id: "rs_x", encrypted_content: "gAAAx" })),
   "bad-ciphertext-2025": once(bogusBlob({ encrypted_content: "gAAAAABsecretDQ==" })),
-  "context-too-long": once({ input: "a".repeat(100) }, { contextTokensMax: 10 }),
+  "context-too-long": once({ input: "a".repeat(100) }, { maxContextTokens: 10 }),
   "unknown-parameter": once({ input: "a", zzz: 1 }),
   "unknown-parameter-suggestion": once({ input: "a", stoer: true }),
   "unknown-item-member": once({ input: [{ ...user("a"), bogus: 1 }] }),

@@ -88,14 +88,14 @@ test("models, parameters and values are refused as configured", async () => {
 });
 
 test("a context that grows too long is refused, wherever it grew", async () => {
-  await using server = await startReferenceServer({ contextTokensMax: 200 });
+  await using server = await startReferenceServer({ maxContextTokens: 200 });
   const first = await accepted(server, { input: "a".repeat(300) });
   const { body } = await create(server, { input: "b".repeat(600), previous_response_id: idOf(first) });
   expect(body["error"]).toMatchObject({ code: "context_length_exceeded", param: "input" });
 });
 
 test("a body that is no JSON, an unknown path and an oversize body get errors, not a crash", async () => {
-  await using server = await startReferenceServer({ bodyBytesMax: 1_000 });
+  await using server = await startReferenceServer({ maxBodyBytes: 1_000 });
   const post = (body: string) => send(server, "/responses", { method: "POST", body });
   expect((await post("{")).status).toBe(400);
   expect((await post("[]")).status).toBe(400);

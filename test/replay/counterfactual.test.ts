@@ -104,7 +104,7 @@ const engineParts = (server: Pick<ReferenceServer, "baseUrl">): EngineConfig => 
     instructions: "Be brief.",
   }),
   tools: [lookUp],
-  iterationsMax: 12,
+  maxSteps: 12,
 });
 
 /** An engine that would be noticed if it were used. */
@@ -113,7 +113,7 @@ function idleEngine(layers: readonly Layer[]): Engine {
     throw new Error("a counterfactual reached outside");
   };
   const provider = { ...engineParts({ baseUrl: "http://127.0.0.1:9/v1" }).provider, infer: fail };
-  return createEngine({ provider, tools: [{ ...lookUp, run: fail }], middleware: layers, iterationsMax: 12 });
+  return createEngine({ provider, tools: [{ ...lookUp, run: fail }], middleware: layers, maxSteps: 12 });
 }
 
 /** Bodies with what a server makes up (ids `resp_`, `rs_`, `msg_`, `fc_`, and ciphertext) replaced by the number of its first mention. */

@@ -132,7 +132,7 @@ async function record(seed: number) {
     if (random.chance(0.2)) meanwhile.push(conversation.append("said meanwhile"));
     return answerOf(random);
   });
-  const config: EngineConfig = { provider, tools: [lookUp], middleware: layers, iterationsMax: 6 };
+  const config: EngineConfig = { provider, tools: [lookUp], middleware: layers, maxSteps: 6 };
   for (let runs = 1 + random.below(3); runs > 0; runs -= 1) {
     clock.now += random.below(60_000);
     await conversation.append(`said ${runs}`);

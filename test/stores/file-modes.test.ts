@@ -117,7 +117,7 @@ test("views are kept in no file that turnlog did not make for them, and it stays
   for (const name of ["letter.txt", "foreign.db", "store.db"]) {
     const before = readFileSync(file(name));
     const views = createViews(file(name), () => undefined);
-    const kept = views.keyframes.put(key, { revision: 1, data: "x" });
+    const kept = views.snapshots.put(key, { revision: 1, data: "x" });
     await expect(kept, name).rejects.toThrow(StoreUnavailableError);
     await expect(kept, name).rejects.toThrow("stays as it is: name another file (viewsPath), or delete it");
     views.close();
@@ -128,7 +128,7 @@ test("views are kept in no file that turnlog did not make for them, and it stays
 test("a file of views is no store of events", async () => {
   const { file } = temporaryFolder();
   const views = createViews(file("views.db"), () => undefined);
-  await views.keyframes.put(key, { revision: 1, data: "x" });
+  await views.snapshots.put(key, { revision: 1, data: "x" });
   views.close();
   await expect(openSqliteStore(file("views.db"))).rejects.toThrow("is not a turnlog store");
 });

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { describeEventStore } from "../support/stores/contract.ts";
-import { describeKeyframes } from "../support/stores/contract-keyframes.ts";
+import { describeSnapshots } from "../support/stores/contract-snapshots.ts";
 import { describeViews } from "../support/stores/contract-views.ts";
 import { append, newStream } from "../support/stores/prepared.ts";
 
 describeEventStore("the memory store", async () => createMemoryStore());
-describeKeyframes("the memory store", async () => createMemoryStore());
+describeSnapshots("the memory store", async () => createMemoryStore());
 describeViews("the memory store", async () => createMemoryStore());
 
 test("delivers to a subscriber within one turn of the event loop", async () => {

@@ -19,7 +19,7 @@ export function watchStore(store: EventStore, around: AroundAppend = (_, append)
   let asked = 0;
   return {
     storeId: store.storeId,
-    ...(store.keyframes === undefined ? {} : { keyframes: store.keyframes }),
+    ...(store.snapshots === undefined ? {} : { snapshots: store.snapshots }),
     ...(store.views === undefined ? {} : { views: store.views }),
     written,
     async append(prepared) {

@@ -21,7 +21,7 @@ export async function randomConversation(seed: number): Promise<Workshop> {
     // Of two prefixes one comes again: contexts of an earlier run are anchors then.
     const provider = scripted(() => stack.answer(), { prefix: `${seed}_${random.below(2)}_` });
     const middleware = Array.from({ length: 1 + random.below(2) }, (_, n) => stack.layer(`layer-${n}`));
-    const engine = workshop.engine({ provider, tools: [lookUp], middleware, iterationsMax: 4 });
+    const engine = workshop.engine({ provider, tools: [lookUp], middleware, maxSteps: 4 });
     const running = conversation.run(engine).catch(() => null);
     if (random.chance(0.3)) await conversation.append(stack.word("said meanwhile"));
     await running;

@@ -1,4 +1,4 @@
-import { compareConversations, type Parting } from "../../conversation/compare.ts";
+import { compareConversations, type MergeBase } from "../../conversation/compare.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
 import { actorLabel, blockLabel, counted, excerpt } from "../../projections/wording.ts";
 import { blockData } from "../block-rows.ts";
@@ -20,7 +20,7 @@ export const run: CommandHandler = async (context, { arguments: [leftName = "", 
 type Both = { readonly left: FoundPlace; readonly right: FoundPlace };
 type Side = keyof Both;
 
-function printJson(context: CliContext, parting: Parting, both: Both): void {
+function printJson(context: CliContext, parting: MergeBase, both: Both): void {
   const side = (name: Side) => {
     const { conversation, past } = both[name];
     const departure = parting[name];
@@ -36,7 +36,7 @@ function printJson(context: CliContext, parting: Parting, both: Both): void {
   context.printJson({ event, blocks, left: side("left"), right: side("right") });
 }
 
-function print(context: CliContext, parting: Parting, both: Both): void {
+function print(context: CliContext, parting: MergeBase, both: Both): void {
   const { style } = context;
   const { event, blocks } = parting;
   const of = event === null ? null : `${conversationOfStream(event.stream) ?? event.stream}@${event.revision}`;

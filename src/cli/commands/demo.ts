@@ -6,7 +6,7 @@ import { openaiResponses } from "../../providers/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { playDemo } from "../demo/play.ts";
-import { type ShownRequest, see, type Watched, watch } from "../demo/shown-request.ts";
+import { type ShownRequest, see, type WatchedConversation, watch } from "../demo/shown-request.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { UsageError } from "../exit-codes.ts";
 import { textOption } from "../options.ts";
@@ -40,7 +40,7 @@ const say = (context: CliContext, text: string): void => {
 async function showRequests(
   context: CliContext,
   conversation: Conversation,
-  watched: Watched,
+  watched: WatchedConversation,
   count: number,
 ): Promise<readonly ShownRequest[]> {
   const requests: ShownRequest[] = [];

@@ -7,7 +7,7 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
-import type { Entry } from "../../log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
@@ -95,7 +95,7 @@ async function take(
       .commit([
         { command: { type: "StartConversation", data: { origin, title: document.id } }, actor },
         ...missing.map(
-          (block): Entry => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
+          (block): ProposedEvent => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
         ),
       ]);
   } catch (error) {

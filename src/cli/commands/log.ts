@@ -121,9 +121,9 @@ async function followTimeline(
   return exitCodes.interrupted;
 }
 
-type Before = { readonly inherited: TimelineView; readonly changes: TurnChanges | null };
+type LogStart = { readonly inherited: TimelineView; readonly changes: TurnChanges | null };
 
-async function readBefore(store: TurnlogStore, conversation: Conversation, isPatched: boolean): Promise<Before> {
+async function readBefore(store: TurnlogStore, conversation: Conversation, isPatched: boolean): Promise<LogStart> {
   const inherited = await readInherited(conversation);
   return { inherited, changes: isPatched ? await TurnChanges.of(store, conversation) : null };
 }
@@ -145,7 +145,7 @@ async function readInherited(conversation: Conversation): Promise<TimelineView> 
 
 async function* entriesOf(
   readings: AsyncIterable<EventReading>,
-  { inherited, changes }: Before,
+  { inherited, changes }: LogStart,
 ): AsyncIterable<LogEntry> {
   let view = inherited;
   for await (const reading of readings) {

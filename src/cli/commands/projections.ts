@@ -1,7 +1,7 @@
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { counted, grouped, printable } from "../../projections/wording.ts";
-import { behindMax, type ProjectorStatus } from "../../read-models/status.ts";
+import { maxBehind, type ProjectorStatus } from "../../read-models/status.ts";
 import type { CliContext, CommandHandler } from "../context.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
@@ -51,7 +51,7 @@ async function printStatus(context: CliContext, store: TurnlogStore, name: strin
     counted(events, "event"),
     behind === 0
       ? { text: "up to date", style: style.good }
-      : `${grouped(behind)}${behind === behindMax ? " or more" : ""} behind`,
+      : `${grouped(behind)}${behind === maxBehind ? " or more" : ""} behind`,
     degraded === 0
       ? ""
       : { text: `${counted(degraded, "conversation")} degraded by ${counted(quarantined, "event")}`, style: style.bad },

@@ -10,9 +10,9 @@ import { rehearsalParts } from "../rehearsal-parts.ts";
 import { tableLines } from "../table.ts";
 
 /** How many conversations are made where nobody says how many. */
-const generatedMax = 120;
+const maxGenerated = 120;
 /** How many incoherent requests are shown one by one. */
-const shownMax = 20;
+const maxShown = 20;
 
 /** Plays conversations with random edits, and has every request judged. */
 export const run: CommandHandler = async (context, input) => {
@@ -68,7 +68,7 @@ function sourceOf({ arguments: [file], options }: CommandInput): Source {
   if (file !== undefined && seed !== null) throw new UsageError("give a file or --generate, not both");
   if (file !== undefined) return { type: "file", name: file, limit: limit ?? Number.POSITIVE_INFINITY };
   if (seed === null) throw new UsageError("name a file with conversations, or let --generate SEED make some");
-  return { type: "generated", name: `--generate ${seed}`, seed, limit: limit ?? generatedMax };
+  return { type: "generated", name: `--generate ${seed}`, seed, limit: limit ?? maxGenerated };
 }
 
 function rehearsalOptions(options: CommandOptions): RehearsalOptions {
@@ -107,9 +107,9 @@ async function* documentsIn(
 }
 
 function noteIncoherent(context: CliContext, incoherent: readonly Incoherence[]): void {
-  for (const { conversation, request, what } of incoherent.slice(0, shownMax))
+  for (const { conversation, request, what } of incoherent.slice(0, maxShown))
     context.note(`${conversation}, request ${request}: ${what}`);
-  if (incoherent.length > shownMax) context.note(`and ${grouped(incoherent.length - shownMax)} more`);
+  if (incoherent.length > maxShown) context.note(`and ${grouped(incoherent.length - maxShown)} more`);
 }
 
 function print(context: CliContext, figures: RehearsalFigures): void {

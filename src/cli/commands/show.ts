@@ -1,6 +1,6 @@
 import type { LoadedPast } from "../../conversation/past.ts";
 import { describeActor } from "../../domain/actor.ts";
-import type { Origin } from "../../domain/events/conversation-events.ts";
+import type { ConversationOrigin } from "../../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { contextsOf } from "../../engine/planning/contexts.ts";
@@ -34,11 +34,11 @@ export const run: CommandHandler = async (context, { arguments: [text = ""] }) =
 };
 
 /** What other folds tell of the same revision. */
-type Around = {
+type ShownSurroundings = {
   readonly words: string;
   readonly labels: ReadonlyMap<string, string>;
   readonly usage: readonly UsageRow[];
-  readonly origin: Origin;
+  readonly origin: ConversationOrigin;
   readonly heard: LastHeard;
 };
 
@@ -47,7 +47,7 @@ class OtherFolds {
   readonly #own: string;
   readonly #labels = noLabels();
   #costs: UsageView;
-  #origin: Origin = { type: "new" };
+  #origin: ConversationOrigin = { type: "new" };
   #heardAt: string | null = null;
 
   constructor(own: string) {
@@ -65,7 +65,7 @@ class OtherFolds {
     if (recorded.runId !== null) this.#heardAt = recorded.at;
   }
 
-  around(last: RecordedEvent, isNow: boolean): Around {
+  around(last: RecordedEvent, isNow: boolean): ShownSurroundings {
     return {
       words: describeEvent(this.#labels, last),
       labels: this.#labels.labels,
@@ -116,7 +116,7 @@ function isBetweenRequests({ view }: LoadedPast): boolean {
   return [...asked].every(({ isOpen }) => !isOpen);
 }
 
-function printJson(context: CliContext, { conversation, past }: FoundPlace, around: Around): void {
+function printJson(context: CliContext, { conversation, past }: FoundPlace, around: ShownSurroundings): void {
   const { words, usage, origin, heard } = around;
   const { event, revision, run, turn, view } = past;
   const working = workingTurn(past);
@@ -147,7 +147,7 @@ function printJson(context: CliContext, { conversation, past }: FoundPlace, arou
   });
 }
 
-function print(context: CliContext, place: FoundPlace, around: Around): void {
+function print(context: CliContext, place: FoundPlace, around: ShownSurroundings): void {
   const { words, usage, labels, origin } = around;
   const { style } = context;
   const { past, conversation } = place;
@@ -169,7 +169,7 @@ function print(context: CliContext, place: FoundPlace, around: Around): void {
   if (usage.length > 0) print(["", style.bold("Usage"), ...usageLines(context, usage)]);
 }
 
-function runLines(context: CliContext, past: LoadedPast, { labels, heard }: Around): readonly string[] {
+function runLines(context: CliContext, past: LoadedPast, { labels, heard }: ShownSurroundings): readonly string[] {
   const { run, turn, view } = past;
   if (run === null || view.client.run === null) return [];
   const { style } = context;

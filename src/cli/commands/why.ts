@@ -91,7 +91,7 @@ function reasonLines({ request, labels }: FoundRequest): readonly string[] {
   if (changedSettings.length > 0)
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
-  for (const pass of request.passes ?? []) lines.push(...layerAsides(pass));
+  for (const pass of request.timings ?? []) lines.push(...layerAsides(pass));
   return lines;
 }
 
@@ -108,14 +108,14 @@ const reasonWords: Readonly<Record<NonNullable<Decision["reason"]>, string>> = {
 };
 
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
-const linesMax = 20;
+const maxLines = 20;
 
 function sentLines(context: CliContext, { view, recorded, request, labels }: FoundRequest): readonly string[] {
   const { sendFrom } = request.decision;
   const sent = inputTurn(view, recorded).after(sendFrom);
   const { stream } = recorded;
   const rows = sent
-    .slice(0, linesMax)
+    .slice(0, maxLines)
     .map((block, offset) =>
       blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style, labels, stream }),
     );
@@ -126,7 +126,7 @@ function candidateLines(context: CliContext, found: FoundRequest): readonly stri
   const { style } = context;
   const rows: Cell[][] = [];
   for (const { context: held, verdict, divergence } of candidatesOf(found)) {
-    if (rows.length === linesMax) break;
+    if (rows.length === maxLines) break;
     rows.push([
       `  ${shortId(held.responseId) || "(no id)"}`,
       { text: eventPlace(held, found.recorded.stream), style: style.dim },
@@ -142,4 +142,4 @@ function candidateLines(context: CliContext, found: FoundRequest): readonly stri
 }
 
 const withRest = (lines: readonly string[], count: number): readonly string[] =>
-  count > linesMax ? [...lines, `  and ${grouped(count - linesMax)} more`] : lines;
+  count > maxLines ? [...lines, `  and ${grouped(count - maxLines)} more`] : lines;

@@ -20,16 +20,16 @@ export type ShownRequest = {
 };
 
 /** Both folds of a conversation, kept up with its events. */
-export type Watched = { view: ConversationView; times: TimelineView; next: number };
+export type WatchedConversation = { view: ConversationView; times: TimelineView; next: number };
 
-export const watch = (stream: string): Watched => ({
+export const watch = (stream: string): WatchedConversation => ({
   view: conversationView.initial(stream),
   times: timeline.initial(stream),
   next: 0,
 });
 
 /** Folds one more event; what it says of a request, if it is one. */
-export function see(watched: Watched, recorded: RecordedEvent): ShownRequest | null {
+export function see(watched: WatchedConversation, recorded: RecordedEvent): ShownRequest | null {
   watched.view = conversationView.apply(watched.view, recorded);
   watched.times = timeline.apply(watched.times, recorded);
   watched.next = recorded.revision + 1;

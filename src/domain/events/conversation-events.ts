@@ -30,7 +30,7 @@ const originSchema = z.discriminatedUnion("type", [
     head: z.exactOptional(z.strictObject({ revision: revisionSchema, digest: sha256Schema })),
   }),
 ]);
-export type Origin = z.infer<typeof originSchema>;
+export type ConversationOrigin = z.infer<typeof originSchema>;
 
 export const conversationStarted = z.strictObject({
   type: z.literal("ConversationStarted"),

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { compileValidator } from "../../base/compile-validator.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
-import { type JsonObject, type JsonValue, storedNestingMax } from "../../base/json.ts";
-import { quickCheck } from "../../base/quick-check.ts";
+import { type JsonObject, type JsonValue, maxStoredNesting } from "../../base/json.ts";
 import { type Actor, actorSchema } from "../actor.ts";
 import {
   blockAppended,
@@ -92,7 +92,7 @@ function stripped(given: ConversationEvent, givenActor: Actor): Made {
 
 function asJson(value: JsonValue, type: string): JsonValue {
   try {
-    return frozenJson(value, "it", storedNestingMax);
+    return frozenJson(value, "it", maxStoredNesting);
   } catch (cause) {
     throw refused(type, `: ${messageOf(cause)}`);
   }
@@ -117,8 +117,8 @@ export function parseConversationEvent(type: string, version: number, data: Json
 }
 
 // The schema is asked for what is wrong, and where.
-const isConversationEvent = quickCheck(conversationEventSchema);
-const isKnownActor = quickCheck(actorSchema);
+const isConversationEvent = compileValidator(conversationEventSchema);
+const isKnownActor = compileValidator(actorSchema);
 
 function problemIn(schema: z.ZodType, value: unknown): string {
   const issue = schema.safeParse(value).error?.issues[0];

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { actorSchema } from "../actor.ts";
 import { blockJsonSchema } from "../block-json.ts";
 import { inferenceIdSchema, sha256Schema } from "../ids.ts";
-import { jsonObjectSchema, jsonValueSchema, passSchema } from "./shared.ts";
+import { jsonObjectSchema, jsonValueSchema, layerTimingSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server takes it (MODEL 5). It never touches the Turn. */
 const repairSchema = z.discriminatedUnion("action", [
@@ -95,7 +95,7 @@ export const inferenceRequested = z.strictObject({
     }),
     requestDigest: sha256Schema,
     requestBytes: z.number().int(),
-    passes: z.exactOptional(z.array(passSchema)),
+    timings: z.exactOptional(z.array(layerTimingSchema)),
   }),
 });
 export type InferenceRequestedData = z.infer<typeof inferenceRequested>["data"];

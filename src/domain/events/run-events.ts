@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { editSchema } from "../edits.ts";
 import { blockIdSchema, sha256Schema } from "../ids.ts";
-import { passSchema } from "./shared.ts";
+import { layerTimingSchema } from "./shared.ts";
 
 /**
  * Which process owns a run. Whether it is still alive can be asked of the operating system on the same boot, in the same pid
@@ -93,7 +93,7 @@ export const runCompleted = z.strictObject({
   data: z.strictObject({
     status: runStatusSchema,
     after: sha256Schema,
-    passes: z.exactOptional(z.array(passSchema)),
+    timings: z.exactOptional(z.array(layerTimingSchema)),
   }),
 });
 
@@ -108,7 +108,7 @@ export const runFailed = z.strictObject({
     after: sha256Schema,
     /** Tools that ran in branches that are not part of the result. */
     discardedTools: z.exactOptional(z.array(blockIdSchema)),
-    passes: z.exactOptional(z.array(passSchema)),
+    timings: z.exactOptional(z.array(layerTimingSchema)),
   }),
 });
 
@@ -119,6 +119,6 @@ export const runCancelled = z.strictObject({
     reason: z.string(),
     after: sha256Schema,
     discardedTools: z.exactOptional(z.array(blockIdSchema)),
-    passes: z.exactOptional(z.array(passSchema)),
+    timings: z.exactOptional(z.array(layerTimingSchema)),
   }),
 });

@@ -9,7 +9,7 @@ export const jsonValueSchema = z.custom<JsonValue>((value) => value !== undefine
  * How long a layer took for its own work in one direction of one frame, in milliseconds, and what no Turn shows of it: that
  * it answered without calling `next`, or that it let nobody see an error of what it had called.
  */
-export const passSchema = z.strictObject({
+export const layerTimingSchema = z.strictObject({
   frame: z.string(),
   layer: z.string(),
   direction: z.enum(["request", "response"]),
@@ -19,4 +19,4 @@ export const passSchema = z.strictObject({
   /** Calls of `next` that threw, by the frames that they made, and what they threw. */
   swallowed: z.exactOptional(z.array(z.strictObject({ frame: z.string(), message: z.string() }))),
 });
-export type Pass = z.infer<typeof passSchema>;
+export type LayerTiming = z.infer<typeof layerTimingSchema>;

@@ -8,7 +8,7 @@ import { engineActor, type RunSession, record } from "../session/session.ts";
 import { recordableSettlement } from "../stack/doubt.ts";
 
 /** An effect as it is to be begun, or what takes its place. */
-export type Beginning =
+export type EffectStart =
   | { readonly begin: "first" | "again" }
   | {
       readonly begin: "no";
@@ -31,11 +31,11 @@ type Doubtful = {
  *
  * @throws {TypeError} when the app settles it with what is no JSON.
  */
-export async function beginningOf(
+export async function effectStartOf(
   session: RunSession,
   past: Exclude<PastEffect, { readonly state: "finished" }>,
   effect: Doubtful,
-): Promise<Beginning> {
+): Promise<EffectStart> {
   if (past.state === "none") return { begin: "first" };
   if (past.state === "started" && effect.idempotent) return { begin: "again" };
   if (past.state === "settled") return settledBy(past.settlement, past.actor);
@@ -57,7 +57,7 @@ export async function beginningOf(
   return rejectionOf(effect.signal);
 }
 
-const settledBy = (settlement: Settlement, actor: Actor): Beginning =>
+const settledBy = (settlement: Settlement, actor: Actor): EffectStart =>
   settlement.how === "rerun" ? { begin: "first" } : { begin: "no", settlement, actor };
 
 /** What the model, or the layer, is told of an effect that nobody will ever know the end of. */

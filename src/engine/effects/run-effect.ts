@@ -1,16 +1,16 @@
 import { rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
-import { isNestedDeeper, type JsonValue, jsonCopy, nestingMax } from "../../base/json.ts";
+import { isNestedDeeper, type JsonValue, jsonCopy, maxNesting } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { held } from "../session/breakpoint.ts";
+import { intercept } from "../session/breakpoint.ts";
 import { delivered, type RunSession, record } from "../session/session.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
 import { checkTimeLimit } from "../stack/time-limit.ts";
-import { beginningOf, inDoubtText } from "./in-doubt.ts";
+import { effectStartOf, inDoubtText } from "./in-doubt.ts";
 
-type Answer = ConversationEventOf<"EffectFinished">["data"]["answer"];
+type EffectAnswer = ConversationEventOf<"EffectFinished">["data"]["answer"];
 
 /** Where a layer's effect stands. */
 export type EffectPlace = {
@@ -53,10 +53,10 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
     if (past.answer.type !== "effect") throw new Error(`${id} is a tool call, not an effect of a layer`);
     return answered(name, past.answer.answer);
   }
-  const beginning = await beginningOf(session, past, { ...place, blockId: id, call: null, idempotent });
+  const beginning = await effectStartOf(session, past, { ...place, blockId: id, call: null, idempotent });
   if (beginning.begin === "no") {
     const { settlement } = beginning;
-    const answer: Answer =
+    const answer: EffectAnswer =
       settlement.how === "result"
         ? { outcome: "ok", value: settlement.output }
         : { outcome: "error", message: inDoubtText };
@@ -69,8 +69,8 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
   place.signal.throwIfAborted();
   const began = performance.now();
   const done = await session.parking.during(() =>
-    held(
-      session.gate,
+    intercept(
+      session.interceptor,
       { kind: "effect", frame, name },
       {
         work: () => attempt({ ...place, timeoutMs }, work),
@@ -82,13 +82,13 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
   return finish(session, place, { answer: done.answer, durationMs, actor, cause: done.cause });
 }
 
-type Done = { readonly answer: Answer; readonly cause?: unknown };
+type Done = { readonly answer: EffectAnswer; readonly cause?: unknown };
 
 /** What an effect gave, as the log has it from now on. What no log can hold is its failure; nothing is null. */
 function given(name: string, value: unknown): Done {
   try {
     const copy = jsonCopy(value ?? null);
-    return isNestedDeeper(copy, nestingMax) ? tooDeep(name) : { answer: { outcome: "ok", value: copy } };
+    return isNestedDeeper(copy, maxNesting) ? tooDeep(name) : { answer: { outcome: "ok", value: copy } };
   } catch (cause) {
     if (cause instanceof RangeError) return tooDeep(name, cause);
     return failed(`the effect ${name} gave what is no JSON: ${messageOf(cause)}`, cause);
@@ -97,7 +97,7 @@ function given(name: string, value: unknown): Done {
 
 const tooDeep = (name: string, cause?: unknown): Done =>
   failed(
-    `what the effect ${name} gave cannot be stored: it has more than ${nestingMax} levels of lists and objects`,
+    `what the effect ${name} gave cannot be stored: it has more than ${maxNesting} levels of lists and objects`,
     cause,
   );
 
@@ -122,7 +122,12 @@ async function attempt(place: EffectPlace & { readonly timeoutMs: number }, work
   }
 }
 
-type Finish = { readonly answer: Answer; readonly durationMs: number; readonly actor: Actor; readonly cause?: unknown };
+type Finish = {
+  readonly answer: EffectAnswer;
+  readonly durationMs: number;
+  readonly actor: Actor;
+  readonly cause?: unknown;
+};
 
 function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, given: Finish): JsonValue {
   const { answer, durationMs, actor, cause } = given;
@@ -132,7 +137,7 @@ function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, 
   return answered(name, answer, cause);
 }
 
-function answered(name: string, answer: Answer, cause?: unknown): JsonValue {
+function answered(name: string, answer: EffectAnswer, cause?: unknown): JsonValue {
   if (answer.outcome === "ok") return jsonCopy(answer.value);
   throw new EffectFailedError(name, answer.message, cause === undefined ? {} : { cause });
 }

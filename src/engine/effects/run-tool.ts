@@ -7,15 +7,15 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
 import { resultBlock } from "../../domain/result-block.ts";
-import { held } from "../session/breakpoint.ts";
+import { intercept } from "../session/breakpoint.ts";
 import type { PastEffect } from "../session/journal-answer.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
-import { type Beginning, beginningOf, inDoubtText } from "./in-doubt.ts";
+import { type EffectStart, effectStartOf, inDoubtText } from "./in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
 /** What the model is told: a text as it is, anything else as JSON. */
-type Answer = { readonly output: string; readonly outcome: Outcome };
+type ToolAnswer = { readonly output: string; readonly outcome: Outcome };
 
 /**
  * Runs one call, at most once: it is durable that it began before it begins. What a tool throws is told to the model and
@@ -38,7 +38,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   try {
     // A tool that never was there has nothing to do twice.
     const idempotent = tool === undefined || tool.idempotent;
-    const beginning = await beginningOf(session, past, { blockId: id, name, call, idempotent, frame, signal });
+    const beginning = await effectStartOf(session, past, { blockId: id, name, call, idempotent, frame, signal });
     if (beginning.begin === "no") return settled(session, { call, frame, resultId }, beginning);
     if (beginning.begin === "first") {
       const data = { blockId: id, name, idempotencyKey: id };
@@ -48,13 +48,13 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
     signal.throwIfAborted();
     session.emit({ type: "tool-call-start", frame, call });
     const began = performance.now();
-    const onLate = (late: Answer): void => {
+    const onLate = (late: ToolAnswer): void => {
       const durationMs = performance.now() - began;
       session.onLate(call, resultBlock(call, late.output).withId(resultId), { outcome: late.outcome, durationMs });
     };
     const { output, outcome } = await session.parking.during(() =>
-      held(
-        session.gate,
+      intercept(
+        session.interceptor,
         { kind: "tool", frame, call },
         {
           work: () => answerOf(session, tool, call, { ...callOf(session, id), idempotencyKey: id, signal, onLate }),
@@ -70,7 +70,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   }
 }
 
-type Place = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
+type CallPlace = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
 
 type Finish = {
   readonly output: string;
@@ -79,7 +79,7 @@ type Finish = {
   readonly actor: Actor;
 };
 
-function finish(session: RunSession, { call, frame, resultId }: Place, given: Finish): Block {
+function finish(session: RunSession, { call, frame, resultId }: CallPlace, given: Finish): Block {
   const { output, outcome, durationMs, actor } = given;
   const block = resultBlock(call, output).withId(resultId);
   const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
@@ -107,11 +107,11 @@ function finishedBefore(
 /** Somebody said what became of a call that nobody knew the end of. */
 function settled(
   session: RunSession,
-  place: Place,
-  { settlement, actor }: Extract<Beginning, { readonly begin: "no" }>,
+  place: CallPlace,
+  { settlement, actor }: Extract<EffectStart, { readonly begin: "no" }>,
 ): Block {
   const { call } = place;
-  const given: Answer =
+  const given: ToolAnswer =
     settlement.how === "result"
       ? told(session, call.name ?? call.itemType, settlement.output)
       : { output: inDoubtText, outcome: "in-doubt" };
@@ -119,7 +119,7 @@ function settled(
 }
 
 /** What a tool gave, as the model is told it. An error is its error, whether thrown or not, and so is what has no text. */
-function told(session: RunSession, name: string, output: unknown): Answer {
+function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   if (output instanceof Error) return failed(session, output);
   try {
     return { output: typeof output === "string" ? output : jsonTextOf(output), outcome: "ok" };
@@ -130,7 +130,7 @@ function told(session: RunSession, name: string, output: unknown): Answer {
 }
 
 /** What the model is told of a tool's error: as the app says it, and nothing of it where the app cannot say it. */
-function failed({ engine }: RunSession, error: unknown, outcome: "error" | "timeout" = "error"): Answer {
+function failed({ engine }: RunSession, error: unknown, outcome: "error" | "timeout" = "error"): ToolAnswer {
   try {
     const output: unknown = engine.onToolError(error);
     if (typeof output === "string") return { output, outcome };
@@ -160,10 +160,15 @@ type Attempt = CallName & {
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
   /** Gets the answer of a tool that came back when nobody waited for it any more. */
-  readonly onLate: (answer: Answer) => void;
+  readonly onLate: (answer: ToolAnswer) => void;
 };
 
-async function answerOf(session: RunSession, tool: Tool | undefined, call: Block, attempt: Attempt): Promise<Answer> {
+async function answerOf(
+  session: RunSession,
+  tool: Tool | undefined,
+  call: Block,
+  attempt: Attempt,
+): Promise<ToolAnswer> {
   const { signal, onLate, ...named } = attempt;
   if (tool === undefined) return failed(session, new Error(`there is no tool named ${call.name ?? "?"}`));
   const timeout = new AbortController();

@@ -1,4 +1,4 @@
-import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import type { RunSession } from "../session/session.ts";
 import type { Provider } from "../stack/provider.ts";
@@ -23,7 +23,7 @@ const waitingEnded: ReadonlySet<string> = new Set([
  * not ended.
  */
 export async function underWayOf(
-  stream: Pick<ConversationStream, "read">,
+  stream: Pick<ConversationWriter, "read">,
   { id: runId, startedRevision }: OpenRun,
   provider: Provider,
 ): Promise<Map<string, string>> {

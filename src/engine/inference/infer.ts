@@ -8,7 +8,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
 import { hasError } from "../planning/response.ts";
-import { type Effect, held } from "../session/breakpoint.ts";
+import { type Effect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { PastInference } from "../session/journal-answer.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
@@ -41,7 +41,7 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
       past === null
         ? await ask(session, frame, { prepared, scope, retry, retries })
         : await answeredBefore(session, frame, { prepared, past, scope, retry });
-    if (!("error" in answer)) return enter(session, frame, prepared, answer);
+    if (!("error" in answer)) return acceptResponse(session, frame, prepared, answer);
     const { error, retryInMs } = answer;
     const again = retryInMs === null ? {} : { retryInMs };
     session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind, ...again });
@@ -110,7 +110,7 @@ async function answerOf(
   work: () => Promise<InferenceResponse>,
 ): Promise<InferenceResponse | ProviderError> {
   try {
-    return await session.parking.during(() => held(session.gate, effect, { work, injected: asResponse }));
+    return await session.parking.during(() => intercept(session.interceptor, effect, { work, injected: asResponse }));
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;
@@ -149,7 +149,7 @@ async function startedResponse(
   await session.recorder.flush();
 }
 
-function enter(
+function acceptResponse(
   session: RunSession,
   frame: string,
   { request, settings }: Prepared,

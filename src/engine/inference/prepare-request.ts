@@ -11,7 +11,7 @@ import { requestSettings, settingsDigest } from "../planning/request-settings.ts
 import { encodeBody, heldContext, type ShapedBlock, shapedBlocks } from "../planning/shaped-input.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { NothingToSendError } from "../session/errors.ts";
-import { engineActor, type RunSession, record, takePasses } from "../session/session.ts";
+import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 import type { Retry } from "./reactions.ts";
 
@@ -86,7 +86,7 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
     },
     requestDigest: sha256Hex(bodyText),
     requestBytes: utf8Length(bodyText),
-    ...takePasses(session),
+    ...takeTimings(session),
   };
   const declarer = scope.instructions.at(-1)?.actor ?? engineActor;
   record(session, { type: "DeclareSettings", data: { digest, settings } }, declarer, frame);
@@ -95,14 +95,14 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
   return { request, settings, bodyText, shaped };
 }
 
-type Before = { readonly outgoing: Turn; readonly request: InferenceRequestedData };
+type RefusedRequest = { readonly outgoing: Turn; readonly request: InferenceRequestedData };
 
 /** A request that the log has: it was planned then, and is not planned again. */
-export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: Before): Prepared {
+export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: RefusedRequest): Prepared {
   const { decision, settingsDigest: digest } = request;
   session.turns.request(frame);
   // What layers did before it was recorded with it.
-  takePasses(session);
+  takeTimings(session);
   const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
   const limits = { ...decision.capabilities, scope: request.scope };
   return {

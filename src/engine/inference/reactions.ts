@@ -32,7 +32,7 @@ type Failed = {
 };
 
 /** Everything else is tried once. */
-const timesMax: ReadonlyMap<string, number> = new Map([["invalid-encrypted-content", 2]]);
+const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-content", 2]]);
 
 /**
  * What to do about a refusal, recorded with it: null where nothing can be mended. All of these were refused before
@@ -43,7 +43,7 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
   // A chained request and a full one are refused for different reasons, whatever they are called.
   const tried = `${error.kind} ${request.decision.anchor === null ? "full" : "chained"}`;
   const times = reactions.get(tried) ?? 0;
-  if (error.outcome !== "rejected" || times === (timesMax.get(error.kind) ?? 1)) return null;
+  if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return null;
   reactions.set(tried, times + 1);
   switch (error.kind) {
     case "lost-state":

@@ -1,5 +1,5 @@
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonList, isJsonObject, isNestedDeeper, type JsonObject, nestingMax } from "../../base/json.ts";
+import { isJsonList, isJsonObject, isNestedDeeper, type JsonObject, maxNesting } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -70,7 +70,7 @@ export function recordAnswer(
 /** What a provider gave may be anything that is called a response. */
 function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
   const [response] = given;
-  if (isNestedDeeper(response, nestingMax)) return nestedTooDeeply(response);
+  if (isNestedDeeper(response, maxNesting)) return nestedTooDeeply(response);
   try {
     return decodeResponse(...given);
   } catch (cause) {
@@ -81,9 +81,9 @@ function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<ty
 
 /** What goes so deep could not be read again. What is not of that kind is kept: it was paid for. */
 function nestedTooDeeply({ output }: JsonObject): ProviderError {
-  const message = `the answer cannot be stored: it has more than ${nestingMax} levels of lists and objects`;
+  const message = `the answer cannot be stored: it has more than ${maxNesting} levels of lists and objects`;
   const items = isJsonList(output) ? output.filter(isJsonObject) : [];
-  const partial = items.filter((item) => !isNestedDeeper(item, nestingMax));
+  const partial = items.filter((item) => !isNestedDeeper(item, maxNesting));
   return new ProviderError(message, { kind: "unstorable", outcome: "unknown", partial });
 }
 

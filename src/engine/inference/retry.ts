@@ -18,13 +18,13 @@ export function retryDelayMs({ runId, engine }: RunSession, { error, frame, retr
   const { maxRetries, maxDelayMs } = engine.retry;
   const askedMs = error.retryAfterMs ?? 0;
   if (!mayBeSentAgain(error) || retries >= maxRetries || askedMs > maxDelayMs) return null;
-  const backoffMs = Math.min(backoffMsMax, backoffMsMin * 2 ** retries);
+  const backoffMs = Math.min(maxBackoffMs, backoffMsMin * 2 ** retries);
   const chance = Number.parseInt(sha256Hex(`${runId} ${frame} retry ${retries}`).slice(0, 8), 16) / 2 ** 32;
   return Math.round(Math.min(maxDelayMs, askedMs + backoffMs * (0.5 + chance / 2)));
 }
 
 const backoffMsMin = 500;
-const backoffMsMax = 8_000;
+const maxBackoffMs = 8_000;
 
 /** Only what was refused before the server acted, and may be taken at another time as it stands. */
 function mayBeSentAgain({ outcome, shouldRetry, kind, status }: ProviderError): boolean {

@@ -68,7 +68,7 @@ export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "
  * Rules 1 and 2 of MODEL 5: what is foreign goes; a group that is not whole goes without reasoning and without ids. What
  * leaves one item out breaks the group for the others, so it is looked at until nothing changes.
  */
-export function settleGroup(group: Group, options: GroupOptions): void {
+export function legaliseGroup(group: Group, options: GroupOptions): void {
   const { members } = group;
   for (let isSettled = false; !isSettled; ) {
     const isBroken = !group.isIntact || members.some(({ omitted }) => omitted !== null);
@@ -96,12 +96,12 @@ function unsendable({ block, hasId }: Candidate, options: GroupOptions): string 
   const isOwn = kind === "reasoning" || kind === "other";
   if (isOwn && wire !== null && wire.scope !== options.scope) return "foreign";
   if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";
-  return options.codec.refusal(block, { withId: hasId }) === null ? null : "unsendable";
+  return options.codec.unsendableReason(block, { withId: hasId }) === null ? null : "unsendable";
 }
 
-type Around = { readonly isBroken: boolean; readonly next: Block | undefined };
+type GroupSurroundings = { readonly isBroken: boolean; readonly next: Block | undefined };
 
-function unsendableReasoning({ block, hasId }: Candidate, { isBroken, next }: Around): string | null {
+function unsendableReasoning({ block, hasId }: Candidate, { isBroken, next }: GroupSurroundings): string | null {
   if (block.wire === null) return "edited-reasoning";
   if (isBroken) return "broken-group";
   if (next === undefined || !isModelsOwn(next)) return "no-follower";

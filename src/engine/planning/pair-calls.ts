@@ -18,11 +18,11 @@ export type Pairing = {
   readonly open: readonly OpenCall[];
   /** Call ids that this input may not name again: those it names, and those of calls that stay open before it. */
   readonly usedKeys: Set<string>;
-  readonly stretch: Stretch | null;
+  readonly stretch: OpenExchange | null;
 };
 
 /** Neighbouring blocks whose calls may be open together. */
-type Stretch = {
+type OpenExchange = {
   readonly group: string | null;
   /** The places in their response that its blocks have, in their order here. */
   readonly places: readonly number[];
@@ -126,7 +126,7 @@ function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Re
   return isNamed && call.sentKey !== call.key ? [{ action: "rename-call", index, callId: call.sentKey }] : [];
 }
 
-function extended(stretch: Stretch | null, { block, group, index }: Candidate): Stretch {
+function extended(stretch: OpenExchange | null, { block, group, index }: Candidate): OpenExchange {
   const isModelSide = block.kind !== "user" && block.kind !== "system" && block.itemType !== "compaction_trigger";
   const place = block.wire?.group?.index ?? null;
   const isNeighbour =
@@ -139,7 +139,7 @@ function extended(stretch: Stretch | null, { block, group, index }: Candidate): 
 }
 
 /** A copy of an item stands outside: what is sent must not depend on whether a server holds the first one. */
-const continues = ({ places }: Stretch, place: number): boolean =>
+const continues = ({ places }: OpenExchange, place: number): boolean =>
   places.at(-1) === place - 1 || !places.includes(place);
 
 function unusedKey(key: string, isUsed: (key: string) => boolean): string {

@@ -38,7 +38,7 @@ export type PlanRequest = {
 
 type FullReason = NonNullable<Decision["reason"]>;
 type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
-type Found = {
+type AnchorCandidate = {
   readonly anchor: ServerContext;
   readonly repairs: readonly Repair[];
   readonly changed: readonly string[];
@@ -87,7 +87,7 @@ function forcedReason({ full, policy, capabilities, contexts, scope }: PlanReque
   return capabilities.chain ? null : "provider-cannot-chain";
 }
 
-function findAnchor(request: PlanRequest, rejections: Rejected[]): Found | null {
+function findAnchor(request: PlanRequest, rejections: Rejected[]): AnchorCandidate | null {
   const { turn, contexts, scope } = request;
   const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
   for (const { length, digest } of turn.contexts()) {
@@ -113,7 +113,7 @@ function preferred(sharing: readonly ServerContext[], turn: Turn, length: number
   return sharing.toReversed().toSorted((left, right) => rank(right) - rank(left));
 }
 
-function tryAnchor(request: PlanRequest, anchor: ServerContext): Found | Rejected {
+function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate | Rejected {
   const { turn, capabilities } = request;
   const reject = (reason: FullReason): Rejected => ({ context: anchor, reason });
   const refusal = refusalOf(request, anchor);
@@ -135,7 +135,7 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
   if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
   const keptForMs = Math.min(policy.maxAgeMs, keptMs(contexts.settings(anchor.settingsDigest)));
-  if (ageMs > keptForMs || ageMs < -clockSkewMsMax) return "expired";
+  if (ageMs > keptForMs || ageMs < -maxClockSkewMs) return "expired";
   const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
   return isFull ? "settings-changed" : null;
 }
@@ -153,7 +153,7 @@ function changedSince(request: PlanRequest, { settingsDigest: before }: ServerCo
 const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
 
 /** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
-const clockSkewMsMax = 60_000;
+const maxClockSkewMs = 60_000;
 
 /** How long a server keeps a response: one made in the background ten minutes, unless `store` was said (responses-api.md 2.5). */
 const keptMs = (settings: JsonObject): number =>

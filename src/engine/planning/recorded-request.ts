@@ -50,7 +50,7 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
 }
 
 /** What of a rebuilt request is not as it was recorded, in words; null when all of it is. */
-export function requestProblem(
+export function checkRecordedRequest(
   view: ConversationView,
   recorded: RecordedEvent,
   rebuilt: RebuiltRequest,

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { carriesId, type Group, type GroupOptions, groupsOf, settleGroup } from "./groups.ts";
+import { carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
 import { callFacts, isResult, resultKey } from "./pairs.ts";
 
@@ -24,7 +24,7 @@ export function shape(turn: Turn, from: number, options: ShapeOptions): readonly
 type Shaped = { readonly repairs: readonly Repair[]; readonly pairing: Pairing };
 
 /** What is in the request, or at the server, before a group. */
-type Before = {
+type ShapedPrefix = {
   readonly itemIds: Set<string>;
   /** Of the blocks that the anchor holds: the server may hold an equal block's item in the place of one (MODEL 2). */
   readonly heldDigests: ReadonlySet<string>;
@@ -41,7 +41,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
     group.isRepeated = group.members.some(
       ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.digest),
     );
-    const paired = settle(group, pairing, options);
+    const paired = legalise(group, pairing, options);
     pairing = paired.next;
     for (const key of paired.newKeys) pairing.usedKeys.add(key);
     for (const { block, hasId, omitted } of group.members) {
@@ -53,9 +53,9 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
 }
 
 /** Each round leaves out at least one block more, or takes the group's ids away once. */
-function settle(group: Group, pairing: Pairing, options: ShapeOptions): ReturnType<typeof pairGroup> {
+function legalise(group: Group, pairing: Pairing, options: ShapeOptions): ReturnType<typeof pairGroup> {
   for (;;) {
-    settleGroup(group, options);
+    legaliseGroup(group, options);
     const kept = group.members.filter(({ omitted }) => omitted === null);
     const paired = pairGroup(kept, pairing);
     const isRenamedNow = paired.hasRenamedCall && !group.isRenamed;
@@ -68,7 +68,7 @@ function settle(group: Group, pairing: Pairing, options: ShapeOptions): ReturnTy
 type Continuation = { readonly blocks: readonly Block[]; readonly options: ShapeOptions };
 
 /** Looked up only where a block to send carries an id. */
-function heldBefore(turn: Turn, from: number, { blocks, options }: Continuation): Before {
+function heldBefore(turn: Turn, from: number, { blocks, options }: Continuation): ShapedPrefix {
   if (from === 0 || !blocks.some((block) => carriesId(block, options))) {
     return { itemIds: new Set(), heldDigests: new Set() };
   }

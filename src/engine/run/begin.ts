@@ -1,6 +1,6 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import {
@@ -22,7 +22,7 @@ import { abandon, finish, mustBeFree } from "./take-up.ts";
 type Wanted = { readonly blockId: BlockId; readonly key: string } | null;
 
 /** How often a run begins anew because a block was appended before its first event was durable. */
-const beginningsMax = 50;
+const maxBeginnings = 50;
 
 /**
  * Answers what is unanswered, once: runs an engine from the committed Turn to the Turn with the answer. A run that was cut
@@ -40,7 +40,7 @@ const beginningsMax = 50;
  * @throws {EngineDisposedError} when the engine was disposed of.
  */
 export function runConversation(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   engine: EngineOptions,
   options: RunOptions & { readonly wanted?: Wanted } = {},
 ): Promise<RunResult> {
@@ -48,7 +48,7 @@ export function runConversation(
 }
 
 async function answer(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   engine: EngineOptions,
   options: RunOptions & { readonly wanted?: Wanted },
 ): Promise<RunResult> {
@@ -65,7 +65,7 @@ async function answer(
 
 type RunNow = RunOptions & { readonly wanted: Wanted; readonly again: boolean; readonly runId: string };
 
-async function runNow(stream: ConversationStream, engine: EngineOptions, options: RunNow): Promise<RunResult> {
+async function runNow(stream: ConversationWriter, engine: EngineOptions, options: RunNow): Promise<RunResult> {
   const { unfinished = "resume", wanted, again, runId } = options;
   let closedRun: string | null = null;
   for (let attempt = 1; ; attempt += 1) {
@@ -90,7 +90,7 @@ async function runNow(stream: ConversationStream, engine: EngineOptions, options
       const beginning = { runId, base: committed, startedAt, epoch: 0, before: null, again };
       return await executeRun(stream, engine, beginning, { ...options, closedRun });
     } catch (error) {
-      if (!(error instanceof ConversationMovedError) || attempt === beginningsMax) throw error;
+      if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
     }
   }
 }
@@ -103,7 +103,7 @@ function answerIn({ client }: ConversationView, wanted: Wanted): CompletedRun | 
 }
 
 async function giveAgain(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   answered: CompletedRun,
   { onPart, closedRun }: Pick<ExecuteOptions, "onPart" | "closedRun">,
 ): Promise<RunResult> {
@@ -121,7 +121,7 @@ async function giveAgain(
  * @throws {ReplayDivergedError} when the layers do not do again what the log says they did.
  */
 export async function resumeConversation(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   engine: EngineOptions,
   options: ResumeOptions = {},
 ): Promise<RunResult | null> {
@@ -134,7 +134,7 @@ export async function resumeConversation(
       try {
         return await finish(stream, run, engine, { onStackChanged: "throw", ...options });
       } catch (error) {
-        if (!(error instanceof ConversationMovedError) || attempt === beginningsMax) throw error;
+        if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
       }
     }
   };
@@ -148,7 +148,7 @@ export async function resumeConversation(
  * @throws {RunInProgressError} while its owner lives, unless it is taken over.
  */
 export async function abandonRun(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   { takeover = false, actor = { kind: "operator" } }: { readonly takeover?: boolean; readonly actor?: Actor } = {},
 ): Promise<string | null> {
   return inTurn(stream, { runId: "" }, async () => {
@@ -160,13 +160,13 @@ export async function abandonRun(
         await abandon(stream, run, { kind: "abandoned", actor });
         return run.id;
       } catch (error) {
-        if (!(error instanceof ConversationMovedError) || attempt === beginningsMax) throw error;
+        if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
       }
     }
   });
 }
 
 /** Runs of one conversation go one after another in this process, whichever store object they came by. */
-function inTurn<T>(stream: ConversationStream, options: QueueOptions, work: () => Promise<T>): Promise<T> {
+function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
   return oneAfterAnother(`${stream.name} of ${stream.log.store.storeId}`, options, work);
 }

@@ -1,7 +1,7 @@
 import type { Actor } from "../../domain/actor.ts";
 import { blockToJson } from "../../domain/block-json.ts";
-import type { Pass } from "../../domain/events/shared.ts";
-import type { Entry } from "../../log/writer/conversation-writer.ts";
+import type { LayerTiming } from "../../domain/events/shared.ts";
+import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 
@@ -19,28 +19,28 @@ export type Closing = {
   readonly turns: RunTurns;
   readonly how: Failed | { readonly type: "RunCancelled"; readonly reason: string };
   readonly actor: Actor;
-  readonly passes?: Pass[];
+  readonly timings?: LayerTiming[];
 };
 
 /**
  * What ends a run that did not complete (MODEL 9): an answer to every call that the remaining Turn leaves open, and the
  * end itself with the digest of that Turn.
  */
-export function closingEntries({ runId, turns, how, actor, passes }: Closing): readonly Entry[] {
+export function closingEntries({ runId, turns, how, actor, timings }: Closing): readonly ProposedEvent[] {
   const results = recoveryResults(runId, turns);
   const after = turnIfEnded(runId, turns).digest;
   const discarded = turns.discardedTools;
   const rest = {
     after,
     ...(discarded.length === 0 ? {} : { discardedTools: [...discarded] }),
-    ...(passes === undefined ? {} : { passes }),
+    ...(timings === undefined ? {} : { timings }),
   };
   const event =
     how.type === "RunFailed"
       ? ({ type: "RunFailed", version: 1, data: { ...failureOf(how), ...rest } } as const)
       : ({ type: "RunCancelled", version: 1, data: { reason: how.reason, ...rest } } as const);
   return [
-    ...[...results].map(([blockId, { block, outcome }]): Entry => {
+    ...[...results].map(([blockId, { block, outcome }]): ProposedEvent => {
       const data = { blockId, result: blockToJson(block), outcome, durationMs: 0 };
       return { command: { type: "FinishTool", runId, data }, actor: { kind: "recovery" }, runId };
     }),

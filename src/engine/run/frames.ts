@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { Pass } from "../../domain/events/shared.ts";
+import type { LayerTiming } from "../../domain/events/shared.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { CallScope } from "../session/call-scope.ts";
@@ -9,7 +9,7 @@ import { newBlockId, type RunSession, record } from "../session/session.ts";
 import { isHandler, noHandler, noTurn } from "../stack/layer-mistakes.ts";
 import { type Layer, type LayerContext, LayerError, type Next } from "../stack/middleware.ts";
 import { LayerWatch } from "./layer-watch.ts";
-import { type Call, descendsFrom, type NamedTurn, normalise, notePass, partsOf, writePass } from "./pass.ts";
+import { type Call, descendsFrom, type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {
@@ -17,13 +17,13 @@ export type Stack = {
   readonly layers: readonly Layer[];
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
-  readonly contextOf: (layer: Layer, around: Around) => LayerContext;
+  readonly contextOf: (layer: Layer, around: FrameSurroundings) => LayerContext;
   /** The newest pass of each layer and direction, to write the next one against. */
   readonly lastPasses: Map<string, NamedTurn>;
 };
 
 /** The call that a layer is given its context for. */
-export type Around = {
+export type FrameSurroundings = {
   readonly frame: string;
   readonly given: Turn;
   readonly scope: CallScope;
@@ -63,7 +63,7 @@ const notAwaited = "returned before its call of next had: await next, and give b
 // One for all: making an error takes longer than all the rest of an idle frame.
 const frameEnded = new Error("the layer that made this call has returned");
 
-class LayerCall implements Around {
+class LayerCall implements FrameSurroundings {
   readonly frame: string;
   readonly given: Turn;
   readonly scope: CallScope;
@@ -230,7 +230,7 @@ class LayerCall implements Around {
   }
 
   /** What no Turn shows of how the layer came by what it hands on. */
-  #unseen(direction: "request" | "response"): Pick<Pass, "withoutNext" | "swallowed"> {
+  #unseen(direction: "request" | "response"): Pick<LayerTiming, "withoutNext" | "swallowed"> {
     if (this.#layer.isEngine === true) return {};
     const swallowed = this.#thrown;
     this.#thrown = [];
@@ -243,7 +243,7 @@ class LayerCall implements Around {
     const turn = this.#checked(handed, direction);
     const { session, lastPasses } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
-    session.passes.push({ frame: this.frame, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
+    session.timings.push({ frame: this.frame, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
     // What an idle pass hands on: the fold assumes it where nothing is written.
     const idle = direction === "request" ? this.given : this.#calls.at(-1)?.result;
     if (turn === idle && this.#from === null) return turn;
@@ -254,7 +254,7 @@ class LayerCall implements Around {
     const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
     const key = `${this.#depth} ${direction}`;
     const others = [given, lastPasses.get(key)].filter((named) => named !== undefined);
-    const pass = writePass(settled, base, others, session.turns);
+    const pass = reviseTurn(settled, base, others, session.turns);
     const actor = this.#actor(direction);
     for (const { from, edits, after } of partsOf(pass, target, session.turns)) {
       const data = { direction, from, edits: [...edits], after };
@@ -262,7 +262,7 @@ class LayerCall implements Around {
       if (session.journal.hasEdit(edit, frame, settled)) continue;
       record(session, { type: "EditTurn", runId: session.runId, data: edit }, actor, frame);
     }
-    notePass(session.turns, pass, target, actor);
+    noteRevision(session.turns, pass, target, actor);
     lastPasses.set(key, { name: target, turn: settled });
     return settled;
   }

@@ -11,10 +11,10 @@ import { requestSettings } from "../planning/request-settings.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
 import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
 import type { Settings } from "../stack/provider.ts";
-import type { Around } from "./frames.ts";
+import type { FrameSurroundings } from "./frames.ts";
 
 /** What a layer is given besides the Turn. */
-export const contextOf = (session: RunSession, layer: Layer, call: Around): LayerContext =>
+export const contextOf = (session: RunSession, layer: Layer, call: FrameSurroundings): LayerContext =>
   new CallContext(session, layer, call);
 
 /** Getters stand on the class, because an object of its own for every frame that has some costs more than all the rest of it. */
@@ -31,9 +31,9 @@ class CallContext implements LayerContext {
   readonly canRun: LayerContext["canRun"];
   readonly effect: LayerContext["effect"];
   readonly #session: RunSession;
-  readonly #call: Around;
+  readonly #call: FrameSurroundings;
 
-  constructor(session: RunSession, { name, version }: Layer, call: Around) {
+  constructor(session: RunSession, { name, version }: Layer, call: FrameSurroundings) {
     const { frame, scope } = call;
     this.#session = session;
     this.#call = call;

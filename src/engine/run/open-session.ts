@@ -5,12 +5,12 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
-import type { Gate } from "../session/breakpoint.ts";
+import type { Interceptor } from "../session/breakpoint.ts";
 import { ConversationMovedError, RunCancelledError, RunParkedError, RunTakenOverError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import { Parking } from "../session/parking.ts";
@@ -22,10 +22,10 @@ import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
 
 /** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
-export type RunStream = Pick<ConversationStream, "name" | "view" | "lastAt" | "lastRunRevision" | "commit">;
+export type RunStream = Pick<ConversationWriter, "name" | "view" | "lastAt" | "lastRunRevision" | "commit">;
 
 /** A run as it begins, or as it is taken up. */
-export type Beginning = {
+export type RunStart = {
   readonly runId: string;
   /** The Turn that the outermost frame is given. */
   readonly base: Turn;
@@ -45,10 +45,10 @@ export type Beginning = {
 type Opening = {
   readonly stream: RunStream;
   readonly engine: EngineOptions;
-  readonly beginning: Beginning;
+  readonly beginning: RunStart;
   readonly signal: AbortSignal;
   readonly running: AbortSignal;
-  readonly gate: Gate | null;
+  readonly interceptor: Interceptor | null;
   readonly onPart: ((part: RunPart) => void) | undefined;
   /** Nothing more can be recorded. */
   readonly onFailure: (error: Error) => void;
@@ -56,7 +56,7 @@ type Opening = {
 
 /** Everything that the parts of one run share, before its first event. */
 export function openSession(opening: Opening): RunSession {
-  const { stream, engine, beginning, signal, running, gate, onFailure } = opening;
+  const { stream, engine, beginning, signal, running, interceptor, onFailure } = opening;
   const { runId, base, startedAt, before } = beginning;
   const turns = new RunTurns(base);
   const journal = before?.journal ?? new Journal();
@@ -66,7 +66,7 @@ export function openSession(opening: Opening): RunSession {
   let answers = journal.responses;
   let isOurs = false;
   const recorder = new Recorder({
-    ...{ stream, runId, gate, onFailure },
+    ...{ stream, runId, interceptor, onFailure },
     barrier: () => journal.consumed(),
     guard: () => mustBeOurs(stream, beginning, isOurs),
     onDurable: (events) => {
@@ -86,7 +86,7 @@ export function openSession(opening: Opening): RunSession {
     if (signal.aborted && journal.isReplaying) recorder.fail(new RunCancelledError(runId, signal.reason));
   });
   const session: RunSession = {
-    ...{ runId, engine, turns, journal, recorder, signal, running, gate },
+    ...{ runId, engine, turns, journal, recorder, signal, running, interceptor },
     stream: stream.name,
     firstRevision: before?.firstRevision ?? null,
     parking: new Parking((inDoubt) => park(session, inDoubt)),
@@ -98,7 +98,7 @@ export function openSession(opening: Opening): RunSession {
     quarantined: new Set(),
     underWay: new Map(),
     calls: new Set(),
-    passes: [],
+    timings: [],
     runningTools: new Set(),
     thrown: new ThrownErrors(),
     acknowledgements: [],
@@ -121,7 +121,7 @@ export const timeAfter = ({ lastAt }: Pick<RunStream, "lastAt">, now: number): n
   lastAt === null ? now : Math.max(now, Date.parse(lastAt));
 
 /** Asked before every append: whether the run still begins from what is there, or still is this owner's. */
-function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }: Beginning, isOurs: boolean): void {
+function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }: RunStart, isOurs: boolean): void {
   const { committed, run } = stream.view.client;
   // Also when it is not all durable yet: a first append that is too big for one is written in parts.
   const isHere = isOurs || run?.owner?.processId === thisProcess.processId;
@@ -152,13 +152,13 @@ function emitter(
   { engine, onPart, beginning }: Opening,
   { turns, journal }: { readonly turns: RunTurns; readonly journal: Journal },
 ): (part: RunPart) => void {
-  const sinks = onPart === undefined ? engine.sinks : [...engine.sinks, { next: onPart }];
+  const observers = onPart === undefined ? engine.observers : [...engine.observers, { next: onPart }];
   const tell = (part: RunPart): void => {
-    if (sinks.length > 0) freezeAll(part);
-    for (const sink of sinks) {
+    if (observers.length > 0) freezeAll(part);
+    for (const observer of observers) {
       try {
-        // A sink may be an async function: then its failure comes later.
-        const taken = outsideOfRuns(() => sink.next(part));
+        // A observer may be an async function: then its failure comes later.
+        const taken = outsideOfRuns(() => observer.next(part));
         if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {
         // Deltas are a courtesy; the log has the facts.

@@ -15,7 +15,7 @@ export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };
 export type Call = { readonly frame: string; passed: Turn; result: Turn | null };
 
 /** How a Turn that a layer handed on is written. */
-export type WrittenPass = {
+export type TurnRevision = {
   readonly turn: Turn;
   readonly from: TurnName;
   readonly base: TurnName;
@@ -54,7 +54,7 @@ export function normalise(turn: Turn, base: Turn, newId: () => BlockId): Turn {
   const missing = base.after(shared).filter((block) => !present.has(block.id));
   const used = new Set<BlockId>();
   const blocks = handed.map((block) => {
-    const settled = settle(block, { base, shared, missing, used, newId });
+    const settled = normaliseBlock(block, { base, shared, missing, used, newId });
     used.add(idOf(settled));
     return settled;
   });
@@ -72,7 +72,7 @@ type Settling = {
   readonly newId: () => BlockId;
 };
 
-function settle(block: Block, { base, shared, missing, used, newId }: Settling): Block {
+function normaliseBlock(block: Block, { base, shared, missing, used, newId }: Settling): Block {
   if (block.id === null) {
     const index = missing.findIndex((candidate) => candidate.digest === block.digest);
     return missing.splice(index < 0 ? missing.length : index, 1)[0] ?? block.withId(newId());
@@ -87,7 +87,7 @@ function settle(block: Block, { base, shared, missing, used, newId }: Settling):
  * How a Turn is written against an earlier one of the run: against the one it descends from, unless that takes many edits
  * and another takes fewer. References keep the authors of their versions, so the choice changes no blame.
  */
-export function writePass(turn: Turn, base: NamedTurn, others: readonly NamedTurn[], turns: RunTurns): WrittenPass {
+export function reviseTurn(turn: Turn, base: NamedTurn, others: readonly NamedTurn[], turns: RunTurns): TurnRevision {
   const known = (block: Block): boolean => {
     const version = turns.version(idOf(block), block.digest);
     return version !== null && isSameVersion(version, block);
@@ -109,7 +109,7 @@ export type PassPart = { readonly from: TurnName; readonly edits: readonly Edit[
  * A pass as events say it: one, or for a layer that rewrites a long Turn several, each against what the one before made
  * of the same Turn.
  */
-export function partsOf({ turn, from, edits }: WrittenPass, target: TurnName, turns: RunTurns): readonly PassPart[] {
+export function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, turns: RunTurns): readonly PassPart[] {
   const parts = cutEdits(edits);
   if (parts.length <= 1) return [{ from, edits, after: turn.digest }];
   let so = turns.get(from);
@@ -120,7 +120,7 @@ export function partsOf({ turn, from, edits }: WrittenPass, target: TurnName, tu
 }
 
 /** Notes in the run's Turns what a pass brought about, as the fold of its event will. */
-export function notePass(turns: RunTurns, pass: WrittenPass, target: TurnName, actor: Actor): void {
+export function noteRevision(turns: RunTurns, pass: TurnRevision, target: TurnName, actor: Actor): void {
   for (const block of pass.turn.after(turns.get(pass.base).commonPrefixLength(pass.turn))) {
     if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
   }

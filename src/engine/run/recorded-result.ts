@@ -2,7 +2,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { readHistory } from "../../log/history/lineage.ts";
 import { foldAround } from "../../log/history/skipped-events.ts";
 import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
-import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
@@ -10,7 +10,7 @@ import type { RunPart } from "../stack/run-part.ts";
 
 /** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
 export async function recordedResult(
-  { log, view }: ConversationStream,
+  { log, view }: ConversationWriter,
   run: CompletedRun,
   closedRun: string | null,
 ): Promise<RunResult> {
@@ -34,7 +34,7 @@ export function showAgain(result: RunResult, onPart: (part: RunPart) => void): v
 }
 
 const eventsBetween = (
-  log: ConversationStream["log"],
+  log: ConversationWriter["log"],
   { stream, from, to }: CompletedRun,
 ): Promise<readonly RecordedEvent[]> =>
   foldAround(log, async (skipped) => {

@@ -3,7 +3,7 @@ import { checkedEngine, type Engine, type EngineOptions } from "../stack/create-
 import type { ExecuteOptions } from "./run.ts";
 
 /** What becomes of runs before, and how this one is watched. */
-export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "gate"> & {
+export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "interceptor"> & {
   /** Asks the model although nothing waits for an answer; by default that gives the recorded result. */
   readonly again?: boolean;
   /** Whether to wait for a run of the conversation that goes on in this process (the default), or to be told of it. */
@@ -28,7 +28,7 @@ export type AnswerOptions = Omit<RunOptions, "onPart"> & {
 export type ResumeOptions = Omit<RunOptions, "unfinished" | "again" | "onPart">;
 
 const resumeNames: OptionNames<ResumeOptions> = {
-  ...{ signal: true, gate: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
+  ...{ signal: true, interceptor: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
 };
 const answerNames: OptionNames<AnswerOptions> = { ...resumeNames, again: true, key: true, unfinished: true };
 

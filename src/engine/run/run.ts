@@ -8,11 +8,11 @@ import { countBrought } from "../../projections/answers.ts";
 import { cancelUnderWay } from "../inference/background.ts";
 import { inferStep } from "../inference/infer.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
-import type { Gate } from "../session/breakpoint.ts";
+import type { Interceptor } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { RunCancelledError, RunFailedError, RunParkedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/refused.ts";
-import { engineActor, type RunSession, record, takePasses } from "../session/session.ts";
+import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 import { broughtBy, describeLayer, LayerError } from "../stack/middleware.ts";
 import { ProviderError } from "../stack/provider.ts";
@@ -21,21 +21,21 @@ import type { RunPart } from "../stack/run-part.ts";
 import { closingEntries } from "./close.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
-import { type Beginning, openSession, type RunStream } from "./open-session.ts";
+import { openSession, type RunStart, type RunStream } from "./open-session.ts";
 
 export type ExecuteOptions = {
   readonly signal?: AbortSignal;
   readonly onPart?: (part: RunPart) => void;
   /** Holds the run before and after each of its effects. */
-  readonly gate?: Gate;
+  readonly interceptor?: Interceptor;
   /** A run that was cut off and was finished or closed first. */
   readonly closedRun: string | null;
   /** Looks at every step before it is made. */
-  readonly onStep?: (step: Step) => void;
+  readonly onStep?: (step: SingleStep) => void;
 };
 
 /** A step as it is about to be made: its frame, what left the innermost layer, and what layers said beside it. */
-export type Step = {
+export type SingleStep = {
   readonly session: RunSession;
   readonly frame: string;
   readonly outgoing: Turn;
@@ -49,15 +49,15 @@ export type Step = {
 export async function executeRun(
   stream: RunStream,
   engine: EngineOptions,
-  beginning: Beginning,
+  beginning: RunStart,
   options: ExecuteOptions,
 ): Promise<RunResult> {
   const { runId, before } = beginning;
-  const { onPart, gate = null, signal = new AbortController().signal } = options;
+  const { onPart, interceptor = null, signal = new AbortController().signal } = options;
   throwIfCancelled(signal, runId);
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
-  const session = openSession({ stream, engine, beginning, signal, running, gate, onPart, onFailure: end });
+  const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
   try {
     // What goes wrong here ends no run: none has begun.
     if (before === null) recordStart(session, beginning);
@@ -73,7 +73,7 @@ export function throwIfCancelled(signal: AbortSignal | undefined, runId: string)
   if (signal?.aborted === true) throw new RunCancelledError(runId, signal.reason);
 }
 
-type Execution = { readonly stream: RunStream; readonly beginning: Beginning; readonly options: ExecuteOptions };
+type Execution = { readonly stream: RunStream; readonly beginning: RunStart; readonly options: ExecuteOptions };
 
 /** Runs the stack, and records how the run ended. */
 async function runToEnd(session: RunSession, { stream, beginning, options }: Execution): Promise<RunResult> {
@@ -82,8 +82,8 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   try {
     if (before === null) session.emit({ type: "run-start", runId });
     const result = await runStack(stackOf(session, options), base, session.running);
-    await settleAcknowledgements(session);
-    const data = { status: statusOf(session, result), after: result.digest, ...takePasses(session) };
+    await drainAcknowledgements(session);
+    const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
     const event = { type: "RunCompleted", version: 1, data } as const;
     record(session, { type: "EndRun", runId, event }, engineActor, "0");
     await session.recorder.flush();
@@ -108,12 +108,12 @@ function statusOf({ received, turns }: RunSession, result: Turn): RunStatus {
 }
 
 /** What waits for an answer is done before the run ends: then the log takes no more of it. */
-async function settleAcknowledgements({ acknowledgements, acknowledging, recorder }: RunSession): Promise<void> {
+async function drainAcknowledgements({ acknowledgements, acknowledging, recorder }: RunSession): Promise<void> {
   if (acknowledgements.length > 0) await recorder.flush();
   await Promise.allSettled(acknowledging);
 }
 
-function recordStart(session: RunSession, { base, again = false }: Beginning): void {
+function recordStart(session: RunSession, { base, again = false }: RunStart): void {
   const { engine, runId } = session;
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
@@ -154,7 +154,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   try {
     // What the end answers for calls that are open depends on all that the run did.
     await session.journal.consumed();
-    const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takePasses(session) });
+    const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takeTimings(session) });
     for (const { command, actor } of entries) recorder.record(command, { actor, frame: "0" });
     await recorder.flush();
     await cancelUnderWay(session);

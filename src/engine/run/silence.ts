@@ -17,7 +17,7 @@ export function silenceOf(runId: string, { revision, at }: LastSign, now: number
   seenByRun.delete(runId);
   seenByRun.set(runId, { revision, since: now });
   const [oldest] = seenByRun.keys();
-  if (seenByRun.size > rememberedRunsMax && oldest !== undefined) seenByRun.delete(oldest);
+  if (seenByRun.size > maxRememberedRuns && oldest !== undefined) seenByRun.delete(oldest);
   return 0;
 }
 
@@ -25,4 +25,4 @@ export function silenceOf(runId: string, { revision, at }: LastSign, now: number
 const seenByRun = new Map<string, { readonly revision: number | null; readonly since: number }>();
 
 /** A run that is forgotten is waited for anew. */
-const rememberedRunsMax = 1_000;
+const maxRememberedRuns = 1_000;

@@ -1,9 +1,9 @@
 import type { JsonValue } from "../../base/json.ts";
-import type { Gate, Injected, Stop } from "../session/breakpoint.ts";
+import type { Breakpoint, Injected, Interceptor } from "../session/breakpoint.ts";
 import type { RunResult } from "../stack/result.ts";
 
 /** A run held at a stop: who iterates on lets it go on. */
-export type HeldStop = Stop & {
+export type HeldStop = Breakpoint & {
   /** Takes the place of an effect that would begin: a response, a tool's output or an effect's value. */
   readonly inject: (answer: JsonValue) => void;
 };
@@ -25,13 +25,13 @@ export class SteppingLeftError extends Error {
 }
 
 type Waiting = {
-  readonly stop: Stop;
+  readonly stop: Breakpoint;
   readonly resolve: (given: Injected | null) => void;
   readonly reject: (reason: Error) => void;
 };
 
 /** Begins a run that stops at its effects. Of several that wait at once, one is shown after the other. */
-export function stepThrough(run: (gate: Gate) => Promise<RunResult>): Stepping {
+export function stepThrough(run: (interceptor: Interceptor) => Promise<RunResult>): Stepping {
   const waiting: Waiting[] = [];
   let left: SteppingLeftError | null = null;
   let hasEnded = false;

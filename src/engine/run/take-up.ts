@@ -1,6 +1,6 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { ConversationStream } from "../../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { isDead, thisProcess } from "../../log/writer/owner.ts";
 import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
@@ -20,7 +20,7 @@ import { silenceOf } from "./silence.ts";
 
 /** Goes on with a run that was cut off, or gives it up where the caller said so; then there is no result. */
 export async function finish(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   run: OpenRun,
   engine: EngineOptions,
   options: RunOptions & { readonly onStackChanged: "abandon" | "throw" },
@@ -34,7 +34,7 @@ export async function finish(
     return null;
   }
   try {
-    return await takeUp(stream, run, engine, options);
+    return await resumeRun(stream, run, engine, options);
   } catch (error) {
     if (!(error instanceof ReplayDivergedError)) throw error;
     if (options.onDiverged !== "abandon") throw divergedIn(run.id, error);
@@ -61,7 +61,7 @@ type Abandoning = {
  * Gives up a run that was cut off: what it did stays, and every call is answered (MODEL 9). What the server still makes for
  * it is cancelled.
  */
-export async function abandon(stream: ConversationStream, run: OpenRun, abandoning: Abandoning): Promise<void> {
+export async function abandon(stream: ConversationWriter, run: OpenRun, abandoning: Abandoning): Promise<void> {
   const { kind, actor = { kind: "recovery" }, engine } = abandoning;
   const how = { type: "RunFailed", kind, message: abandonedBecause[kind] } as const;
   const seen = stream.head?.revision;
@@ -83,7 +83,7 @@ const abandonedBecause = {
 
 /** A run may be taken up when nobody owns it, or its owner is dead or silent. */
 export function mustBeFree(
-  stream: ConversationStream,
+  stream: ConversationWriter,
   run: OpenRun,
   engine: Pick<EngineOptions, "clock" | "takeoverAfterMs">,
   { takeover = false }: Pick<RunOptions, "takeover">,
@@ -95,8 +95,8 @@ export function mustBeFree(
     throw new RunInProgressError(run.id, owner);
 }
 
-async function takeUp(
-  stream: ConversationStream,
+async function resumeRun(
+  stream: ConversationWriter,
   run: OpenRun,
   engine: EngineOptions,
   options: RunOptions,

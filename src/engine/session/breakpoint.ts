@@ -1,11 +1,11 @@
 import type { JsonValue } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
-import type { Entry } from "../../log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
 
 /** Something of a run that others can see: a durable write, or a step outside. */
 export type Effect =
-  | { readonly kind: "append"; readonly entries: readonly Entry[] }
+  | { readonly kind: "append"; readonly entries: readonly ProposedEvent[] }
   | {
       readonly kind: "inference";
       readonly frame: string;
@@ -16,7 +16,7 @@ export type Effect =
   | { readonly kind: "effect"; readonly frame: string; readonly name: string };
 
 /** A place where a run can be held: before an effect begins, or after it has ended. */
-export type Stop = Effect & { readonly phase: "before" | "after" };
+export type Breakpoint = Effect & { readonly phase: "before" | "after" };
 
 /** Takes the place of an effect that would begin: the response, the tool's output or the effect's value. */
 export type Injected = {
@@ -26,20 +26,20 @@ export type Injected = {
 };
 
 /** Holds a run at its stops for as long as it likes; what it gives before an effect takes the effect's place. */
-export type Gate = (stop: Stop) => Promise<Injected | null>;
+export type Interceptor = (stop: Breakpoint) => Promise<Injected | null>;
 
-/** An effect, held before and after it; `injected` makes its result of what the gate gives instead. */
-export async function held<T>(
-  gate: Gate | null,
+/** An effect, held before and after it; `injected` makes its result of what the interceptor gives instead. */
+export async function intercept<T>(
+  interceptor: Interceptor | null,
   effect: Effect,
   {
     work,
     injected,
   }: { readonly work: () => Promise<T>; readonly injected: (answer: JsonValue, failure?: string) => T },
 ): Promise<T> {
-  if (gate === null) return work();
-  const given = await gate({ ...effect, phase: "before" });
+  if (interceptor === null) return work();
+  const given = await interceptor({ ...effect, phase: "before" });
   const result = given === null ? await work() : injected(given.answer, given.failure);
-  await gate({ ...effect, phase: "after" });
+  await interceptor({ ...effect, phase: "after" });
   return result;
 }

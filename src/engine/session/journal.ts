@@ -24,7 +24,7 @@ type Edited = { readonly after: string; readonly revision: number };
 type Handing = { readonly frame: string; readonly direction: "request" | "response" };
 
 /** How many turns of the event loop may pass without a step of the re-execution before it counts as stuck. */
-const idleTurnsMax = 100;
+const maxIdleTurns = 100;
 
 /**
  * What a run has done so far, by frame, attempt and block id: what its re-execution is answered from and compared with
@@ -150,7 +150,7 @@ export class Journal {
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#remaining !== seen) idleTurns = 0;
       seen = this.#remaining;
-      if (idleTurns === idleTurnsMax) this.#failStuck();
+      if (idleTurns === maxIdleTurns) this.#failStuck();
     }
   }
 

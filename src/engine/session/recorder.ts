@@ -2,18 +2,18 @@ import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Command, Rejection } from "../../domain/commands.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { ConversationStream, Entry } from "../../log/writer/conversation-writer.ts";
+import type { ConversationWriter, ProposedEvent } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { type Gate, held } from "./breakpoint.ts";
+import { type Interceptor, intercept } from "./breakpoint.ts";
 import { RunTakenOverError } from "./errors.ts";
 import { failureInPlaceOf, isRefusal } from "./refused.ts";
 
 /** Who appends: also one who only looks at what would be. */
-type Writer = Pick<ConversationStream, "view" | "commit">;
+type Writer = Pick<ConversationWriter, "view" | "commit">;
 
 /** Who gives a command, and at which frame. */
-export type Origin = { readonly actor: Actor; readonly frame?: string; readonly at?: number };
+export type RecordedBy = { readonly actor: Actor; readonly frame?: string; readonly at?: number };
 
 /**
  * Collects what a run does and appends it before the next effect (MODEL 7): what nothing waits between is one append.
@@ -25,22 +25,22 @@ export class Recorder {
   readonly #guard: (view: ConversationView) => void;
   readonly #onDurable: (events: readonly RecordedEvent[]) => void;
   readonly #onFailure: (error: Error) => void;
-  #buffer: Entry[] = [];
+  #buffer: ProposedEvent[] = [];
   /** The append that was refused for one of its entries. */
-  readonly #refused: Entry[] = [];
+  readonly #refused: ProposedEvent[] = [];
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
   #closing: Error | null = null;
   readonly #barrier: () => Promise<void>;
-  readonly #gate: Gate | null;
+  readonly #interceptor: Interceptor | null;
 
   constructor(options: {
     readonly stream: Writer;
     readonly runId: string;
     /** Nothing is written before it has resolved. */
     readonly barrier: () => Promise<void>;
-    readonly gate: Gate | null;
+    readonly interceptor: Interceptor | null;
     /** Asked before every append, on the folds at the head; may throw. */
     readonly guard: (view: ConversationView) => void;
     readonly onDurable: (events: readonly RecordedEvent[]) => void;
@@ -50,7 +50,7 @@ export class Recorder {
     this.#stream = options.stream;
     this.#runId = options.runId;
     this.#barrier = options.barrier;
-    this.#gate = options.gate;
+    this.#interceptor = options.interceptor;
     this.#guard = options.guard;
     this.#onDurable = options.onDurable;
     this.#onFailure = options.onFailure;
@@ -61,13 +61,13 @@ export class Recorder {
     return this.#failure;
   }
 
-  record(command: Command, origin: Origin): void {
+  record(command: Command, origin: RecordedBy): void {
     if (this.#closing !== null) return;
     this.#buffer.push({ command, runId: this.#runId, ...origin });
   }
 
   /** Records the last there is to say: whoever comes after it fails with the reason. */
-  async close(command: Command, origin: Origin, reason: Error): Promise<void> {
+  async close(command: Command, origin: RecordedBy, reason: Error): Promise<void> {
     this.record(command, origin);
     const durable = this.flush();
     this.#closing = reason;
@@ -92,7 +92,7 @@ export class Recorder {
   }
 
   /** Records the end of a run of which something was refused: it is the last, and past the failure. */
-  async closeRefused(entries: readonly Entry[]): Promise<void> {
+  async closeRefused(entries: readonly ProposedEvent[]): Promise<void> {
     await this.#stream.commit(entries, this.#guard);
   }
 
@@ -122,13 +122,13 @@ export class Recorder {
     return this.#scheduled;
   }
 
-  async #append(batch: readonly Entry[]): Promise<void> {
+  async #append(batch: readonly ProposedEvent[]): Promise<void> {
     if (this.#failure !== null) throw this.#failure;
     if (batch.length === 0) return;
     try {
       const effect = { kind: "append", entries: batch } as const;
       const work = () => this.#stream.commit(batch, this.#guard);
-      const result = await held(this.#gate, effect, { work, injected: notInjected });
+      const result = await intercept(this.#interceptor, effect, { work, injected: notInjected });
       if (result.status === "rejected") throw this.#refusal(result.rejection);
       this.#onDurable(result.events);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { InvalidEventError } from "../../domain/events/event.ts";
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
-import type { Entry } from "../../log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
 
 /** An event that no store takes: it could not be read again, or is over a bound although what is big stands beside it. */
 export type Refusal = InvalidEventError | EventTooLargeError;
@@ -9,7 +9,7 @@ export const isRefusal = (error: unknown): error is Refusal =>
   error instanceof InvalidEventError || error instanceof EventTooLargeError;
 
 /** What is recorded in the place of an answer that was refused: that there was one, and why it is not here. */
-export function failureInPlaceOf(refused: Entry, { message }: Refusal): Entry | null {
+export function failureInPlaceOf(refused: ProposedEvent, { message }: Refusal): ProposedEvent | null {
   const { command } = refused;
   const why = `the answer cannot be stored: ${message}`;
   switch (command.type) {

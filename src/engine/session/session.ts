@@ -3,7 +3,7 @@ import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Command } from "../../domain/commands.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import type { Pass } from "../../domain/events/shared.ts";
+import type { LayerTiming } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
@@ -12,7 +12,7 @@ import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
-import type { Gate } from "./breakpoint.ts";
+import type { Interceptor } from "./breakpoint.ts";
 import type { Journal } from "./journal.ts";
 import type { Parking } from "./parking.ts";
 import type { Recorder } from "./recorder.ts";
@@ -34,7 +34,7 @@ export type RunSession = {
   /** The revision of its first event, of a run that was taken up again; null for one that begins. */
   readonly firstRevision: number | null;
   /** Holds the run before and after its effects; null where nobody asked for it. */
-  readonly gate: Gate | null;
+  readonly interceptor: Interceptor | null;
   readonly parking: Parking;
   readonly recorder: Recorder;
   readonly signal: AbortSignal;
@@ -54,7 +54,7 @@ export type RunSession = {
   /** Calls that responses of this run produced. */
   readonly calls: Set<BlockId>;
   /** Layers' own times, until the next event takes them along. */
-  readonly passes: Pass[];
+  readonly timings: LayerTiming[];
   readonly runningTools: Set<BlockId>;
   readonly thrown: ThrownErrors;
   /** What waits until a server has answered. */
@@ -118,9 +118,9 @@ export function delivered(session: RunSession, at: number): number {
 }
 
 /** Takes the layers' times that no event carries yet. */
-export function takePasses(session: RunSession): { readonly passes?: Pass[] } {
-  const passes = session.passes.splice(0);
-  return passes.length === 0 ? {} : { passes };
+export function takeTimings(session: RunSession): { readonly timings?: LayerTiming[] } {
+  const timings = session.timings.splice(0);
+  return timings.length === 0 ? {} : { timings };
 }
 
 export const engineActor: Actor = { kind: "engine" };

@@ -47,11 +47,11 @@ export type EngineOptions = {
   /** What this process has seen the endpoint do, whichever conversation it was. */
   readonly learned: Map<string, boolean | string>;
   /** Get everything that runs show while they happen; what they throw is not the run's affair. */
-  readonly sinks: readonly Sink[];
+  readonly observers: readonly Observer[];
 };
 
 /** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
-export type Sink = { readonly next: (part: RunPart) => unknown };
+export type Observer = { readonly next: (part: RunPart) => unknown };
 
 /**
  * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in
@@ -66,12 +66,12 @@ export type EngineConfig = {
   readonly middleware?: readonly Layer[];
   readonly chain?: ChainPolicy["mode"] | Partial<ChainPolicy>;
   /** How often the tool loop may ask the model in one run. */
-  readonly iterationsMax?: number;
+  readonly maxSteps?: number;
   /** How long a layer may work on its own; ten minutes when absent. */
   readonly layerTimeoutMs?: number;
   /** How long the owner of a run may be silent before others take it over; fifteen minutes when absent. */
   readonly takeoverAfterMs?: number;
-  readonly sinks?: readonly Sink[];
+  readonly observers?: readonly Observer[];
   /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
   readonly onInDoubt?: InDoubtHandler;
   /**
@@ -128,13 +128,13 @@ export const takeoverAfterMsDefault = 15 * 60_000;
 export function createEngine(config: EngineConfig): Engine {
   checkOptions("createEngine", config, optionNames);
   checkConfig(config);
-  const { provider, tools = [], middleware = [], chain = "auto", sinks = [] } = config;
+  const { provider, tools = [], middleware = [], chain = "auto", observers = [] } = config;
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
   if (hasLoop && tools.length > 0) refuseBesideLoop("tools");
-  if (hasLoop && config.iterationsMax !== undefined) refuseBesideLoop("iterationsMax");
-  const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { iterationsMax: config.iterationsMax })];
+  if (hasLoop && config.maxSteps !== undefined) refuseBesideLoop("maxSteps");
+  const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { maxSteps: config.maxSteps })];
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
     madeBy: thisCopy,
@@ -153,7 +153,7 @@ export function createEngine(config: EngineConfig): Engine {
     clock: config.clock ?? Date.now,
     newId: config.newId ?? randomId,
     learned: new Map(),
-    sinks,
+    observers,
   };
   checkNames(options.layers, options.tools);
   checkTimeLimits(options);
@@ -168,8 +168,8 @@ export const engineOf = (options: EngineOptions): Engine => ({
 });
 
 const optionNames: OptionNames<EngineConfig> = {
-  ...{ provider: true, tools: true, middleware: true, chain: true, iterationsMax: true, layerTimeoutMs: true },
-  ...{ takeoverAfterMs: true, sinks: true, onInDoubt: true, onLostResponse: true, retry: true },
+  ...{ provider: true, tools: true, middleware: true, chain: true, maxSteps: true, layerTimeoutMs: true },
+  ...{ takeoverAfterMs: true, observers: true, onInDoubt: true, onLostResponse: true, retry: true },
   ...{ onToolError: true, sleep: true, clock: true, newId: true },
 };
 

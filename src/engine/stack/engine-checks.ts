@@ -14,15 +14,15 @@ type Given = { readonly [name: string]: unknown };
  *
  * @throws {TypeError} for a value that an option cannot have.
  */
-export function checkConfig({ provider, tools, middleware, sinks, chain = "auto", ...rest }: Given): void {
+export function checkConfig({ provider, tools, middleware, observers, chain = "auto", ...rest }: Given): void {
   checkProvider(provider);
   checkEach("tools", tools, { check: checkTool, instead: "write tools: [weather]" });
   checkEach("middleware", middleware, { check: checkLayer, instead: "write middleware: [logging()]" });
-  checkEach("sinks", sinks, { check: checkSink, instead: "write sinks: [{ next }]" });
+  checkEach("observers", observers, { check: checkObserver, instead: "write observers: [{ next }]" });
   checkChain(chain);
-  const { onLostResponse = "retry", iterationsMax } = rest;
+  const { onLostResponse = "retry", maxSteps } = rest;
   checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
-  if (iterationsMax !== undefined) checkWhole("createEngine: iterationsMax", iterationsMax);
+  if (maxSteps !== undefined) checkWhole("createEngine: maxSteps", maxSteps);
   for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
     if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
 }
@@ -57,9 +57,12 @@ export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): vo
 const repeated = (names: readonly string[]): string | null =>
   names.find((name, index) => names.indexOf(name) !== index) ?? null;
 
-function checkSink(where: string, sink: unknown): void {
-  if (typeof sink === "object" && sink !== null && "next" in sink && typeof sink.next === "function") return;
-  throw new TypeError(`${where} is ${kindOf(sink)}, and no sink: give { next: (part) => … }, or an RxJS Subject`);
+function checkObserver(where: string, observer: unknown): void {
+  if (typeof observer === "object" && observer !== null && "next" in observer && typeof observer.next === "function")
+    return;
+  throw new TypeError(
+    `${where} is ${kindOf(observer)}, and no observer: give { next: (part) => … }, or an RxJS Subject`,
+  );
 }
 
 const chainNames: OptionNames<ChainPolicy> = { mode: true, onRefused: true, maxAgeMs: true, onSettingsChange: true };

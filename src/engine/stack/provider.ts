@@ -18,7 +18,7 @@ export interface ItemCodec {
   /** The item as a request carries it: MODEL 5, rule 4; with its provider id only when asked. */
   requestItem(block: Block, options: { readonly withId: boolean }): JsonObject;
   /** Why a request cannot carry the block, in words for people; null when it can. */
-  refusal(block: Block, options: { readonly withId: boolean }): string | null;
+  unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
   /** The exact text of a request's body: a pure function, frozen under `name` (law 7). */
   encodeRequest(parts: RequestParts): string;
 }

@@ -9,7 +9,7 @@ export type RetryPolicy = {
   readonly maxDelayMs: number;
 };
 
-const retriesMax = 100;
+const retriesLimit = 100;
 
 /**
  * The policy with its defaults.
@@ -19,8 +19,8 @@ const retriesMax = 100;
 export function retryPolicy(given: Partial<RetryPolicy> = {}, takeoverAfterMs: number): RetryPolicy {
   checkOptions("createEngine's retry", given, { maxRetries: true, maxDelayMs: true });
   const { maxRetries = 2, maxDelayMs = Math.min(60_000, takeoverAfterMs) } = given;
-  if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > retriesMax) {
-    throw new RangeError(`retry.maxRetries is ${maxRetries}: give a whole number from 0 to ${retriesMax}`);
+  if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > retriesLimit) {
+    throw new RangeError(`retry.maxRetries is ${maxRetries}: give a whole number from 0 to ${retriesLimit}`);
   }
   if (!(maxDelayMs >= 0)) throw new RangeError(`retry.maxDelayMs is ${maxDelayMs}: give milliseconds`);
   if (maxDelayMs > 0) checkTimeLimit("a wait before a request is sent again", maxDelayMs, takeoverAfterMs);

@@ -2,7 +2,7 @@ import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
 /** What the settings of a request may take as JSON, in UTF-8 bytes: they stand in the log, and in the memory of who folds it. */
-export const settingsBytesMax = 8 * 1024 * 1024;
+export const maxSettingsBytes = 8 * 1024 * 1024;
 
 /** The settings of a request are too much to be stored; nothing was asked. */
 export class SettingsTooLargeError extends RangeError {
@@ -26,10 +26,10 @@ export function checkSettings(own: JsonObject, tools: readonly JsonObject[] = []
   const listed = isJsonList(own["tools"]) ? own["tools"] : [];
   const settings: JsonObject = tools.length === 0 ? own : { ...own, tools: [...listed, ...tools] };
   const bytes = bytesOf(settings);
-  if (bytes <= settingsBytesMax) return;
+  if (bytes <= maxSettingsBytes) return;
   const sizes = Object.entries(settings).map(([name, value]) => ({ name, bytes: bytesOf(value) }));
   const biggest = sizes.reduce((left, right) => (right.bytes > left.bytes ? right : left));
-  const all = `all settings together ${bytes}, the most is ${settingsBytesMax}`;
+  const all = `all settings together ${bytes}, the most is ${maxSettingsBytes}`;
   throw new SettingsTooLargeError(biggest.name, `takes ${biggest.bytes} bytes as JSON, ${all}`);
 }
 

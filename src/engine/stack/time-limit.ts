@@ -1,7 +1,7 @@
 import { kindOf } from "../../base/options.ts";
 
 /** A timer that is set for longer ends at once. */
-const timerMsMax = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * While a run waits for something it writes nothing, and whoever is silent for too long loses the run (MODEL 8).
@@ -14,6 +14,6 @@ export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs:
     const limit = `${timeoutMs} ms, longer than takeoverAfterMs (${takeoverAfterMs})`;
     throw new RangeError(`${what} may take ${limit}: others would take its run over`);
   }
-  if (timeoutMs >= 1 && timeoutMs <= timerMsMax) return;
-  throw new RangeError(`${what} may take ${timeoutMs} ms: a limit is from 1 to ${timerMsMax} ms`);
+  if (timeoutMs >= 1 && timeoutMs <= maxTimerMs) return;
+  throw new RangeError(`${what} may take ${timeoutMs} ms: a limit is from 1 to ${maxTimerMs} ms`);
 }

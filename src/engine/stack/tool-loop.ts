@@ -4,11 +4,11 @@ import { openCalls } from "../../domain/open-calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { checkTool, offeredTools, type Tool } from "./tool.ts";
 
-type LoopOptions = { readonly iterationsMax?: number | undefined };
-const loopOptions: OptionNames<LoopOptions> = { iterationsMax: true };
+type LoopOptions = { readonly maxSteps?: number | undefined };
+const loopOptions: OptionNames<LoopOptions> = { maxSteps: true };
 
 /** How often the loop asks the model in one run, unless it is told otherwise. */
-const iterationsMaxDefault = 32;
+const maxStepsDefault = 32;
 
 /**
  * Runs the tools that an answer calls and asks again, until an answer calls none. It stands outside all layers unless it
@@ -16,15 +16,15 @@ const iterationsMaxDefault = 32;
  */
 export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Layer {
   checkOptions("toolLoop", options, loopOptions);
-  const { iterationsMax = iterationsMaxDefault } = options;
-  checkWhole("toolLoop: iterationsMax", iterationsMax);
+  const { maxSteps = maxStepsDefault } = options;
+  checkWhole("toolLoop: maxSteps", maxSteps);
   const given: unknown = tools;
   if (!Array.isArray(given))
     throw new TypeError(`toolLoop: tools is ${kindOf(given)}, not a list: write toolLoop([weather])`);
   for (const [index, tool] of tools.entries()) checkTool(`toolLoop: tools[${index}]`, tool);
   const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
     let asked = turn;
-    for (let iteration = 0; iteration < iterationsMax; iteration += 1) {
+    for (let iteration = 0; iteration < maxSteps; iteration += 1) {
       const answer = await next(asked);
       // What no layer within has answered.
       const calls = openCalls(broughtBy(asked, answer)).filter((call) => ctx.canRun(call));
@@ -34,7 +34,7 @@ export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Lay
       // The app answers what the loop cannot; it asks again by itself.
       if (runnable.length < calls.length) return asked;
     }
-    throw new IterationLimitError(iterationsMax);
+    throw new IterationLimitError(maxSteps);
   });
   return { ...layer, tools, isEngine: true };
 }
@@ -61,9 +61,7 @@ export class IterationLimitError extends Error {
   override readonly name = "IterationLimitError";
   readonly code = "iteration-limit";
 
-  constructor(iterationsMax: number) {
-    super(
-      `the model still called tools after ${iterationsMax} requests; raise iterationsMax, or look at the tools' answers`,
-    );
+  constructor(maxSteps: number) {
+    super(`the model still called tools after ${maxSteps} requests; raise maxSteps, or look at the tools' answers`);
   }
 }

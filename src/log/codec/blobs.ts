@@ -27,13 +27,13 @@ export async function writeBlob(
   const chunks = cutText(blob.text);
   const target = blobStream(stream, blob.reference);
   // Each round writes the rest, or finds that another writer has come further: there are as many as chunks at most.
-  for (let presentMax = -1; ; ) {
+  for (let maxPresent = -1; ; ) {
     const head = await store.head(target);
     const present = head === null ? 0 : head.revision + 1;
     if (present === chunks.length) return;
-    if (present > chunks.length || present <= presentMax)
+    if (present > chunks.length || present <= maxPresent)
       throw new StoreCorruptedError(`${target} is not the blob of its name`);
-    presentMax = present;
+    maxPresent = present;
     const events = chunks.slice(present).map((text, index) => chunkStored(present + index, chunks.length, text));
     const { status } = await append(target, head, events);
     if (status === "appended") return;
@@ -66,12 +66,12 @@ export async function readBlob(store: EventStore, stream: string, reference: Blo
 }
 
 /** Of UTF-16 units: so short that a chunk stays within the event's bound when every unit is escaped, and never a blob itself. */
-const chunkUnitsMax = 20 * 1024;
+const maxChunkUnits = 20 * 1024;
 
 function cutText(text: string): readonly string[] {
   const chunks: string[] = [];
   for (let start = 0; start < text.length || chunks.length === 0; ) {
-    const end = start + chunkUnitsMax;
+    const end = start + maxChunkUnits;
     const isInsidePair = isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end));
     const chunk = text.slice(start, isInsidePair ? end - 1 : end);
     chunks.push(chunk);

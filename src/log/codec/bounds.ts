@@ -1,9 +1,9 @@
 import { utf8Length } from "../../base/utf8.ts";
 import {
-  appendBytesMax,
   type Envelope,
   EventTooLargeError,
-  eventBytesMax,
+  maxAppendBytes,
+  maxEventBytes,
   type PreparedAppend,
 } from "../ports/event-store.ts";
 
@@ -33,44 +33,44 @@ export function checkBounds(prepared: PreparedAppend): void {
   const { stream, envelopes } = prepared;
   for (const envelope of envelopes) {
     const bytes = envelopeBytes(envelope);
-    if (bytes <= eventBytesMax) continue;
+    if (bytes <= maxEventBytes) continue;
     throw new EventTooLargeError(
-      `event ${envelope.revision} of ${stream} has ${bytes} bytes as stored, the most is ${eventBytesMax}`,
+      `event ${envelope.revision} of ${stream} has ${bytes} bytes as stored, the most is ${maxEventBytes}`,
     );
   }
   const total = sum(envelopes.map(envelopeBytes));
-  throw new EventTooLargeError(`an append to ${stream} has ${total} bytes, the most is ${appendBytesMax}`);
+  throw new EventTooLargeError(`an append to ${stream} has ${total} bytes, the most is ${maxAppendBytes}`);
 }
 
 // A prepared append is never changed, so what was found holds.
 const withinBounds = new WeakSet<PreparedAppend>();
 
 const isExactlyWithin = (bytes: readonly number[]): boolean =>
-  sum(bytes) <= appendBytesMax && bytes.every((size) => size <= eventBytesMax);
+  sum(bytes) <= maxAppendBytes && bytes.every((size) => size <= maxEventBytes);
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** By upper bounds that are cheap to find, the one that counts no bytes first. */
 const isSurelyWithin = ({ envelopes }: PreparedAppend): boolean =>
-  staysWithin(envelopes, ({ data }) => data.length * unitBytesMax) ||
+  staysWithin(envelopes, ({ data }) => data.length * maxUnitBytes) ||
   staysWithin(envelopes, ({ data }) => utf8Length(data) * 2);
 
 function staysWithin(envelopes: readonly Envelope[], dataBytesAtMost: (envelope: Envelope) => number): boolean {
   let total = 0;
   for (const envelope of envelopes) total += dataBytesAtMost(envelope);
-  if (total > appendBytesMax) return false;
+  if (total > maxAppendBytes) return false;
   total = 0;
   for (const envelope of envelopes) {
     const bytes = frameBytesAtMost(envelope) + dataBytesAtMost(envelope);
-    if (bytes > eventBytesMax) return false;
+    if (bytes > maxEventBytes) return false;
     total += bytes;
   }
-  return total <= appendBytesMax;
+  return total <= maxAppendBytes;
 }
 
 // In a JSON string a UTF-16 unit takes six bytes at most. Text that is JSON itself has nothing below a space left, so
 // there only the characters of one byte are ever doubled.
-const unitBytesMax = 6;
+const maxUnitBytes = 6;
 
 /** What the envelope takes without its data. */
 function frameBytesAtMost(envelope: Envelope): number {
@@ -89,8 +89,8 @@ function frameBytesAtMost(envelope: Envelope): number {
   const names = id.length + stream.length + type.length + at.length + runId.length + frame.length + causationId.length;
   const reserved = tenant.length + keyId.length + nonce.length;
   // The actor is JSON within JSON no more: as it is, in three bytes a unit.
-  return (names + reserved) * unitBytesMax + JSON.stringify(envelope.actor).length * 3 + memberBytesMax;
+  return (names + reserved) * maxUnitBytes + JSON.stringify(envelope.actor).length * 3 + maxMemberBytes;
 }
 
 // Member names, punctuation, numbers and the two digests.
-const memberBytesMax = 600;
+const maxMemberBytes = 600;

@@ -4,9 +4,9 @@ import {
   isNestedDeeper,
   type JsonObject,
   type JsonValue,
+  maxStoredNesting,
   parseJson,
   setMember,
-  storedNestingMax,
 } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
@@ -56,9 +56,9 @@ export function fillBlobs(data: JsonObject, textBySha256: ReadonlyMap<string, st
   return filled;
 }
 
-function encodeWithBlobs(data: JsonObject, bytesMax: number): EncodedData {
-  const texts = chooseTexts(data, bytesMax);
-  const structures = chooseStructures(data, texts, bytesMax);
+function encodeWithBlobs(data: JsonObject, maxBytes: number): EncodedData {
+  const texts = chooseTexts(data, maxBytes);
+  const structures = chooseStructures(data, texts, maxBytes);
   const blobs = new Map<string, BlobText>();
   const stored = (text: string, reference: BlobReference): BlobReference => {
     blobs.set(reference.$blob.sha256, { reference, text });
@@ -78,14 +78,14 @@ function encodeWithBlobs(data: JsonObject, bytesMax: number): EncodedData {
 }
 
 /** Strings over 64 KiB, and the longest ones left while the rest is too big. */
-function chooseTexts(data: JsonObject, bytesMax: number): ReadonlyMap<string, BlobReference> {
+function chooseTexts(data: JsonObject, maxBytes: number): ReadonlyMap<string, BlobReference> {
   const countByText = countStrings(data);
   const texts = [...countByText.keys()].map((text) => ({ text, bytes: utf8Length(text) }));
   const longestFirst = texts.sort((left, right) => right.bytes - left.bytes);
   let bytes = escapedBytes(JSON.stringify(withReferences(data)));
   const chosen = new Map<string, BlobReference>();
   for (const { text, bytes: textBytes } of longestFirst) {
-    if (textBytes <= blobBytesMin && (bytes <= bytesMax || textBytes < textBytesMin)) break;
+    if (textBytes <= blobBytesMin && (bytes <= maxBytes || textBytes < textBytesMin)) break;
     const reference = blobReferenceTo(text);
     chosen.set(text, reference);
     const saved = escapedBytes(JSON.stringify(text)) - escapedBytes(JSON.stringify(reference));
@@ -214,10 +214,10 @@ function textOf(data: JsonObject): string {
   try {
     const text = JSON.stringify(data);
     // Each level takes two characters at least.
-    if (text.length <= 2 * storedNestingMax || !isNestedDeeper(data, storedNestingMax)) return text;
+    if (text.length <= 2 * maxStoredNesting || !isNestedDeeper(data, maxStoredNesting)) return text;
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw new EventTooLargeError(`an event's data has no JSON text: ${cause.message}`, { cause });
   }
-  throw new EventTooLargeError(`an event's data has more than ${storedNestingMax} levels of lists and objects`);
+  throw new EventTooLargeError(`an event's data has more than ${maxStoredNesting} levels of lists and objects`);
 }

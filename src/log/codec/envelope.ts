@@ -51,7 +51,7 @@ function canonicalText(envelope: HashedEnvelope): string {
 }
 
 /** How many actors are remembered: few write a conversation, and a layer is another one in each frame. */
-const actorsMax = 256;
+const maxActors = 256;
 const canonicalByJson = new Map<string, string>();
 
 /** `canonicalJson` of an actor. Its members are sorted once, and not for each of its events. */
@@ -60,7 +60,7 @@ function canonicalActor(actor: Actor): string {
   const known = canonicalByJson.get(json);
   if (known !== undefined) return known;
   const text = canonicalJson(actor);
-  if (canonicalByJson.size === actorsMax) canonicalByJson.clear();
+  if (canonicalByJson.size === maxActors) canonicalByJson.clear();
   canonicalByJson.set(json, text);
   return text;
 }

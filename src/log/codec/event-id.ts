@@ -26,10 +26,10 @@ export function createEventIds(sources: EventIdSources = {}): EventIds {
   return () => {
     const nowMs = clock();
     if (nowMs > lastMs) moveTo(nowMs);
-    else if (counter === counterMax) moveTo(lastMs + 1);
+    else if (counter === maxCounter) moveTo(lastMs + 1);
     else counter += 1;
     return `${time}${counter.toString(16).padStart(3, "0")}-${randomUuid().slice(19)}`;
   };
 }
 
-const counterMax = 0xfff;
+const maxCounter = 0xfff;

@@ -14,7 +14,7 @@ import {
 import { readBlob, writeBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 import type { EventIds } from "./event-id.ts";
-import { answerMismatch, firstRevision } from "./idempotent-append.ts";
+import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
 
 /** An event with its data parsed; validation and upcasting are the domain's. */
@@ -62,10 +62,10 @@ export type EventLogSources = {
 };
 
 /** How often one append is sent while the store says that it is unavailable. */
-export const appendAttemptsMax = 5;
+export const maxAppendAttempts = 5;
 
 /** Streams whose newest time is remembered; of others it is read. */
-const rememberedStreamsMax = 1_000;
+const maxRememberedStreams = 1_000;
 
 export function createEventLog(store: EventStore, sources: EventLogSources): EventLog {
   const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
@@ -148,7 +148,7 @@ async function appendWithRepeats(
       // After an unknown outcome a conflict may be with the events that were sent before.
       return attempt > 1 && result.status === "conflict" ? await lookAgain(store, prepared, result.actual) : result;
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || attempt === appendAttemptsMax) throw error;
+      if (!(error instanceof StoreUnavailableError) || attempt === maxAppendAttempts) throw error;
       await pause(attempt);
     }
   }
@@ -158,7 +158,7 @@ async function lookAgain(store: EventStore, prepared: PreparedAppend, actual: He
   const present: StoredEnvelope[] = [];
   const range = { from: firstRevision(prepared), limit: prepared.envelopes.length };
   for await (const envelope of store.readStream(prepared.stream, range)) present.push(envelope);
-  return answerMismatch(prepared, actual, present);
+  return resolveHeadMismatch(prepared, actual, present);
 }
 
 /** The `at` of each stream's newest event, so that an append need not read it. */
@@ -179,7 +179,7 @@ function createNewestTimes(store: EventStore) {
       newestByStream.delete(stream);
       newestByStream.set(stream, { digest: last.digest, at: last.at });
       const [oldest] = newestByStream.keys();
-      if (newestByStream.size > rememberedStreamsMax && oldest !== undefined) newestByStream.delete(oldest);
+      if (newestByStream.size > maxRememberedStreams && oldest !== undefined) newestByStream.delete(oldest);
     },
   };
 }

@@ -11,7 +11,7 @@ export type PresentEvent = { readonly id: string; readonly digest: string; reado
  * @param present - The stream's events from the append's first revision on, as many as it has events or fewer.
  * @throws {StoreCorruptedError} when an id stands at its revision with another digest.
  */
-export function answerMismatch(
+export function resolveHeadMismatch(
   prepared: PreparedAppend,
   actual: Head | null,
   present: readonly PresentEvent[],
@@ -40,4 +40,5 @@ export const isSameHead = (left: Head | null, right: Head | null): boolean =>
   left?.revision === right?.revision && left?.digest === right?.digest;
 
 /** The first revision that an append takes. */
-export const firstRevision = ({ expected }: PreparedAppend): number => (expected === null ? 0 : expected.revision + 1);
+export const firstRevision = ({ expectedHead: expected }: PreparedAppend): number =>
+  expected === null ? 0 : expected.revision + 1;

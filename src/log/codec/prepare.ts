@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
-import { appendBytesMax, type Envelope, eventBytesMax, type Head, type PreparedAppend } from "../ports/event-store.ts";
+import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedAppend } from "../ports/event-store.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, encodeData } from "./data.ts";
 import { chainDigest, firstPrevious } from "./envelope.ts";
@@ -62,7 +62,7 @@ export function prepareAppend(options: PrepareOptions): Preparation {
     previous = encoded.envelope.digest;
     revision += 1;
   }
-  return { appends: splitAppend({ stream, expected: head, envelopes }), blobs };
+  return { appends: splitAppend({ stream, expectedHead: head, envelopes }), blobs };
 }
 
 /** Now, or when what comes after an event is known to have happened. */
@@ -76,10 +76,10 @@ function latestTimes(events: readonly NewEvent[], now: string): readonly string[
   return times.reverse();
 }
 
-type Place = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
+type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
 
 // Runs for every event, so it makes one object and spreads nothing.
-function sealEvent(event: NewEvent, place: Place): { envelope: Envelope; blobs: readonly BlobText[] } {
+function sealEvent(event: NewEvent, place: EnvelopePlace): { envelope: Envelope; blobs: readonly BlobText[] } {
   const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
     id: place.id,
     stream: place.stream,
@@ -96,7 +96,7 @@ function sealEvent(event: NewEvent, place: Place): { envelope: Envelope; blobs: 
   if (event.runId !== undefined) envelope.runId = event.runId;
   if (event.frame !== undefined) envelope.frame = event.frame;
   if (event.causationId !== undefined) envelope.causationId = event.causationId;
-  const { text, blobs } = encodeData(event.data, () => eventBytesMax - envelopeBytes(envelope));
+  const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope));
   envelope.data = text;
   envelope.dataDigest = sha256Hex(text);
   envelope.digest = chainDigest(place.previous, envelope);
@@ -117,17 +117,17 @@ function splitAppend(whole: PreparedAppend): readonly PreparedAppend[] {
     const part = parts.at(-1);
     if (part === undefined || size > room || index === lastIndex) {
       parts.push([envelope]);
-      room = appendBytesMax - size;
+      room = maxAppendBytes - size;
     } else {
       part.push(envelope);
       room -= size;
     }
   }
-  let expected = whole.expected;
+  let expectedHead = whole.expectedHead;
   return parts.map((envelopes) => {
-    const part = { stream: whole.stream, expected, envelopes };
+    const part = { stream: whole.stream, expectedHead, envelopes };
     checkBounds(part);
-    expected = headOf(envelopes) ?? expected;
+    expectedHead = headOf(envelopes) ?? expectedHead;
     return part;
   });
 }

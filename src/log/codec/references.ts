@@ -1,4 +1,4 @@
-import { standIn } from "../../base/frozen-json.ts";
+import { jsonOpaque } from "../../base/frozen-json.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
@@ -14,7 +14,7 @@ export class BlobReference {
   readonly [member: string]: JsonValue | undefined;
   readonly $blob: { readonly sha256: Sha256; readonly bytes: number; readonly json?: true };
 
-  get [standIn](): true {
+  get [jsonOpaque](): true {
     return true;
   }
 
@@ -29,7 +29,7 @@ export class SecretReference {
   readonly [member: string]: JsonValue | undefined;
   readonly $secret: string;
 
-  get [standIn](): true {
+  get [jsonOpaque](): true {
     return true;
   }
 

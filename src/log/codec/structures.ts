@@ -15,23 +15,23 @@ type Measured = { readonly bytes: number; readonly structures: readonly Candidat
 type Candidate = { readonly structure: Structure; readonly bytes: number };
 
 /**
- * Chooses the lists and objects of data that are stored beside it until the rest takes no more than `bytesMax` bytes inside
+ * Chooses the lists and objects of data that are stored beside it until the rest takes no more than `maxBytes` bytes inside
  * the envelope: each time the smallest one that is enough, so that what is read without it is as much as can be, and where
  * none is, the biggest.
  */
 export function chooseStructures(
   data: JsonObject,
   texts: ReadonlyMap<string, BlobReference>,
-  bytesMax: number,
+  maxBytes: number,
 ): ReadonlyMap<Structure, BlobReference> {
   const chosen = new Map<Structure, BlobReference>();
   for (;;) {
     const { bytes, structures } = measure(data, { texts, structures: chosen });
     // The last one is the data itself, which an event has in any case.
-    const worth = structures.slice(0, -1).filter((candidate) => candidate.bytes > referenceBytesMax);
-    if (bytes <= bytesMax || worth.length === 0) return chosen;
+    const worth = structures.slice(0, -1).filter((candidate) => candidate.bytes > maxReferenceBytes);
+    if (bytes <= maxBytes || worth.length === 0) return chosen;
     const smallestFirst = worth.toSorted((left, right) => left.bytes - right.bytes);
-    const enough = bytes - bytesMax + referenceBytesMax;
+    const enough = bytes - maxBytes + maxReferenceBytes;
     const next = smallestFirst.find((candidate) => candidate.bytes >= enough) ?? smallestFirst.at(-1);
     if (next === undefined) return chosen;
     // Its text is only wanted when it is written; here its length is what counts.
@@ -41,7 +41,7 @@ export function chooseStructures(
 
 // As long as a reference can be, so that it is worth it whatever its text turns out to be.
 const longestReference = blobReferenceTo("", "json");
-const referenceBytesMax = escapedBytes(JSON.stringify(longestReference)) + 16;
+const maxReferenceBytes = escapedBytes(JSON.stringify(longestReference)) + 16;
 
 /**
  * The bytes of data inside the envelope, and of each list and object in it, inner ones first; those that hold a reference
@@ -54,7 +54,7 @@ function measure(data: JsonObject, { texts, structures }: Replacements): Measure
     if (!isJsonList(value) && !isJsonObject(value)) return sized(String(value).length);
     if (value instanceof SecretReference) return sized(escapedBytes(JSON.stringify(value)));
     if (value instanceof BlobReference) return { bytes: escapedBytes(JSON.stringify(value)), mayMove: false };
-    if (structures.has(value)) return sized(referenceBytesMax);
+    if (structures.has(value)) return sized(maxReferenceBytes);
     const parts = isJsonList(value) ? value.map(bytesOf) : membersOf(value);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 1 + Math.max(1, parts.length));
     const mayMove = parts.every((part) => part.mayMove);

@@ -13,7 +13,7 @@ type Watched = {
 };
 
 /** What an ancestor has recorded since it was last looked at that speaks against responses which the fork knows. */
-export async function newsOf(
+export async function inheritedInvalidations(
   log: EventLog,
   { stream, seen, own }: Watched,
   { server }: ConversationView,

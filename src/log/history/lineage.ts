@@ -98,7 +98,7 @@ async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): 
 
 const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
 
-type Stretch = {
+type LineageSegment = {
   readonly from: number;
   readonly to: number | undefined;
   readonly skipped?: SkippedEvents | undefined;
@@ -110,7 +110,7 @@ type Stretch = {
 async function* readStretch(
   reader: EventReader,
   stream: string,
-  { from, to, skipped, withAncestors = false }: Stretch,
+  { from, to, skipped, withAncestors = false }: LineageSegment,
 ): AsyncGenerator<HistoryEvent> {
   let due = from;
   try {

@@ -1,5 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
-import type { KeyframeStore } from "./snapshot-store.ts";
+import type { SnapshotStore } from "./snapshot-store.ts";
 import type { ViewStore } from "./view-store.ts";
 
 /** The newest event of a stream: its revision (from 0) and its chained digest. */
@@ -45,7 +45,7 @@ export type StoredEnvelope = Envelope & { readonly position: string };
 export type PreparedAppend = {
   readonly stream: string;
   /** The head that the stream must still have; null for a stream without events. */
-  readonly expected: Head | null;
+  readonly expectedHead: Head | null;
   readonly envelopes: readonly Envelope[];
 };
 
@@ -74,7 +74,7 @@ export type ReadLogOptions = {
 };
 
 /** Events that no stream has any more, so that no reading gives them: damage. `place` is what the store knows of where. */
-export type StrayEvents = { readonly place: string; readonly revision: number; readonly events: number };
+export type OrphanEvents = { readonly place: string; readonly revision: number; readonly events: number };
 
 /**
  * Where events live. The port moves envelopes as they are; parsing, upcasting and the hash chain stand above it.
@@ -100,7 +100,7 @@ export interface EventStore extends AsyncDisposable {
   readonly storeId: string;
 
   /** A disposable cache beside the events, where the store has room for one. */
-  readonly keyframes?: KeyframeStore;
+  readonly snapshots?: SnapshotStore;
 
   /** Where projections keep their rows, disposable as well. */
   readonly views?: ViewStore;
@@ -144,7 +144,7 @@ export interface EventStore extends AsyncDisposable {
   newestStream?(streamPrefix: string): Promise<string | null>;
 
   /** Looks for events of no stream, in a store whose streams are kept apart from their events. */
-  strays?(): Promise<readonly StrayEvents[]>;
+  orphanEvents?(): Promise<readonly OrphanEvents[]>;
 
   /** Heads that the store keeps apart from its events, for `verify`: what a store has lost whose end was cut in silence. */
   savedHeads?(): Promise<ReadonlyMap<string, Head>>;
@@ -162,10 +162,10 @@ export function comparePositions(left: string, right: string): number {
 }
 
 /** Bound of an event on every store: the UTF-8 bytes of its envelope as JSON, `data` being a string in it. */
-export const eventBytesMax = 256 * 1024;
+export const maxEventBytes = 256 * 1024;
 
 /** Bound of an append on every store: the sum over its events. */
-export const appendBytesMax = 896 * 1024;
+export const maxAppendBytes = 896 * 1024;
 
 /** The store cannot be reached or used; for an append, its outcome is unknown. */
 export class StoreUnavailableError extends Error {

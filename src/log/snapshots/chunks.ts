@@ -5,23 +5,23 @@ import { Turn } from "../../domain/turn.ts";
 import { placeOf, setPlace } from "./block-places.ts";
 
 /**
- * A stretch of a Turn as a keyframe names it: the chunk that lists its blocks, how many they are, and the digest of the
- * Turn up to their end. A chunk is named by its content, written once, and shared by all keyframes that have the stretch.
+ * A stretch of a Turn as a snapshot names it: the chunk that lists its blocks, how many they are, and the digest of the
+ * Turn up to their end. A chunk is named by its content, written once, and shared by all snapshots that have the stretch.
  */
 export type ChunkRef = readonly [name: string, length: number, digest: string];
 
-/** A chunk as whoever takes keyframes knows it: the next one looks for the stretches that are still there. */
+/** A chunk as whoever takes snapshots knows it: the next one looks for the stretches that are still there. */
 export type Chunk = { readonly name: string; readonly digest: string; readonly blocks: readonly Block[] };
 
 export const refOf = ({ name, digest, blocks }: Chunk): ChunkRef => [name, blocks.length, digest];
 
 /** How many blocks one chunk lists at most. */
-const chunkBlocksMax = 256;
+const maxChunkBlocks = 256;
 
 /** A saved list is not what its name says, or says nothing that can be read: it is as good as none. */
-export class KeyframeDamagedError extends Error {
-  override readonly name = "KeyframeDamagedError";
-  readonly code = "keyframe-damaged";
+export class SnapshotDamagedError extends Error {
+  override readonly name = "SnapshotDamagedError";
+  readonly code = "snapshot-damaged";
 }
 
 /**
@@ -35,7 +35,7 @@ export function cutTurn(
 ): readonly Chunk[] | null {
   const chunkByFirst = new Map(before.map((chunk) => [chunk.blocks[0], chunk]));
   const blocks = turn.after(from);
-  const stretches: Stretch[] = [];
+  const stretches: ChunkRange[] = [];
   for (let place = 0; place < blocks.length; ) {
     const known = chunkByFirst.get(blocks[place]);
     if (known?.blocks.every((block, index) => block === blocks[place + index])) {
@@ -46,7 +46,7 @@ export function cutTurn(
     const block = blocks[place];
     const last = stretches.at(-1);
     if (block === undefined || placeOf(block) === null) return null;
-    if (last?.name === null && last.blocks.length < chunkBlocksMax) last.blocks.push(block);
+    if (last?.name === null && last.blocks.length < maxChunkBlocks) last.blocks.push(block);
     else stretches.push({ blocks: [block], name: null });
     place += 1;
   }
@@ -58,12 +58,12 @@ export function cutTurn(
   });
 }
 
-/** One of an earlier keyframe, or a new one that is being filled. */
-type Stretch =
+/** One of an earlier snapshot, or a new one that is being filled. */
+type ChunkRange =
   | { readonly blocks: readonly Block[]; readonly name: string }
   | { readonly blocks: Block[]; readonly name: null };
 
-/** The chunks of a Turn that a keyframe names. */
+/** The chunks of a Turn that a snapshot names. */
 export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[] {
   const { blocks } = turn;
   let start = 0;
@@ -75,7 +75,7 @@ export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[
 
 /**
  * The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`, the digest in base64url. Where the
- * event is not in the stream that the keyframe is of, but in an ancestor's, that one's name follows.
+ * event is not in the stream that the snapshot is of, but in an ancestor's, that one's name follows.
  */
 export const chunkText = (blocks: readonly Block[], own: string): string =>
   blocks
@@ -97,7 +97,7 @@ export function turnOfChunks(
 ): Turn {
   return refs.reduce((turn, [name, length, digest]) => {
     const text = textByName.get(name);
-    if (text === undefined) throw new KeyframeDamagedError(`there is no list ${name}`);
+    if (text === undefined) throw new SnapshotDamagedError(`there is no list ${name}`);
     return Turn.stored(turn, { length, digest, read: () => readChunk(text, stream) });
   }, prefix);
 }
@@ -107,7 +107,7 @@ function readChunk(text: string, own: string): readonly Block[] {
     const [revision, index, kindNumber, id, digestText, stream = own] = line.split(" ");
     const kind = blockKinds[Number(kindNumber)];
     if (id === undefined || digestText === undefined || kind === undefined) {
-      throw new KeyframeDamagedError("a list of blocks cannot be read");
+      throw new SnapshotDamagedError("a list of blocks cannot be read");
     }
     // The list was written from ids, and its name is the digest of what was written.
     const digest = Buffer.from(digestText, "base64url").toString("hex");

@@ -5,15 +5,15 @@ import { Turn } from "../../domain/turn.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { readRecorded } from "../recorded.ts";
 import { placeOf } from "./block-places.ts";
-import { KeyframeDamagedError } from "./chunks.ts";
+import { SnapshotDamagedError } from "./chunks.ts";
 
 /** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
-const gapMax = 64;
+const maxGap = 64;
 
 /**
  * The Turn with the contents of its blocks from a place on: reads the events that hold those that are outlines only.
  *
- * @throws {KeyframeDamagedError} when a block is not where the keyframe has it.
+ * @throws {SnapshotDamagedError} when a block is not where the snapshot has it.
  */
 export async function withContents(log: EventLog, turn: Turn, from = 0): Promise<Turn> {
   const blocks = turn.after(from);
@@ -46,7 +46,7 @@ function contentOf(outline: Block, read: BlocksByPlace): Block {
   const place = placeOf(outline);
   const block = place === null ? undefined : read.get(place.stream)?.get(place.revision)?.[place.index];
   if (block?.id !== outline.id || block.digest !== outline.digest) {
-    throw new KeyframeDamagedError(`block ${idOf(outline)} is not where it is said to be`);
+    throw new SnapshotDamagedError(`block ${idOf(outline)} is not where it is said to be`);
   }
   return block;
 }
@@ -55,7 +55,7 @@ function rangesOf(revisions: readonly number[]): readonly { readonly first: numb
   const ranges: { first: number; last: number }[] = [];
   for (const revision of revisions.toSorted((left, right) => left - right)) {
     const range = ranges.at(-1);
-    if (range !== undefined && revision - range.last <= gapMax) range.last = revision;
+    if (range !== undefined && revision - range.last <= maxGap) range.last = revision;
     else ranges.push({ first: revision, last: revision });
   }
   return ranges;

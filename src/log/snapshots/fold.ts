@@ -6,45 +6,45 @@ import { forkPoint, readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
 import { readRecorded } from "../recorded.ts";
 import { withContents } from "./contents.ts";
-import { type Restored, readKeyframe, restoreFold } from "./snapshot.ts";
-import { KeyframeTaker } from "./snapshot-writer.ts";
+import { type Restored, readSnapshot, restoreFold } from "./snapshot.ts";
+import { SnapshotWriter } from "./snapshot-writer.ts";
 
-/** A conversation folded up to an event, and where the settings are that were declared before the keyframe. */
+/** A conversation folded up to an event, and where the settings are that were declared before the snapshot. */
 export type Folded = Restored & {
   readonly last: RecordedEvent;
   /** Every event was folded: blocks have their contents, and the view its blame. */
   readonly isWhole: boolean;
 };
 
-/** The fold of a stream up to a revision that is there: the nearest keyframe, and the events after it. */
+/** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
 export async function foldTo(log: EventLog, stream: string, revision: number): Promise<Folded> {
   return (
-    (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, { takesKeyframes: true }))
+    (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, { takesSnapshots: true }))
   );
 }
 
 /**
- * The fold from a keyframe of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
+ * The fold from a snapshot of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
  * or with what follows: the events alone will tell.
  */
 async function foldNearest(log: EventLog, stream: string, revision: number): Promise<Folded | null> {
-  const { keyframes } = log.store;
-  if (keyframes === undefined) return null;
-  const keyframe = await readKeyframe(log.store, stream, revision);
-  const taker = new KeyframeTaker(keyframes, stream, keyframe);
+  const { snapshots } = log.store;
+  if (snapshots === undefined) return null;
+  const snapshot = await readSnapshot(log.store, stream, revision);
+  const taker = new SnapshotWriter(snapshots, stream, snapshot);
   try {
     let restored: Restored;
-    if (keyframe === null) {
+    if (snapshot === null) {
       const fork = await forkPoint(log, stream);
       const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
       if (parent === null) return null;
       restored = parent;
       taker.inherit(restored.view, restored.settingsPlaces);
     } else {
-      restored = await restoreFold(keyframes, stream, keyframe);
+      restored = await restoreFold(snapshots, stream, snapshot);
       taker.goOn(restored.view);
     }
-    const from = keyframe === null ? 0 : keyframe.revision + 1;
+    const from = snapshot === null ? 0 : snapshot.revision + 1;
     const folded = await foldTail(log, stream, { restored, from, to: revision, taker });
     await taker.save();
     return folded;
@@ -58,7 +58,7 @@ export async function turnOf(log: EventLog, { view, last }: Folded): Promise<Tur
   try {
     return (await withContents(log, view.client.committed)).frozen();
   } catch {
-    // The keyframe was wrong about it; the events are not.
+    // The snapshot was wrong about it; the events are not.
     return (await foldWhole(log, last.stream, last.revision)).view.client.committed.frozen();
   }
 }
@@ -67,7 +67,7 @@ export async function turnOf(log: EventLog, { view, last }: Folded): Promise<Tur
 export type Follower = (recorded: RecordedEvent, view: ConversationView) => void;
 
 type WholeFold = {
-  readonly takesKeyframes?: boolean;
+  readonly takesSnapshots?: boolean;
   /** Called when the fold begins, and when it begins anew because of an event that was skipped. */
   readonly follow?: () => Follower;
 };
@@ -77,12 +77,12 @@ export async function foldWhole(
   log: EventLog,
   stream: string,
   revision: number,
-  { takesKeyframes = false, follow }: WholeFold = {},
+  { takesSnapshots = false, follow }: WholeFold = {},
 ): Promise<Folded> {
-  const { keyframes } = log.store;
+  const { snapshots } = log.store;
   return foldAround(log, async (skipped) => {
     const view = conversationView.initial(stream);
-    const taker = takesKeyframes && keyframes !== undefined ? new KeyframeTaker(keyframes, stream, null) : undefined;
+    const taker = takesSnapshots && snapshots !== undefined ? new SnapshotWriter(snapshots, stream, null) : undefined;
     const told = follow?.();
     let last: RecordedEvent | null = null;
     for await (const event of readHistory(log, stream, { to: revision, skipped })) {
@@ -100,13 +100,13 @@ type Tail = {
   readonly restored: Restored;
   readonly from: number;
   readonly to: number;
-  readonly taker: KeyframeTaker;
+  readonly taker: SnapshotWriter;
 };
 
 async function foldTail(log: EventLog, stream: string, { restored, from, to, taker }: Tail): Promise<Folded> {
   const { view, settingsPlaces } = restored;
   let last: RecordedEvent | null = null;
-  // The event itself is wanted, also where the keyframe was taken right after it.
+  // The event itself is wanted, also where the snapshot was taken right after it.
   for await (const stored of log.read(stream, { from: Math.min(from, to), to, blobs: "resolve" })) {
     last = readRecorded(stored);
     if (last.revision < from) continue;
@@ -126,7 +126,7 @@ function lastOf(last: RecordedEvent | null, stream: string, revision: number): R
   return last;
 }
 
-/** Puts settings into the view that were declared before its keyframe. */
+/** Puts settings into the view that were declared before its snapshot. */
 export async function readSettings(log: EventLog, restored: Restored, digest: string): Promise<void> {
   const { settings } = restored.view.server;
   const place = restored.settingsPlaces.get(digest);

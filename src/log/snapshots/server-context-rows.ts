@@ -11,10 +11,10 @@ import {
 } from "../../projections/server-contexts.ts";
 
 /**
- * What became true at the servers, in rows: each is written once, whatever the number of keyframes. `texts` holds what
+ * What became true at the servers, in rows: each is written once, whatever the number of snapshots. `texts` holds what
  * many rows repeat.
  */
-export type Facts = {
+export type ServerContextRows = {
   /** The list before this one. */
   readonly before: string | null;
   /** How many contexts these facts and those before tell. */
@@ -57,17 +57,21 @@ type SettingsPlace = { readonly stream: string; readonly revision: number };
 /** Where settings were declared, by digest. */
 export type SettingsPlaces = Map<string, SettingsPlace>;
 
-export const noFacts = (before: string | null, known: number): Facts => ({
+export const noFacts = (before: string | null, known: number): ServerContextRows => ({
   before,
   known,
   texts: [],
   contexts: [],
   others: [],
 });
-export const hasFacts = ({ contexts, others }: Facts): boolean => contexts.length + others.length > 0;
+export const hasFacts = ({ contexts, others }: ServerContextRows): boolean => contexts.length + others.length > 0;
 
 /** Adds what an event made true; the fold has taken it in. */
-export function noteFacts(facts: Facts, { event, stream, revision }: RecordedEvent, view: ServerContextsView): void {
+export function noteFacts(
+  facts: ServerContextRows,
+  { event, stream, revision }: RecordedEvent,
+  view: ServerContextsView,
+): void {
   noteContexts(facts, view);
   switch (event.type) {
     case "SettingsDeclared":
@@ -93,7 +97,7 @@ export function noteFacts(facts: Facts, { event, stream, revision }: RecordedEve
 }
 
 /** All that a view holds, as a fork's first facts tell it: what its ancestors learnt. */
-export function noteInherited(facts: Facts, view: ServerContextsView, settings: SettingsPlaces): void {
+export function noteInherited(facts: ServerContextRows, view: ServerContextsView, settings: SettingsPlaces): void {
   noteContexts(facts, view);
   for (const [digest, place] of settings) facts.others.push(["settings", digest, place]);
   for (const [anchor, invalidation] of view.invalidResponses) facts.others.push(["invalidated", anchor, invalidation]);
@@ -104,14 +108,14 @@ export function noteInherited(facts: Facts, view: ServerContextsView, settings: 
 }
 
 /** Those that no facts tell yet. */
-function noteContexts(facts: Facts, { all }: ServerContextsView): void {
+function noteContexts(facts: ServerContextRows, { all }: ServerContextsView): void {
   if (facts.known < all.length)
     for (const context of all.slice(facts.known)) facts.contexts.push(rowOf(context, facts));
   facts.known = all.length;
 }
 
 /** Puts facts into a view, as the fold of their events did, but for the settings: of them it says where they are. */
-export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, facts: Facts): void {
+export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, facts: ServerContextRows): void {
   let previous: string | null = null;
   for (const row of facts.contexts) {
     addContext(view, contextOf(row, facts.texts, { previous, index: view.all.length }));
@@ -140,7 +144,7 @@ export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, f
   }
 }
 
-function rowOf(context: ServerContext, { texts, contexts }: Facts): ContextRow {
+function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): ContextRow {
   const numberOf = (text: string | null): number => {
     if (text === null) return -1;
     const known = texts.indexOf(text);
@@ -156,9 +160,9 @@ function rowOf(context: ServerContext, { texts, contexts }: Facts): ContextRow {
   ];
 }
 
-type Before = { readonly previous: string | null; readonly index: number };
+type RowBefore = { readonly previous: string | null; readonly index: number };
 
-function contextOf(row: ContextRow, texts: readonly string[], { previous, index }: Before): ServerContext {
+function contextOf(row: ContextRow, texts: readonly string[], { previous, index }: RowBefore): ServerContext {
   const [responseId, inferenceId, stream, revision, at, scope, model, settings, turn, held, ...rest] = row;
   const [inputLength, length, parent, unusable] = rest;
   return {

@@ -1,34 +1,34 @@
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { HistoryEvent } from "../history/lineage.ts";
 import type { EventStore, Head } from "../ports/event-store.ts";
-import type { KeyframeStore } from "../ports/snapshot-store.ts";
+import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { notePlaces } from "./block-places.ts";
 import { type Chunk, chunkName, chunksOf, chunkText, cutTurn, refOf } from "./chunks.ts";
 import { hasFacts, noFacts, noteFacts, noteInherited, type SettingsPlaces } from "./server-context-rows.ts";
-import { type Keyframe, type KeyframeData, keyframeKey, keyframeText, listKey, readKeyframe } from "./snapshot.ts";
+import { listKey, readSnapshot, type Snapshot, type SnapshotData, snapshotKey, snapshotText } from "./snapshot.ts";
 
-/** How much work a fold may be from the nearest keyframe (MODEL 7); a run that is open by then has its end waited for. */
-export type KeyframeWork = { readonly events: number; readonly edits: number };
-const dueWork: KeyframeWork = { events: 512, edits: 5_000 };
+/** How much work a fold may be from the nearest snapshot (MODEL 7); a run that is open by then has its end waited for. */
+export type SnapshotWork = { readonly events: number; readonly edits: number };
+const dueWork: SnapshotWork = { events: 512, edits: 5_000 };
 
 /**
- * Takes keyframes of a fold as it goes, by work done since the last one. A keyframe is a courtesy: what cannot be saved is
+ * Takes snapshots of a fold as it goes, by work done since the last one. A snapshot is a courtesy: what cannot be saved is
  * left out, and costs time only.
  */
-export class KeyframeTaker {
-  readonly #store: KeyframeStore;
+export class SnapshotWriter {
+  readonly #store: SnapshotStore;
   readonly #stream: string;
-  readonly #due: KeyframeWork;
-  /** The keyframe to go on from, until the fold has come to it. */
-  #awaited: Keyframe | null;
-  /** Those of the last keyframe; taken apart only when another is taken. */
+  readonly #due: SnapshotWork;
+  /** The snapshot to go on from, until the fold has come to it. */
+  #awaited: Snapshot | null;
+  /** Those of the last snapshot; taken apart only when another is taken. */
   #chunks: () => readonly Chunk[] = () => [];
   #facts = noFacts(null, 0);
   #work = { events: 0, edits: 0 };
   #unsaved: Unsaved[] = [];
 
-  /** @param newest - The newest keyframe that is there: the first one taken is after it, and shares its lists. */
-  constructor(store: KeyframeStore, stream: string, newest: Keyframe | null, due: KeyframeWork = dueWork) {
+  /** @param newest - The newest snapshot that is there: the first one taken is after it, and shares its lists. */
+  constructor(store: SnapshotStore, stream: string, newest: Snapshot | null, due: SnapshotWork = dueWork) {
     this.#store = store;
     this.#due = due;
     this.#stream = stream;
@@ -48,11 +48,11 @@ export class KeyframeTaker {
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
     const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
-    // What a fork inherits is work as well: it has a keyframe of its own where it begins.
+    // What a fork inherits is work as well: it has a snapshot of its own where it begins.
     if (isDue && isOwn && view.client.run === null) this.#take(view, { revision, digest });
   }
 
-  /** The fold stands where the newest keyframe was taken. */
+  /** The fold stands where the newest snapshot was taken. */
   goOn(view: ConversationView): void {
     if (this.#awaited === null) return;
     const { turn, facts } = this.#awaited.data;
@@ -77,9 +77,9 @@ export class KeyframeTaker {
         for (const [name, text] of textByName) {
           await this.#store.put(listKey(this.#stream, name), { revision: 0, data: text });
         }
-        // Last, so that a keyframe that is there has all that it names.
-        const text = keyframeText(data, head.digest);
-        await this.#store.put(keyframeKey(this.#stream), { revision: head.revision, data: text });
+        // Last, so that a snapshot that is there has all that it names.
+        const text = snapshotText(data, head.digest);
+        await this.#store.put(snapshotKey(this.#stream), { revision: head.revision, data: text });
       }
     } catch {
       // Full, locked, closed: readers fold from further back.
@@ -93,7 +93,7 @@ export class KeyframeTaker {
     const chunks = cutTurn(committed, before, { stream: this.#stream });
     if (chunks === null) return;
     const rests: Chunk[] = [];
-    const newest: KeyframeData["newest"] = [];
+    const newest: SnapshotData["newest"] = [];
     for (const [scope, { context, turn }] of view.newest) {
       const shared = committed.commonPrefixLength(turn);
       const rest = cutTurn(turn, chunks, { stream: this.#stream, from: shared });
@@ -117,19 +117,19 @@ export class KeyframeTaker {
 }
 
 /**
- * A taker for a fold that begins with the first event: it goes on from the newest keyframe that is there. Null where the store
+ * A taker for a fold that begins with the first event: it goes on from the newest snapshot that is there. Null where the store
  * keeps none.
  */
-export async function openTaker(events: EventStore, stream: string): Promise<KeyframeTaker | null> {
-  const { keyframes } = events;
-  if (keyframes === undefined) return null;
-  const newest = await readKeyframe(events, stream, Number.MAX_SAFE_INTEGER).catch(() => null);
-  return new KeyframeTaker(keyframes, stream, newest);
+export async function openSnapshotWriter(events: EventStore, stream: string): Promise<SnapshotWriter | null> {
+  const { snapshots } = events;
+  if (snapshots === undefined) return null;
+  const newest = await readSnapshot(events, stream, Number.MAX_SAFE_INTEGER).catch(() => null);
+  return new SnapshotWriter(snapshots, stream, newest);
 }
 
 type Unsaved = {
   /** The event after which it was taken. */
   readonly head: Head;
-  readonly data: KeyframeData;
+  readonly data: SnapshotData;
   readonly textByName: ReadonlyMap<string, string>;
 };

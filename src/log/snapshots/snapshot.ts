@@ -4,9 +4,9 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { Turn } from "../../domain/turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventStore } from "../ports/event-store.ts";
-import type { KeyframeKey, KeyframeStore } from "../ports/snapshot-store.ts";
-import { chunkName, KeyframeDamagedError, turnOfChunks } from "./chunks.ts";
-import { type Facts, restoreFacts, type SettingsPlaces } from "./server-context-rows.ts";
+import type { SnapshotKey, SnapshotStore } from "../ports/snapshot-store.ts";
+import { chunkName, SnapshotDamagedError, turnOfChunks } from "./chunks.ts";
+import { restoreFacts, type ServerContextRows, type SettingsPlaces } from "./server-context-rows.ts";
 
 const chunkRefSchema = z.tuple([z.string(), z.number().int(), z.string()]).readonly();
 
@@ -14,7 +14,7 @@ const chunkRefSchema = z.tuple([z.string(), z.number().int(), z.string()]).reado
  * A saved fold without payloads, taken where no run is open (MODEL 12): the Turn as lists of blocks, what became true at
  * the servers as lists of rows, each written once, and the newest context of each scope by what it has beyond the Turn.
  */
-const keyframeSchema = z.strictObject({
+const snapshotSchema = z.strictObject({
   turn: z.array(chunkRefSchema),
   newest: z.array(
     z.strictObject({
@@ -30,45 +30,45 @@ const keyframeSchema = z.strictObject({
   title: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
 });
-export type KeyframeData = z.infer<typeof keyframeSchema>;
+export type SnapshotData = z.infer<typeof snapshotSchema>;
 
-export type Keyframe = { readonly revision: number; readonly data: KeyframeData };
+export type Snapshot = { readonly revision: number; readonly data: SnapshotData };
 
 /** What is kept: the seal ties it to the event after which it was taken, and so to all before. */
-const storedSchema = keyframeSchema.extend({ seal: z.string() });
+const storedSchema = snapshotSchema.extend({ seal: z.string() });
 
-/** The text that is kept of a keyframe that was taken right after the event of this digest. */
-export const keyframeText = (data: KeyframeData, eventDigest: string): string =>
+/** The text that is kept of a snapshot that was taken right after the event of this digest. */
+export const snapshotText = (data: SnapshotData, eventDigest: string): string =>
   JSON.stringify({ ...data, seal: sealOf(data, eventDigest) });
 
-const sealOf = (data: KeyframeData, eventDigest: string): string => sha256Hex(`${eventDigest}\n${canonicalJson(data)}`);
+const sealOf = (data: SnapshotData, eventDigest: string): string => sha256Hex(`${eventDigest}\n${canonicalJson(data)}`);
 
-/** A fold as a keyframe gives it back: blocks as outlines, settings by place, and no blame. */
+/** A fold as a snapshot gives it back: blocks as outlines, settings by place, and no blame. */
 export type Restored = {
   readonly view: ConversationView;
   readonly settingsPlaces: SettingsPlaces;
 };
 
-/** Where the keyframes of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
-export const keyframeKey = (stream: string): KeyframeKey => ({
+/** Where the snapshots of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
+export const snapshotKey = (stream: string): SnapshotKey => ({
   stream,
   projection: `${conversationView.name}/4`,
   version: conversationView.version,
 });
 
-/** Where a list is kept that keyframes of a stream name. */
-export const listKey = (stream: string, name: string): KeyframeKey => ({
-  ...keyframeKey(stream),
+/** Where a list is kept that snapshots of a stream name. */
+export const listKey = (stream: string, name: string): SnapshotKey => ({
+  ...snapshotKey(stream),
   projection: `${conversationView.name}/4/${name}`,
 });
 
 /**
- * The newest keyframe at or before a revision; null when there is none. One that was changed, or stands at another event than
+ * The newest snapshot at or before a revision; null when there is none. One that was changed, or stands at another event than
  * it was taken after, is as good as none: what is read never depends on it (law 2).
  */
-export async function readKeyframe(events: EventStore, stream: string, atMost: number): Promise<Keyframe | null> {
+export async function readSnapshot(events: EventStore, stream: string, atMost: number): Promise<Snapshot | null> {
   for (let last = atMost; ; ) {
-    const saved = await events.keyframes?.get(keyframeKey(stream), last);
+    const saved = await events.snapshots?.get(snapshotKey(stream), last);
     if (saved === undefined || saved === null) return null;
     const data = sealed(saved.data, await digestAt(events, stream, saved.revision));
     if (data !== null) return { revision: saved.revision, data };
@@ -82,7 +82,7 @@ async function digestAt(events: EventStore, stream: string, revision: number): P
   return null;
 }
 
-function sealed(text: string, eventDigest: string | null): KeyframeData | null {
+function sealed(text: string, eventDigest: string | null): SnapshotData | null {
   if (eventDigest === null) return null;
   try {
     const { seal, ...data } = storedSchema.parse(JSON.parse(text));
@@ -93,11 +93,11 @@ function sealed(text: string, eventDigest: string | null): KeyframeData | null {
 }
 
 /**
- * The fold that a keyframe saved.
+ * The fold that a snapshot saved.
  *
- * @throws {KeyframeDamagedError} when a list that it names is not what was written.
+ * @throws {SnapshotDamagedError} when a list that it names is not what was written.
  */
-export async function restoreFold(store: KeyframeStore, stream: string, { data }: Keyframe): Promise<Restored> {
+export async function restoreFold(store: SnapshotStore, stream: string, { data }: Snapshot): Promise<Restored> {
   const textByName = new Map<string, string>();
   for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
     if (!textByName.has(name)) textByName.set(name, await readList(store, stream, name));
@@ -109,7 +109,7 @@ export async function restoreFold(store: KeyframeStore, stream: string, { data }
   view.client.committed = turnOfChunks(Turn.empty, data.turn, lists);
   for (const { scope, inferenceId, shared, rest } of data.newest) {
     const context = view.server.all.findLast((each) => each.inferenceId === inferenceId);
-    if (context === undefined) throw new KeyframeDamagedError(`there is no response to ${inferenceId}`);
+    if (context === undefined) throw new SnapshotDamagedError(`there is no response to ${inferenceId}`);
     view.newest.set(scope, { context, turn: turnOfChunks(view.client.committed.slice(shared), rest, lists) });
   }
   view.title = data.title;
@@ -118,17 +118,21 @@ export async function restoreFold(store: KeyframeStore, stream: string, { data }
 }
 
 /** All facts, oldest first. */
-async function readFacts(store: KeyframeStore, stream: string, newest: string | null): Promise<readonly Facts[]> {
-  const lists: Facts[] = [];
+async function readFacts(
+  store: SnapshotStore,
+  stream: string,
+  newest: string | null,
+): Promise<readonly ServerContextRows[]> {
+  const lists: ServerContextRows[] = [];
   for (let name = newest; name !== null; name = lists.at(-1)?.before ?? null) {
     // The name is the digest of what this code wrote.
-    lists.push(JSON.parse(await readList(store, stream, name)) as Facts);
+    lists.push(JSON.parse(await readList(store, stream, name)) as ServerContextRows);
   }
   return lists.reverse();
 }
 
-async function readList(store: KeyframeStore, stream: string, name: string): Promise<string> {
+async function readList(store: SnapshotStore, stream: string, name: string): Promise<string> {
   const saved = await store.get(listKey(stream, name), 0);
-  if (saved === null || chunkName(saved.data) !== name) throw new KeyframeDamagedError(`the list ${name} is not there`);
+  if (saved === null || chunkName(saved.data) !== name) throw new SnapshotDamagedError(`the list ${name} is not there`);
   return saved.data;
 }

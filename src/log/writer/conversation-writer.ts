@@ -6,15 +6,15 @@ import { type ConversationEvent, recordable } from "../../domain/events/event.ts
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import { newsOf } from "../history/inherited-invalidations.ts";
+import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
 import { type HistoryEvent, readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readRecorded, recordedOf } from "../recorded.ts";
-import { type KeyframeTaker, openTaker } from "../snapshots/snapshot-writer.ts";
+import { openSnapshotWriter, type SnapshotWriter } from "../snapshots/snapshot-writer.ts";
 
 /** A command, and who gives it where. */
-export type Entry = {
+export type ProposedEvent = {
   readonly command: Command;
   readonly actor: Actor;
   readonly runId?: string;
@@ -28,13 +28,13 @@ export type CommitResult =
   | { readonly status: "rejected"; readonly rejection: Rejection };
 
 /** How often one commit is prepared anew because someone else wrote first. */
-const preparationsMax = 50;
+const maxPreparations = 50;
 
 /**
  * The one writer of a conversation's stream in this process: it keeps the folds at the head it knows, decides commands on
  * them, and appends what they make happen. Commits go one after another.
  */
-export class ConversationStream {
+export class ConversationWriter {
   readonly name: string;
   readonly log: EventLog;
   #head: Head | null = null;
@@ -46,8 +46,8 @@ export class ConversationStream {
   #state: ConversationState = initialState();
   #view: ConversationView;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Null before the first event was read or written, and where the store keeps no keyframes. */
-  #taker: KeyframeTaker | null = null;
+  /** Null before the first event was read or written, and where the store keeps no snapshots. */
+  #taker: SnapshotWriter | null = null;
 
   constructor(log: EventLog, name: string) {
     this.log = log;
@@ -96,7 +96,11 @@ export class ConversationStream {
    */
   async learnFromAncestors(): Promise<ConversationView> {
     for (const [stream, seen] of this.#ancestors) {
-      const { commands, revision } = await newsOf(this.log, { stream, seen, own: this.name }, this.#view);
+      const { commands, revision } = await inheritedInvalidations(
+        this.log,
+        { stream, seen, own: this.name },
+        this.#view,
+      );
       if (commands.length > 0) await this.commit(commands.map((command) => ({ command, actor: { kind: "engine" } })));
       this.#ancestors.set(stream, revision);
     }
@@ -110,11 +114,11 @@ export class ConversationStream {
    * @throws {StoreUnavailableError} when the outcome is unknown.
    * @throws {InvalidEventError} for what could not be read again; nothing was appended.
    */
-  commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+  commit(entries: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
     return this.#enqueue(() => this.#commit(entries, guard));
   }
 
-  async #commit(entries: readonly Entry[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+  async #commit(entries: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
     if (this.#head === null) await this.#catchUp();
     const written: RecordedEvent[] = [];
     let left = entries;
@@ -136,7 +140,7 @@ export class ConversationStream {
         await this.#taker?.save();
         return { status: "committed", events: written };
       }
-      if (preparation === preparationsMax) throw new StreamContendedError(this.name);
+      if (preparation === maxPreparations) throw new StreamContendedError(this.name);
       // What was too big for one append may be there in part: the rest of it follows what came between.
       const next = events.length === 0 ? undefined : decided[events.length]?.entry;
       if (next !== undefined) left = left.slice(left.indexOf(next));
@@ -144,7 +148,7 @@ export class ConversationStream {
     }
   }
 
-  #decide(entries: readonly Entry[]): Decided[] | Rejection {
+  #decide(entries: readonly ProposedEvent[]): Decided[] | Rejection {
     const draft = draftState(this.#state);
     const decided: Decided[] = [];
     for (const entry of entries) {
@@ -164,7 +168,7 @@ export class ConversationStream {
     return foldAround(this.log, async (skipped) => {
       try {
         const from = this.#head === null ? 0 : this.#head.revision + 1;
-        if (from === 0) this.#taker = await openTaker(this.log.store, this.name);
+        if (from === 0) this.#taker = await openSnapshotWriter(this.log.store, this.name);
         for await (const event of readHistory(this.log, this.name, { from, skipped })) {
           if (from > 0 && event.recorded.event.type === "EventSkipped") {
             // The folds at hand may hold what is to be left out.
@@ -216,7 +220,7 @@ export class ConversationStream {
 const isFork = ({ event }: RecordedEvent): boolean =>
   event.type === "ConversationStarted" && event.data.origin.type === "fork";
 
-type Decided = { readonly entry: Entry; readonly event: ConversationEvent; readonly actor: Actor };
+type Decided = { readonly entry: ProposedEvent; readonly event: ConversationEvent; readonly actor: Actor };
 
 const toNewEvent = ({ entry, event, actor }: Decided) => ({
   type: event.type,
@@ -240,6 +244,6 @@ export class StreamContendedError extends Error {
   readonly code = "stream-contended";
 
   constructor(stream: string) {
-    super(`${stream} changed ${preparationsMax} times while one append was prepared; try again`);
+    super(`${stream} changed ${maxPreparations} times while one append was prepared; try again`);
   }
 }

@@ -2,7 +2,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import type { EventStore } from "../ports/event-store.ts";
 import { readRecorded } from "../recorded.ts";
-import type { ConversationStream } from "./conversation-writer.ts";
+import type { ConversationWriter } from "./conversation-writer.ts";
 
 /**
  * The events of a conversation from a revision on, whoever writes them, each once it is durable, until the signal aborts. By
@@ -10,7 +10,7 @@ import type { ConversationStream } from "./conversation-writer.ts";
  */
 export async function* followStream(
   log: EventLog,
-  stream: ConversationStream,
+  stream: ConversationWriter,
   { from, signal }: { readonly from?: number | undefined; readonly signal: AbortSignal },
 ): AsyncIterable<RecordedEvent> {
   const { store } = log;
@@ -28,7 +28,7 @@ export async function* followStream(
 /** The position of the event before a revision, by default of the newest event; null where there is none. */
 async function placeBefore(
   store: EventStore,
-  { name, head }: ConversationStream,
+  { name, head }: ConversationWriter,
   from?: number,
 ): Promise<string | null> {
   const known = from === undefined ? (head ?? (await store.head(name)))?.revision : from - 1;

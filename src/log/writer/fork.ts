@@ -1,4 +1,4 @@
-import type { Origin } from "../../domain/events/conversation-events.ts";
+import type { ConversationOrigin } from "../../domain/events/conversation-events.ts";
 import type { ConversationId } from "../../domain/ids.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { EventLog } from "../codec/event-log.ts";
@@ -22,7 +22,7 @@ export class ConversationExistsError extends Error {
  * @throws {RevisionNotFoundError} when there is no such revision, or no such conversation.
  * @throws {ConversationDamagedError} when the parent is damaged up to there.
  */
-export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<Origin> {
+export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<ConversationOrigin> {
   const stream = conversationStream(parent);
   const at = await existingRevision(log.store, stream, revision);
   await foldTo(log, stream, at);

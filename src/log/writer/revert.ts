@@ -3,7 +3,7 @@ import { cutEdits } from "../../domain/cut-edits.ts";
 import { diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits } from "../../domain/edits.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { type ConversationStream, type Entry, StreamContendedError } from "./conversation-writer.ts";
+import { type ConversationWriter, type ProposedEvent, StreamContendedError } from "./conversation-writer.ts";
 import { RunInProgressError } from "./run-in-progress.ts";
 
 /** There is no such exchange. */
@@ -25,15 +25,15 @@ type Revert = {
 };
 
 /** How often a revert begins anew because someone appended meanwhile. */
-const beginningsMax = 50;
+const maxBeginnings = 50;
 
 /**
  * Makes the Turn what it was, in one append; what came since stays in the log. Nothing is written when it is that already.
  *
  * @throws {RunInProgressError} while a run is open.
  */
-export async function revertTurn(stream: ConversationStream, { target, toRevision, actor }: Revert): Promise<Turn> {
-  for (let beginning = 1; beginning <= beginningsMax; beginning += 1) {
+export async function revertTurn(stream: ConversationWriter, { target, toRevision, actor }: Revert): Promise<Turn> {
+  for (let beginning = 1; beginning <= maxBeginnings; beginning += 1) {
     const { client } = await stream.refresh();
     if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);
     const { committed } = client;
@@ -51,7 +51,7 @@ export async function revertTurn(stream: ConversationStream, { target, toRevisio
 }
 
 /** One command, or several where one event could not say it: each against what the one before made. */
-function entriesOf(from: Turn, to: Turn, toRevision: number | null, actor: Actor): readonly Entry[] {
+function entriesOf(from: Turn, to: Turn, toRevision: number | null, actor: Actor): readonly ProposedEvent[] {
   let turn = from;
   return cutEdits(diffTurns(from, to, () => false)).map((edits) => {
     turn = applyEdits(turn, edits, () => undefined);

@@ -15,7 +15,7 @@ export class EventNotDamagedError extends Error {
 
 type Skip = { readonly revision: number; readonly reason: string; readonly actor: Actor };
 
-const attemptsMax = 50;
+const maxAttempts = 50;
 
 /**
  * Goes on without a damaged event (MODEL 13): an operator has looked at it. A run that it stood in, and that is open still,
@@ -27,7 +27,7 @@ export async function skipEvent(log: EventLog, stream: string, { revision, reaso
   if ((await skipReason(log, stream, revision)) !== null) return;
   await mustBeDamaged(log, stream, revision);
   const runId = await runOf(log.store, stream, revision);
-  for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const event = { type: "EventSkipped", version: 1, data: { revision, reason }, actor, runId };
     const result = await log.append(stream, await log.store.head(stream), [event]);
     if (result.status === "appended") return;

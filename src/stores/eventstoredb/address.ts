@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from "../../log/ports/event-store.ts";
-import { silencesMax } from "./patience.ts";
+import { maxSilences } from "./retry-policy.ts";
 
 /** Where a store is, and how it is reached. */
 export type Address = {
@@ -56,7 +56,7 @@ export function parseAddress(url: string): Address {
 
 /** Who gave up before the server does would ask again while the first answer is still on its way. */
 const silenceLimit = (timeoutMs: number, serverTimeoutMs: number): number =>
-  Math.max(Math.ceil(timeoutMs / silencesMax), Math.ceil(serverTimeoutMs * 1.25));
+  Math.max(Math.ceil(timeoutMs / maxSilences), Math.ceil(serverTimeoutMs * 1.25));
 
 const schemePattern = /^(esdb|kurrentdb|kdb)(\+discover)?:\/\//;
 const hostPattern = /^[A-Za-z0-9_.-]+(:\d{1,5})?$/;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { BatchAppendReq, BatchAppendResp } from "./driver.ts";
-import { Failure, failureOf, failureOfAppend, Silence } from "./failure.ts";
+import { Failure, failureOf, failureOfAppend, TimeoutFailure } from "./failure.ts";
 import type { Position } from "./position.ts";
 import type { AppendCall, Transport } from "./transport.ts";
 
@@ -17,7 +17,12 @@ type Way = Pick<Transport, "driver" | "startCall" | "isCurrent" | "reconnect">;
 type Waiting = { readonly resolve: (answer: BatchAppendResp) => void; readonly reject: (failure: Failure) => void };
 
 /** A call on which appends go out and answers come back, in any order. */
-type Lane = { readonly call: AppendCall; readonly waitingById: Map<string, Waiting>; isOver: boolean; answers: number };
+type BatchStream = {
+  readonly call: AppendCall;
+  readonly waitingById: Map<string, Waiting>;
+  isOver: boolean;
+  answers: number;
+};
 
 /**
  * All appends of a connection on one call, as the client itself sends them; but each with a time limit of its own. A lane
@@ -27,9 +32,9 @@ type Lane = { readonly call: AppendCall; readonly waitingById: Map<string, Waiti
  */
 export class AppendChannel {
   readonly #way: Way;
-  readonly #lanes = new Set<Lane>();
-  #lane: Lane | null = null;
-  #opening: Promise<Lane> | null = null;
+  readonly #lanes = new Set<BatchStream>();
+  #lane: BatchStream | null = null;
+  #opening: Promise<BatchStream> | null = null;
 
   constructor(way: Way) {
     this.#way = way;
@@ -44,14 +49,14 @@ export class AppendChannel {
     const id = randomUUID();
     request.setCorrelationId(new this.#way.driver.shared.UUID().setString(id));
     const late = Promise.withResolvers<never>();
-    const sent: { lane: Lane | null; answersBefore: number; isLate: boolean } = {
+    const sent: { lane: BatchStream | null; answersBefore: number; isLate: boolean } = {
       lane: null,
       answersBefore: 0,
       isLate: false,
     };
     const timer = setTimeout(() => {
       sent.isLate = true;
-      late.reject(new Silence(limitMs));
+      late.reject(new TimeoutFailure(limitMs));
     }, limitMs);
     try {
       const lane = await Promise.race([this.#openLane(), late.promise]);
@@ -77,7 +82,7 @@ export class AppendChannel {
     for (const { call } of this.#lanes) call.cancel();
   }
 
-  async #openLane(): Promise<Lane> {
+  async #openLane(): Promise<BatchStream> {
     // Reads may have found another leader meanwhile.
     if (this.#lane !== null && !this.#way.isCurrent(this.#lane.call)) this.#retire(this.#lane);
     if (this.#lane !== null) return this.#lane;
@@ -85,10 +90,10 @@ export class AppendChannel {
     return this.#opening;
   }
 
-  async #open(): Promise<Lane> {
+  async #open(): Promise<BatchStream> {
     try {
       const call = await this.#way.startCall((grpc, ...args) => grpc.batchAppend(...args));
-      const lane: Lane = { call, waitingById: new Map(), isOver: false, answers: 0 };
+      const lane: BatchStream = { call, waitingById: new Map(), isOver: false, answers: 0 };
       this.#watch(lane);
       this.#lanes.add(lane);
       this.#lane = lane;
@@ -98,7 +103,7 @@ export class AppendChannel {
     }
   }
 
-  #watch(lane: Lane): void {
+  #watch(lane: BatchStream): void {
     const end = (error: unknown): void => {
       lane.isOver = true;
       this.#lanes.delete(lane);
@@ -117,12 +122,12 @@ export class AppendChannel {
   }
 
   /** It takes no more, and ends when nobody waits on it. */
-  #retire(lane: Lane): void {
+  #retire(lane: BatchStream): void {
     if (this.#lane === lane) this.#lane = null;
     if (lane.waitingById.size === 0 && !lane.isOver) lane.call.cancel();
   }
 
-  #forget(lane: Lane, id: string): void {
+  #forget(lane: BatchStream, id: string): void {
     lane.waitingById.delete(id);
     if (this.#lane !== lane) this.#retire(lane);
   }
@@ -154,7 +159,7 @@ export class AppendChannel {
   }
 }
 
-function ask(lane: Lane, id: string, request: BatchAppendReq): Promise<BatchAppendResp> {
+function ask(lane: BatchStream, id: string, request: BatchAppendReq): Promise<BatchAppendResp> {
   return new Promise((resolve, reject) => {
     if (lane.isOver) {
       reject(new Failure("passing", "the connection was lost before it was sent"));

@@ -1,5 +1,5 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
-import { answerMismatch, firstRevision, isSameHead } from "../../log/codec/idempotent-append.ts";
+import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import { headOf } from "../../log/codec/prepare.ts";
 import {
   type AppendResult,
@@ -12,9 +12,9 @@ import type { AppendAnswer } from "./append-channel.ts";
 import { serverEventOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";
 import { type OwnRange, readOwnStream } from "./own-stream.ts";
-import { createPatience } from "./patience.ts";
 import { positionText } from "./position.ts";
 import { ownEnvelope } from "./read.ts";
+import { createPatience } from "./retry-policy.ts";
 import type { Session } from "./session.ts";
 import { checkSettings } from "./stream-settings.ts";
 
@@ -56,7 +56,7 @@ export function createAppends(session: Session): Appends {
     const newest = await readHead(stream);
     const present = await read(stream, { from: firstRevision(prepared), count: envelopes.length });
     heads.remember(stream, newest && headOf([newest]));
-    return answerMismatch(prepared, newest && headOf([newest]), present);
+    return resolveHeadMismatch(prepared, newest && headOf([newest]), present);
   }
 
   /** The first look at a stream in this process. */
@@ -65,7 +65,7 @@ export function createAppends(session: Session): Appends {
     return newest && headOf([newest]);
   }
 
-  async function appendNone({ stream, expected }: PreparedAppend): Promise<AppendResult> {
+  async function appendNone({ stream, expectedHead: expected }: PreparedAppend): Promise<AppendResult> {
     const newest = await readHead(stream);
     const actual = newest && headOf([newest]);
     return newest === null || actual === null || !isSameHead(expected, actual)
@@ -74,7 +74,7 @@ export function createAppends(session: Session): Appends {
   }
 
   async function appendNow(prepared: PreparedAppend): Promise<AppendResult> {
-    const { stream, expected, envelopes } = prepared;
+    const { stream, expectedHead: expected, envelopes } = prepared;
     if (envelopes.length === 0) return appendNone(prepared);
     const known = heads.head(stream);
     if (!isSameHead(known === undefined ? await look(stream) : known, expected)) {
@@ -115,7 +115,7 @@ export function createAppends(session: Session): Appends {
   }
 
   /** Sends the same bytes at the same revision again, until the outcome is known or the time is up. */
-  async function send({ stream, expected, envelopes }: PreparedAppend): Promise<Sent> {
+  async function send({ stream, expectedHead: expected, envelopes }: PreparedAppend): Promise<Sent> {
     const patience = createPatience({ forMs: address.timeoutMs });
     const events = envelopes.map(serverEventOf);
     for (let isRepeat = false; ; isRepeat = true) {

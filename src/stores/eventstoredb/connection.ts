@@ -14,7 +14,7 @@ export type Connection = Omit<Transport, "close"> & {
 };
 
 /** Leaves room for appends, and for the one subscription of every store. */
-const readsMax = 48;
+const maxReads = 48;
 
 const sharedByAddress = new Map<string, { readonly connection: Promise<Connection>; uses: number }>();
 
@@ -56,7 +56,7 @@ async function createConnection(address: Address): Promise<Connection> {
   return {
     ...transport,
     appends,
-    slots: createSlots(readsMax),
+    slots: createSlots(maxReads),
     release() {
       appends.close();
       transport.close();

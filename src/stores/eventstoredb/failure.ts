@@ -36,7 +36,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** A call to which nobody answered. */
-export class Silence extends Failure {
+export class TimeoutFailure extends Failure {
   constructor(limitMs: number) {
     super(
       "passing",

@@ -24,7 +24,7 @@ export type Heads = {
 type Known = { head: Head | null | undefined; reached: number };
 
 /** Streams of which this is remembered; others are looked at before an append. */
-const streamsMax = 10_000;
+const maxStreams = 10_000;
 
 export function createHeads(): Heads {
   const knownByStream = new Map<string, Known>();
@@ -36,7 +36,7 @@ export function createHeads(): Heads {
     knownByStream.delete(stream);
     knownByStream.set(stream, entry);
     const [oldest] = knownByStream.keys();
-    if (knownByStream.size > streamsMax && oldest !== undefined) knownByStream.delete(oldest);
+    if (knownByStream.size > maxStreams && oldest !== undefined) knownByStream.delete(oldest);
     return entry;
   }
 

@@ -4,7 +4,7 @@ import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../..
 import type { RecordedEvent } from "./driver.ts";
 import { formatVersion, textOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";
-import { createPatience } from "./patience.ts";
+import { createPatience } from "./retry-policy.ts";
 import { readServerStream, type Session } from "./session.ts";
 
 export type IdentityOptions = {

@@ -3,9 +3,9 @@ import type { Cursor } from "./cursor.ts";
 import type { RecordedEvent } from "./driver.ts";
 import { positionOf } from "./envelope.ts";
 import { Failure } from "./failure.ts";
-import { createPatience } from "./patience.ts";
 import { positionText } from "./position.ts";
 import { type ReadCallOptions, readMessages } from "./read-call.ts";
+import { createPatience } from "./retry-policy.ts";
 import { eventOf, type Session } from "./session.ts";
 
 export type LogOptions = {

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "./driver.ts";
 import { Failure } from "./failure.ts";
-import { createPatience } from "./patience.ts";
 import type { StreamRange } from "./request.ts";
+import { createPatience } from "./retry-policy.ts";
 import { readServerStream, type Session } from "./session.ts";
 import { checkSettings } from "./stream-settings.ts";
 

@@ -14,7 +14,7 @@ const none = (2n ** 64n - 1n).toString();
 /** The text of a position; `comparePositions` orders such texts as the server orders positions. */
 export function positionText({ commit, prepare }: Position): string {
   // The shorter text is the smaller number, so the second one has a fixed length.
-  return `${commit}/${prepare.padStart(digitsMax, "0")}`;
+  return `${commit}/${prepare.padStart(maxDigits, "0")}`;
 }
 
 /** @throws {StoreCorruptedError} for a text that no store of this kind has given. */
@@ -27,6 +27,6 @@ export function parsePosition(text: string): Position {
 }
 
 // Of 2^64 - 1.
-const digitsMax = 20;
+const maxDigits = 20;
 
 const positionPattern = /^(\d{1,20})\/(\d{20})$/;

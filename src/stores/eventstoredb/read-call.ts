@@ -1,7 +1,7 @@
-import { createWake } from "../wake.ts";
+import { createNotifier } from "../notifier.ts";
 import type { Connection } from "./connection.ts";
 import type { ReadReq, ReadResp } from "./driver.ts";
-import { Failure, failureOf, Silence } from "./failure.ts";
+import { Failure, failureOf, TimeoutFailure } from "./failure.ts";
 import type { ReadCall } from "./transport.ts";
 
 export type ReadCallOptions = {
@@ -55,7 +55,7 @@ export async function* readMessages(
   if (signal.aborted) onAbort();
   const server = createLimit(silenceMs, () => {
     if (end.call !== null) void connection.reconnect(end.call);
-    giveUp(new Silence(silenceMs));
+    giveUp(new TimeoutFailure(silenceMs));
   });
   const asking = createLimit(silenceMs, () => {
     if (end.call !== null) probe?.(end.call).then(asking.start, (error: unknown) => giveUp(failureOf(error)));
@@ -106,16 +106,16 @@ const readerLimitMs = 10_000;
 
 /** What has come of a call each time, until it ends; what came before an error is given before the error. */
 async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], void> {
-  const wake = createWake();
+  const wake = createNotifier();
   const end: { isReached: boolean; error: Error | null } = { isReached: false, error: null };
-  call.on("readable", wake.ring);
+  call.on("readable", wake.notify);
   call.on("end", () => {
     end.isReached = true;
-    wake.ring();
+    wake.notify();
   });
   call.on("error", (error: Error) => {
     end.error ??= error;
-    wake.ring();
+    wake.notify();
   });
   try {
     for (;;) {
@@ -124,11 +124,11 @@ async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], 
       if (messages.length > 0) yield messages;
       else if (end.error !== null) throw end.error;
       else if (end.isReached) return;
-      else await wake.sleep();
+      else await wake.wait();
     }
   } finally {
     // While somebody listens to it the rest cannot be passed over.
-    call.off("readable", wake.ring);
+    call.off("readable", wake.notify);
   }
 }
 

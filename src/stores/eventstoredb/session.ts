@@ -6,9 +6,9 @@ import type { ReadResp, RecordedEvent } from "./driver.ts";
 import { Failure, portError } from "./failure.ts";
 import { createHeads, type Heads } from "./heads.ts";
 import { createNames, type Names } from "./names.ts";
-import { createPatience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 import { createRequests, type Requests, type StreamRange } from "./request.ts";
+import { createPatience } from "./retry-policy.ts";
 
 /** What the parts of an open store share. */
 export type Session = {
@@ -74,7 +74,7 @@ export async function* readServerStream(
   let { from, count } = range;
   // Below revision 0 there is nothing to ask for.
   while (count > 0 && from !== -1) {
-    const call = { signal, silenceMs: address.silenceMs.read, isShort: count <= shortMax };
+    const call = { signal, silenceMs: address.silenceMs.read, isShort: count <= maxShort };
     try {
       for await (const messages of readMessages(connection, requests.readStream({ ...range, from, count }), call)) {
         const events: RecordedEvent[] = [];
@@ -104,7 +104,7 @@ export async function* readServerStream(
 }
 
 /** Events that may come for nobody rather than break off the call. */
-const shortMax = 8;
+const maxShort = 8;
 
 /** The event of a message, as it lies in its stream: links are given as they are. */
 export function eventOf(message: ReadResp): RecordedEvent | null {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { type EventStore, StoreClosedError } from "../../log/ports/event-store.ts";
-import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import { parseAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
@@ -11,7 +11,7 @@ import { createSession, type Session } from "./session.ts";
 import { createViews, defaultViewsPath } from "./views.ts";
 
 export type EventStoreDbStore = EventStore & {
-  readonly keyframes: KeyframeStore;
+  readonly snapshots: SnapshotStore;
   readonly views: ViewStore;
   /** The SQLite file on this machine for what is derived from the events. It may be deleted. */
   readonly viewsPath: string;
@@ -20,7 +20,7 @@ export type EventStoreDbStore = EventStore & {
 export type EventStoreDbOptions = {
   /** Refuses to create a store: for commands that only read. */
   readonly mustExist?: boolean;
-  /** Where views and keyframes are kept; by default a file in the user's cache folder, by the store's id. */
+  /** Where views and snapshots are kept; by default a file in the user's cache folder, by the store's id. */
   readonly viewsPath?: string;
   /** How long opening waits for a server that is starting or has no leader; 3,000 by default. */
   readonly readyTimeoutMs?: number;
@@ -82,7 +82,7 @@ function createStore(session: Session, closing: AbortController, { storeId, view
   return {
     storeId,
     viewsPath,
-    keyframes: views.keyframes,
+    snapshots: views.snapshots,
     views: views.views,
     ...reads,
     async append(prepared) {

@@ -1,8 +1,8 @@
 import { type Cursor, createCursor, streamOf } from "./cursor.ts";
 import { Failure } from "./failure.ts";
 import { endOfLog } from "./log.ts";
-import { createPatience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
+import { createPatience } from "./retry-policy.ts";
 import type { Session } from "./session.ts";
 import { createTap, type Tap } from "./tap.ts";
 import type { ReadCall } from "./transport.ts";

@@ -1,4 +1,4 @@
-import { createWake } from "../wake.ts";
+import { createNotifier } from "../notifier.ts";
 import type { RecordedEvent } from "./driver.ts";
 
 /** One follower's share of what comes: what he has not taken yet, up to a limit. */
@@ -13,23 +13,23 @@ export type Tap = {
 };
 
 /** Events that are kept for a follower who takes his time. */
-const eventsMax = 512;
+const maxEvents = 512;
 
 export function createTap(streamPrefix: string): Tap {
-  const wake = createWake();
+  const wake = createNotifier();
   let waiting: RecordedEvent[] = [];
   let isBehind = false;
   let failure: { readonly error: unknown } | null = null;
   return {
     offer(stream, event) {
       if (isBehind || !stream.startsWith(streamPrefix)) return;
-      isBehind = waiting.length === eventsMax;
+      isBehind = waiting.length === maxEvents;
       if (!isBehind) waiting.push(event);
-      wake.ring();
+      wake.notify();
     },
     fail(error) {
       failure = { error };
-      wake.ring();
+      wake.notify();
     },
     async next(signal) {
       for (;;) {
@@ -39,7 +39,7 @@ export function createTap(streamPrefix: string): Tap {
         if (events.length > 0) return events;
         if (failure !== null) throw failure.error;
         if (isBehind) return null;
-        await wake.sleep(signal);
+        await wake.wait(signal);
       }
     },
   };

@@ -3,19 +3,19 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "../../log/ports/event-store.ts";
-import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createGuarded } from "../sqlite/guarded.ts";
-import { createSqliteKeyframes } from "../sqlite/keyframes.ts";
 import { defaultBusyTimeoutMs, openDatabase } from "../sqlite/open.ts";
 import { patiently } from "../sqlite/patience.ts";
 import { isOfKind } from "../sqlite/schema.ts";
+import { createSqliteSnapshots } from "../sqlite/snapshots.ts";
 import { createSqliteViews } from "../sqlite/views.ts";
 
 /** What is derived from a store's events and kept on this machine: a file that may be deleted at any time. */
 export type Views = Derived & { readonly close: () => void };
 
-type Derived = { readonly keyframes: KeyframeStore; readonly views: ViewStore };
+type Derived = { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
 /** The file is made when something is first kept or looked for. */
 export function createViews(path: string, refuseIfClosed: () => void): Views {
@@ -26,8 +26,8 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
     refuseIfClosed();
     if (opened === null) {
       const database = openFile(path);
-      const keyframes = createSqliteKeyframes(database, guarded);
-      opened = { database, keyframes, views: createSqliteViews(database, guarded) };
+      const snapshots = createSqliteSnapshots(database, guarded);
+      opened = { database, snapshots, views: createSqliteViews(database, guarded) };
     }
     return opened;
   }
@@ -36,10 +36,10 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
     work(await patiently(defaultBusyTimeoutMs, open));
 
   return {
-    keyframes: {
-      get: (key, atMost) => use(({ keyframes }) => keyframes.get(key, atMost)),
-      put: (key, keyframe) => use(({ keyframes }) => keyframes.put(key, keyframe)),
-      deleteAll: () => use(({ keyframes }) => keyframes.deleteAll()),
+    snapshots: {
+      get: (key, atMost) => use(({ snapshots }) => snapshots.get(key, atMost)),
+      put: (key, snapshot) => use(({ snapshots }) => snapshots.put(key, snapshot)),
+      deleteAll: () => use(({ snapshots }) => snapshots.deleteAll()),
     },
     views: {
       builds: (projection) => use(({ views }) => views.builds(projection)),

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { checkBounds } from "../../log/codec/bounds.ts";
-import { answerMismatch, firstRevision, isSameHead } from "../../log/codec/idempotent-append.ts";
+import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import {
   type AppendResult,
   type EventStore,
@@ -11,19 +11,19 @@ import {
   StoreClosedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
-import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
-import { createWake } from "../wake.ts";
-import { createMemoryKeyframes } from "./keyframes.ts";
+import { createNotifier } from "../notifier.ts";
+import { createMemorySnapshots } from "./snapshots.ts";
 import { createMemoryViews } from "./views.ts";
 
 /** The reference store: everything the port promises but durability, for tests and for work that need not last. */
-export type MemoryStore = EventStore & { readonly keyframes: KeyframeStore; readonly views: ViewStore };
+export type MemoryStore = EventStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
 export function createMemoryStore(): MemoryStore {
   const log: StoredEnvelope[] = [];
   const streams = new Map<string, StoredEnvelope[]>();
-  const wake = createWake();
+  const wake = createNotifier();
   let isClosed = false;
 
   const eventsOf = (stream: string): readonly StoredEnvelope[] => streams.get(stream) ?? [];
@@ -38,11 +38,11 @@ export function createMemoryStore(): MemoryStore {
   async function append(prepared: PreparedAppend): Promise<AppendResult> {
     refuseIfClosed();
     checkBounds(prepared);
-    const { stream, expected, envelopes } = prepared;
+    const { stream, expectedHead: expected, envelopes } = prepared;
     const actual = headOf(stream);
     if (!isSameHead(expected, actual)) {
       const first = firstRevision(prepared);
-      return answerMismatch(prepared, actual, eventsOf(stream).slice(first, first + envelopes.length));
+      return resolveHeadMismatch(prepared, actual, eventsOf(stream).slice(first, first + envelopes.length));
     }
     const events = streams.get(stream) ?? [];
     for (const envelope of envelopes) {
@@ -53,7 +53,7 @@ export function createMemoryStore(): MemoryStore {
     const last = events.at(-1);
     if (last === undefined) return { status: "conflict", actual };
     streams.set(stream, events);
-    wake.ring();
+    wake.notify();
     return { status: "appended", head: { revision: last.revision, digest: last.digest }, position: last.position };
   }
 
@@ -93,7 +93,7 @@ export function createMemoryStore(): MemoryStore {
     const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
     let given = 0;
     for (let index = Number(options.after ?? "0"); given < limit; index += 1) {
-      while (index >= log.length && !isOver(signal)) await wake.sleep(signal);
+      while (index >= log.length && !isOver(signal)) await wake.wait(signal);
       if (isOver(signal)) return;
       const event = log[index];
       if (event?.stream.startsWith(streamPrefix) !== true) continue;
@@ -114,12 +114,12 @@ export function createMemoryStore(): MemoryStore {
 
   async function close(): Promise<void> {
     isClosed = true;
-    wake.ring();
+    wake.notify();
   }
 
   return {
     storeId: randomUUID(),
-    keyframes: createMemoryKeyframes(refuseIfClosed),
+    snapshots: createMemorySnapshots(refuseIfClosed),
     views: createMemoryViews(refuseIfClosed),
     ...{ append, readStream, readLog, subscribe, heads, close },
     async newestStream(streamPrefix) {

@@ -1,5 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
-import { answerMismatch, firstRevision, isSameHead, type PresentEvent } from "../../log/codec/idempotent-append.ts";
+import {
+  firstRevision,
+  isSameHead,
+  type PresentEvent,
+  resolveHeadMismatch,
+} from "../../log/codec/idempotent-append.ts";
 import { headOf } from "../../log/codec/prepare.ts";
 import type { AppendResult, Head, PreparedAppend } from "../../log/ports/event-store.ts";
 import { eventParameters, insertEvent } from "./rows.ts";
@@ -8,7 +13,7 @@ import { eventParameters, insertEvent } from "./rows.ts";
 type StreamRow = Head & { readonly number: number };
 
 /** Streams whose numbers are remembered. */
-const rememberedStreamsMax = 1_000;
+const maxRememberedStreams = 1_000;
 
 /** Appends inside the caller's transaction. */
 export type AppendInTransaction = (prepared: PreparedAppend) => AppendResult;
@@ -37,7 +42,7 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   );
 
   /** The stream's number, when it was at the expected head and now is at the new one. */
-  function tryToMove({ stream, expected }: PreparedAppend, head: Head): number | null {
+  function tryToMove({ stream, expectedHead: expected }: PreparedAppend, head: Head): number | null {
     const { revision, digest } = head;
     const known = numberByName.get(stream);
     if (known !== undefined && expected !== null) {
@@ -51,21 +56,21 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
     if (row === undefined) return null;
     // RETURNING gives the one column that is asked for.
     const { number } = row as Pick<StreamRow, "number">;
-    if (numberByName.size === rememberedStreamsMax) numberByName.clear();
+    if (numberByName.size === maxRememberedStreams) numberByName.clear();
     numberByName.set(stream, number);
     return number;
   }
 
   /** The answer to an append that has nothing to write, or does not find the head that it expects. */
   function answer(prepared: PreparedAppend): AppendResult {
-    const { expected, envelopes } = prepared;
+    const { expectedHead: expected, envelopes } = prepared;
     // The statements select these columns, and the tables are STRICT.
     const stream = selectStream.get(prepared.stream) as StreamRow | undefined;
     const actual = stream === undefined ? null : { revision: stream.revision, digest: stream.digest };
     const present = (from: number, limit: number): readonly PresentEvent[] =>
       stream === undefined ? [] : (selectPlace.all(stream.number, from, limit) as PresentEvent[]);
     if (envelopes.length > 0 || !isSameHead(expected, actual)) {
-      return answerMismatch(prepared, actual, present(firstRevision(prepared), envelopes.length));
+      return resolveHeadMismatch(prepared, actual, present(firstRevision(prepared), envelopes.length));
     }
     const [newest] = actual === null ? [] : present(actual.revision, 1);
     return actual === null || newest === undefined

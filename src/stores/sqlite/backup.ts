@@ -7,8 +7,8 @@ import { createBeside, putInPlace, syncPath } from "../new-file.ts";
 import { isLocked, storeError } from "./errors.ts";
 import { forgetHeads } from "./heads-beside.ts";
 import { type OpenDatabase, openForReading } from "./open.ts";
+import { orphanEvents } from "./orphan-events.ts";
 import { checkSchema, hasTables } from "./schema.ts";
-import { strayEvents } from "./strays.ts";
 
 /** What a file holds, once it was checked: a backup, or the store that one was restored to. */
 export type CheckedFile = {
@@ -149,7 +149,7 @@ function checkDatabase(database: DatabaseSync, source: string): CheckedFile {
   if (wrong !== undefined) {
     throw new StoreCorruptedError(`${source} is damaged: ${String(wrong)} does not end with its head`);
   }
-  const [stray] = strayEvents(database);
+  const [stray] = orphanEvents(database);
   if (stray !== undefined)
     throw new StoreCorruptedError(`${source} is damaged: the events of ${stray.place} have no stream`);
   const count = (query: string): number => Number(database.prepare(query).get()?.["count"]);

@@ -5,10 +5,10 @@ import { patiently } from "./patience.ts";
 import { createTransactions, type Transactions } from "./transaction.ts";
 
 /** Appends of one transaction at most: a bound for how long the event loop stands still. */
-export const groupAppendsMax = 256;
+export const maxGroupAppends = 256;
 
 /** The same in UTF-16 units of data; an append that has more goes alone. */
-export const groupUnitsMax = 1024 * 1024;
+export const maxGroupUnits = 1024 * 1024;
 
 export type GroupCommit = {
   /** Queues an append; resolves when it is durable. */
@@ -80,7 +80,7 @@ function groupLength(queue: readonly Job[]): number {
   let units = 0;
   for (const [index, { prepared }] of queue.entries()) {
     for (const { data } of prepared.envelopes) units += data.length;
-    if (index === groupAppendsMax || (index > 0 && units > groupUnitsMax)) return index;
+    if (index === maxGroupAppends || (index > 0 && units > maxGroupUnits)) return index;
   }
   return queue.length;
 }

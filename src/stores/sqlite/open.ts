@@ -5,9 +5,9 @@ import { StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event
 import { namedFile } from "../named-file.ts";
 import { privateMode } from "../new-file.ts";
 import { isNotWritable, notWritableReason, storeError } from "./errors.ts";
+import { openImmutable } from "./immutable-reader.ts";
 import { standStillMs } from "./patience.ts";
 import { checkSchema, type FileKind, setUp } from "./schema.ts";
-import { openSettled } from "./settled.ts";
 
 export type OpenOptions = {
   /** What the file is for; by default a store. */
@@ -118,7 +118,7 @@ function isForReading(path: string): boolean {
  * the file's owner from writing.
  */
 function openAsReader(path: string): OpenDatabase {
-  const settled = openSettled(path);
+  const settled = openImmutable(path);
   // With a log and its index there already, SQLite has nothing to make.
   const hasLog = ["-wal", "-shm"].every((end) => existsSync(`${path}${end}`));
   if (settled === null && !hasLog) throw notWritable(path);

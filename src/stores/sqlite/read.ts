@@ -3,7 +3,7 @@ import type { Head } from "../../log/ports/event-store.ts";
 import { type EventRow, eventColumns } from "./rows.ts";
 
 /** Rows of one page. A page is read at once, so that no read transaction outlives a turn of the event loop. */
-export const pageRowsMax = 64;
+export const maxPageRows = 64;
 
 type HeadRow = Head & { readonly name: string };
 
@@ -46,12 +46,12 @@ export function createPages(database: DatabaseSync): Pages {
   const exact = createExactRows(database);
 
   return {
-    forwards: (stream, from, limit) => exact(forwards(stream, from, Math.min(limit, pageRowsMax))),
-    backwards: (stream, from, limit) => exact(backwards(stream, from, Math.min(limit, pageRowsMax))),
+    forwards: (stream, from, limit) => exact(forwards(stream, from, Math.min(limit, maxPageRows))),
+    backwards: (stream, from, limit) => exact(backwards(stream, from, Math.min(limit, maxPageRows))),
     log(after, streamPrefix, limit) {
       // SQLite counts code points, as the iterator of a string does.
       const prefixLength = Array.from(streamPrefix).length;
-      return exact(log(BigInt(after), prefixLength, streamPrefix, Math.min(limit, pageRowsMax)));
+      return exact(log(BigInt(after), prefixLength, streamPrefix, Math.min(limit, maxPageRows)));
     },
     end: () => String(end.get()?.["position"] ?? 0),
     // Rows are cast to the columns that their statement selects; the tables are STRICT.
@@ -63,7 +63,7 @@ export function createPages(database: DatabaseSync): Pages {
       const name = newest.get(Array.from(streamPrefix).length, streamPrefix)?.["name"];
       return typeof name === "string" ? name : null;
     },
-    heads: (fromName) => heads.all(fromName, pageRowsMax) as HeadRow[],
+    heads: (fromName) => heads.all(fromName, maxPageRows) as HeadRow[],
   };
 }
 

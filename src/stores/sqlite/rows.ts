@@ -102,7 +102,7 @@ export function createEnvelopes(): (row: EventRow) => StoredEnvelope {
 }
 
 /** How many actors are remembered: few write a conversation, and a layer is another one in each frame. */
-const actorsMax = 256;
+const maxActors = 256;
 
 /** Events of one actor share it, as long as there are not too many. */
 function createActors(): (text: string) => Actor {
@@ -111,7 +111,7 @@ function createActors(): (text: string) => Actor {
     const known = actorByText.get(text);
     if (known !== undefined) return known;
     const actor = parseActor(text);
-    if (actorByText.size === actorsMax) actorByText.clear();
+    if (actorByText.size === maxActors) actorByText.clear();
     actorByText.set(text, actor);
     return actor;
   };

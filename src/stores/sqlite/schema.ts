@@ -91,7 +91,7 @@ export function checkSchema(database: DatabaseSync, path: string, kind: FileKind
 }
 
 const kindNames: Readonly<Record<FileKind, string>> = { store: "a turnlog store", views: "a file of turnlog's views" };
-const tableNames = ["streams", "events", "keyframes"];
+const tableNames = ["streams", "events", "snapshots"];
 
 function createTables(database: DatabaseSync, kind: FileKind): void {
   database.exec(`PRAGMA application_id = ${applicationIds[kind]}`);
@@ -137,7 +137,7 @@ const tables = `
     UNIQUE (stream, revision)
   ) STRICT;
 
-  CREATE TABLE keyframes (
+  CREATE TABLE snapshots (
     stream TEXT NOT NULL,
     projection TEXT NOT NULL,
     version INTEGER NOT NULL,

@@ -10,24 +10,24 @@ import {
   StoreClosedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
-import type { KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded } from "./guarded.ts";
 import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
-import { createSqliteKeyframes } from "./keyframes.ts";
 import { defaultBusyTimeoutMs, emitWarning, type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
+import { orphanEvents } from "./orphan-events.ts";
 import { patiently } from "./patience.ts";
 import { createPlaceCheck } from "./place.ts";
-import { createPages, pageRowsMax } from "./read.ts";
+import { createPages, maxPageRows } from "./read.ts";
 import { createEnvelopes } from "./rows.ts";
-import { strayEvents } from "./strays.ts";
+import { createSqliteSnapshots } from "./snapshots.ts";
 import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
 
-export type SqliteStore = EventStore & { readonly keyframes: KeyframeStore; readonly views: ViewStore };
+export type SqliteStore = EventStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
 export type SqliteStoreOptions = OpenOptions & {
   /** How long a subscription may take to see a write of another process. */
@@ -61,7 +61,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
     translate: (error) => storeError(error, path),
     onCommit() {
       hasWritten = true;
-      watch.ring();
+      watch.notify();
     },
   });
   const guarded = createGuarded({ path, busyTimeoutMs, refuseIfClosed, confirm });
@@ -93,7 +93,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
         next = envelope.revision + step;
       }
       left -= rows.length;
-      if (rows.length < pageRowsMax) return;
+      if (rows.length < maxPageRows) return;
     }
   }
 
@@ -111,7 +111,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
         after = envelope.position;
       }
       left -= rows.length;
-      if (rows.length < pageRowsMax) return;
+      if (rows.length < maxPageRows) return;
     }
   }
 
@@ -127,7 +127,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
         const { end, rows, news } = await guarded(() => {
           const page = { end: pages.end(), rows: pages.log(after, streamPrefix, left) };
           // Nothing happens between the look and the sleep, so no write falls between them.
-          return { ...page, news: page.rows.length === 0 ? watch.sleep(signal) : null };
+          return { ...page, news: page.rows.length === 0 ? watch.wait(signal) : null };
         });
         await news;
         for (const row of rows) {
@@ -138,7 +138,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
         }
         left -= rows.length;
         // What others wrote up to there was looked at, too.
-        if (rows.length < pageRowsMax && comparePositions(end, after) > 0) after = end;
+        if (rows.length < maxPageRows && comparePositions(end, after) > 0) after = end;
       }
     } finally {
       watch.end();
@@ -174,7 +174,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
   }
 
   async function shut(): Promise<void> {
-    watch.ring();
+    watch.notify();
     watch.stop();
     await group.idle();
     if (hasWritten)
@@ -195,10 +195,10 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
 
   return {
     storeId,
-    keyframes: createSqliteKeyframes(database, guarded),
+    snapshots: createSqliteSnapshots(database, guarded),
     views: createSqliteViews(database, guarded),
     ...{ append, readStream, readLog, subscribe, heads, close },
-    strays: () => guarded(() => strayEvents(database)),
+    orphanEvents: () => guarded(() => orphanEvents(database)),
     savedHeads: () => guarded(() => beside?.read() ?? new Map<string, Head>()),
     saveHeads: () =>
       guarded(() => {

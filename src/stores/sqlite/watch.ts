@@ -1,7 +1,7 @@
-import { createWake, type Wake } from "../wake.ts";
+import { createNotifier, type Notifier } from "../notifier.ts";
 
 /** Wakes subscriptions: at once after a write of this process, within a poll after one of another. */
-export type Watch = Wake & {
+export type Watch = Notifier & {
   /** Begins to look for other processes' writes, for as long as somebody watches; call before the first read. */
   readonly begin: () => void;
   readonly end: () => void;
@@ -11,7 +11,7 @@ export type Watch = Wake & {
 
 /** `dataVersion` changes when another connection has committed, and only then. */
 export function createWatch(dataVersion: () => unknown, pollMs: number): Watch {
-  const wake = createWake();
+  const wake = createNotifier();
   let watchers = 0;
   let timer: NodeJS.Timeout | undefined;
   let seen: unknown;
@@ -24,7 +24,7 @@ export function createWatch(dataVersion: () => unknown, pollMs: number): Watch {
     } catch {
       // Whoever wakes reads, and is told why that cannot be.
     }
-    wake.ring();
+    wake.notify();
   }
 
   return {

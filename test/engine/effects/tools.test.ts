@@ -103,21 +103,21 @@ test.each(noJson)("a tool that was given up and gives %s later is recorded with 
 
 test("parallel calls run at the same time", async () => {
   let running = 0;
-  let runningMax = 0;
+  let maxRunning = 0;
   const meet = tool({
     name: "meet",
     description: "Waits for the other.",
     inputSchema: z.object({}),
     async execute() {
       running += 1;
-      runningMax = Math.max(runningMax, running);
+      maxRunning = Math.max(maxRunning, running);
       await new Promise(setImmediate);
       running -= 1;
       return "met";
     },
   });
   const { turn } = await run([calling(["meet", "{}"], ["meet", "{}"], ["meet", "{}"]), "done"], { tools: [meet] });
-  expect({ runningMax, results: resultsOf(turn) }).toEqual({ runningMax: 3, results: ["met", "met", "met"] });
+  expect({ maxRunning, results: resultsOf(turn) }).toEqual({ maxRunning: 3, results: ["met", "met", "met"] });
 });
 
 test("a tool that takes too long is given up, the model is told, and what it says later is recorded", async () => {

@@ -15,7 +15,7 @@ test("an image of 20 MB goes through append, run and reopening, and the server r
   const url = imageOf(20);
   await using server = await startReferenceServer({
     answer: () => ({ output: [message("I see")] }),
-    bodyBytesMax: 64 * 1024 * 1024,
+    maxBodyBytes: 64 * 1024 * 1024,
   });
   const engine = (): ReturnType<typeof createEngine> =>
     createEngine({

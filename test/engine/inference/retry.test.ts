@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Gate } from "../../../src/engine/session/breakpoint.ts";
+import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import type { Engine, EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import {
@@ -118,12 +118,12 @@ describe("a request that the server did not act on", () => {
   test("is waited for again by who takes up the run, for the rest of the time and whatever the policy is by then", async () => {
     const talk = await talkTo(refusal(429, { "retry-after": "20" }));
     // The process dies while it waits.
-    const gate: Gate = async (stop) => {
+    const gate: Interceptor = async (stop) => {
       const isTold = stop.kind === "append" && stop.entries.some(({ command }) => command.type === "FailInference");
       if (isTold && stop.phase === "after") throw new Error("the process died");
       return null;
     };
-    await rejectionOf(talk.conversation.run(talk.engineWith({}), { gate }));
+    await rejectionOf(talk.conversation.run(talk.engineWith({}), { interceptor: gate }));
     const [{ retryInMs = 0 } = {}] = await failuresOf(talk);
     talk.clock.now += 5_000;
     const resumed = await talk.conversation.resume(talk.engineWith({ retry: { maxRetries: 0 } }));

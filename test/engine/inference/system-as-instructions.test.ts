@@ -4,7 +4,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { image, system, text, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { withoutFirst } from "../../../src/engine/planning/instruction-blocks.ts";
-import { rebuildRequest, requestProblem } from "../../../src/engine/planning/recorded-request.ts";
+import { checkRecordedRequest, rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
@@ -64,7 +64,7 @@ test("every body is given again by the events, and verifies", async () => {
     view = conversationView.apply(view, recorded);
     if (recorded.event.type !== "InferenceRequested") continue;
     bodies.push(JSON.parse(rebuildRequest(view, recorded, codecs).bodyText));
-    problems.push(requestProblem(view, recorded, rebuildRequest(view, recorded, codecs)));
+    problems.push(checkRecordedRequest(view, recorded, rebuildRequest(view, recorded, codecs)));
   }
   expect(bodies).toEqual(provider.requests);
   expect(problems).toEqual([null, null, null]);

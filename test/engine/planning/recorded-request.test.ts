@@ -7,9 +7,9 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { system } from "../../../src/domain/make-block.ts";
 import {
+  checkRecordedRequest,
   planAgain,
   rebuildRequest,
-  requestProblem,
   UnknownCodecError,
 } from "../../../src/engine/planning/recorded-request.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
@@ -49,7 +49,7 @@ test("gives the bytes that the server received, for chained, rebased, full and r
   expect(rebuilt.map(({ digest }) => digest)).toEqual(server.requests.map(({ bodyText }) => sha256Hex(bodyText)));
   expect(
     await atRequests(conversation, ({ view, recorded }) =>
-      requestProblem(view, recorded, rebuildRequest(view, recorded, codecs)),
+      checkRecordedRequest(view, recorded, rebuildRequest(view, recorded, codecs)),
     ),
   ).toEqual(rebuilt.map(() => null));
 });

@@ -105,14 +105,14 @@ test("an abort while a tool's start becomes durable keeps the tool from running"
 test("an abort in the middle of a stream keeps what was seen with the failure, and nothing in the Turn", async () => {
   const abort = new AbortController();
   const provider = gated([{ reasoning: "a complete thought", text: "a long answer" }], () => undefined);
-  const sinks = [
+  const observers = [
     {
       next: ({ type }: { readonly type: string }) => {
         if (type === "text-delta") abort.abort();
       },
     },
   ];
-  const { workshop, outcome } = await runInto({ provider, sinks }, abort.signal);
+  const { workshop, outcome } = await runInto({ provider, observers }, abort.signal);
   expect(outcome).toMatchObject({ code: "run-cancelled" });
   const events = await eventsOf(workshop.conversation);
   expect(dataOf(events, "InferenceFailed")).toMatchObject([

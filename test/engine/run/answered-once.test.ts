@@ -170,7 +170,7 @@ test("a run that failed, was cancelled or is parked has not answered", async () 
   const abort = new AbortController();
   const cancelled = conversation.run(engine, {
     signal: abort.signal,
-    gate: async () => {
+    interceptor: async () => {
       abort.abort(new Error("not now"));
       return null;
     },

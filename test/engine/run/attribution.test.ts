@@ -158,14 +158,14 @@ test("a layer that rewrites a hundred blocks in every step writes them once", as
   expect(Math.max(...later)).toBeLessThan(1_000);
 });
 
-test("passes that change nothing write nothing, and are timed with the next event", async () => {
+test("timings that change nothing write nothing, and are timed with the next event", async () => {
   const idle = ["outer", "inner"].map((name) => layer(name, (next) => (turn) => next(turn)));
   const { events } = await run(idle, ["an answer"]);
   expect(dataOf(events, "TurnEdited")).toEqual([]);
-  const passes = [...dataOf(events, "InferenceRequested"), ...dataOf(events, "RunCompleted")].flatMap(
-    (data) => data.passes ?? [],
+  const timings = [...dataOf(events, "InferenceRequested"), ...dataOf(events, "RunCompleted")].flatMap(
+    (data) => data.timings ?? [],
   );
-  expect(passes.map(({ frame, layer: name, direction }) => `${name} ${frame} ${direction}`)).toEqual([
+  expect(timings.map(({ frame, layer: name, direction }) => `${name} ${frame} ${direction}`)).toEqual([
     ...["outer 0 request", "inner 0.0 request"],
     ...["inner 0.0 response", "outer 0 response"],
   ]);

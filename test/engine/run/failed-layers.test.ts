@@ -95,7 +95,7 @@ test.each<[string, readonly ScriptedAnswer[], string]>([
 ])("no layer is named for an error of %s", async (_, answers, message) => {
   const { conversation, ...workshop } = createWorkshop();
   await conversation.append("hello");
-  const config = { middleware: [idle("outer")], tools: [add], iterationsMax: 1 };
+  const config = { middleware: [idle("outer")], tools: [add], maxSteps: 1 };
   const outcome = await rejectionOf(conversation.run(workshop.scripted(answers, config).engine));
   expect(outcome).toHaveProperty("layer", null);
   expect(String(outcome)).toContain(`): ${message}`);

@@ -49,7 +49,7 @@ async function play(seed: number, kind: (typeof storeKinds)[number]): Promise<vo
     const provider = scripted(() => stack.answer(), { prefix: `${seed}_${runs}_` });
     const middleware = Array.from({ length: 1 + random.below(3) }, (_, n) => stack.layer(`layer-${n}`));
     truth.begin();
-    const engine = workshop.engine({ provider, tools: [lookUp], middleware, iterationsMax: 4 });
+    const engine = workshop.engine({ provider, tools: [lookUp], middleware, maxSteps: 4 });
     const result = await conversation.run(engine).catch((error: unknown) => {
       if (!(error instanceof Error && "code" in error && error.code === "run-failed")) throw error;
       return null;

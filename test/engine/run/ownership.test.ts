@@ -5,7 +5,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import type { Entry } from "../../../src/log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../../../src/log/writer/conversation-writer.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import {
@@ -43,7 +43,7 @@ async function startElsewhere(conversation: Conversation): Promise<void> {
   await conversation.commit([inRun({ command: { type: "StartRun", runId: foreignRunId, data } })]);
 }
 
-const inRun = ({ command }: Pick<Entry, "command">, runId = foreignRunId): Entry => ({
+const inRun = ({ command }: Pick<ProposedEvent, "command">, runId = foreignRunId): ProposedEvent => ({
   command,
   actor: { kind: "engine" },
   runId,
@@ -51,7 +51,7 @@ const inRun = ({ command }: Pick<Entry, "command">, runId = foreignRunId): Entry
 });
 
 /** Ends a run as someone does who takes it over. */
-const endOf = (runId: string, after: string): Entry =>
+const endOf = (runId: string, after: string): ProposedEvent =>
   inRun(
     {
       command: {

@@ -94,7 +94,7 @@ describe("a run that was cut off", () => {
     const first = scene.process();
     await first.conversation.append("hello");
     await dieAt(first, beforeRequest(1));
-    const { conversation, engine } = scene.process({ sinks: [{ next: (part) => parts.push(part) }] });
+    const { conversation, engine } = scene.process({ observers: [{ next: (part) => parts.push(part) }] });
     await conversation.run(engine);
     expect(parts.map(({ type }) => type).filter((type) => !type.endsWith("delta"))).toEqual([
       ...["resumed", "attempt-discarded", "request-start", "block", "run-end"],

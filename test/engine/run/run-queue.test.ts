@@ -104,7 +104,7 @@ test("what hears of a run's parts may begin the next run, which waits for its tu
   const { conversation, ...workshop } = createWorkshop();
   const next = Promise.withResolvers<string>();
   const { engine } = workshop.scripted(["first", "second"], {
-    sinks: [
+    observers: [
       {
         next: (part) => {
           if (part.type === "run-end" && part.result.text === "first")

@@ -136,30 +136,30 @@ test("a stream that nobody reads runs nothing", async () => {
   expect(provider.requests).toEqual([]);
 });
 
-test("sinks that throw, now or later, do no harm", async () => {
+test("observers that throw, now or later, do no harm", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const seen: string[] = [];
-  const sinks = [
+  const observers = [
     {
       next: () => {
-        throw new Error("the sink's own trouble");
+        throw new Error("the observer's own trouble");
       },
     },
-    { next: async () => Promise.reject(new Error("the sink's own trouble, later")) },
+    { next: async () => Promise.reject(new Error("the observer's own trouble, later")) },
     { next: ({ type }: RunPart) => seen.push(type) },
   ];
-  const { engine } = workshop.scripted(["an answer"], { sinks });
+  const { engine } = workshop.scripted(["an answer"], { observers });
   await conversation.append("hello");
   expect((await conversation.run(engine)).text).toBe("an answer");
   await new Promise(setImmediate);
   expect(seen.at(-1)).toBe("run-end");
 });
 
-test("a subject of RxJS is a sink", async () => {
+test("a subject of RxJS is a observer", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const parts = new Subject<RunPart>();
   const first = firstValueFrom(parts.pipe(take(2), toArray()));
-  const { engine } = workshop.scripted(["an answer"], { sinks: [parts] });
+  const { engine } = workshop.scripted(["an answer"], { observers: [parts] });
   await conversation.append("hello");
   await conversation.run(engine);
   expect((await first).map(({ type }) => type)).toEqual(["run-start", "request-start"]);

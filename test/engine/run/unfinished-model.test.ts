@@ -109,7 +109,7 @@ async function stopped(plan: Plan, kind: (typeof storeKinds)[number]): Promise<r
     },
   });
   let asked = 0;
-  const sinks = [
+  const observers = [
     {
       next: ({ type }: { readonly type: string }) => {
         if (type === "request-start") asked += 1;
@@ -118,7 +118,7 @@ async function stopped(plan: Plan, kind: (typeof storeKinds)[number]): Promise<r
     },
   ];
   const middleware = [...(plan.hasFilter ? [withoutReasoning] : []), ...(plan.hasVeil ? [veil] : []), throwing(stop)];
-  const engine = workshop.engine({ provider, tools: [echo], middleware, sinks });
+  const engine = workshop.engine({ provider, tools: [echo], middleware, observers });
   await rejectionOf(conversation.run(engine, { signal: abort.signal }));
   return (await conversation.turn()).blocks.map(lineOf);
 }

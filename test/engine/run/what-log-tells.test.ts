@@ -69,8 +69,8 @@ test("a layer that goes on after an error of what it called is recorded with tha
   const { engine } = workshop.scripted([refused, "an answer"], { middleware: [stubborn] });
   await conversation.append("hello");
   await conversation.run(engine);
-  const passes = dataOf(await eventsOf(conversation), "InferenceRequested").flatMap(({ passes = [] }) => passes);
-  expect(passes.filter(({ swallowed }) => swallowed !== undefined)).toMatchObject([
+  const timings = dataOf(await eventsOf(conversation), "InferenceRequested").flatMap(({ timings = [] }) => timings);
+  expect(timings.filter(({ swallowed }) => swallowed !== undefined)).toMatchObject([
     { layer: "stubborn", frame: "0", direction: "request", swallowed: [{ frame: "0.0", message: "not today" }] },
   ]);
   const asked = (await wordsOf(workshop)).filter((words) => words.startsWith("asked"));
@@ -100,8 +100,8 @@ test("a layer that answers without calling next is recorded as one that did", as
   await conversation.append("hello");
   expect((await conversation.run(engine)).text).toBe("from the cache");
   expect(provider.requests).toEqual([]);
-  const passes = dataOf(await eventsOf(conversation), "RunCompleted").flatMap(({ passes = [] }) => passes);
-  expect(passes.filter(({ withoutNext }) => withoutNext === true).map(({ layer }) => layer)).toEqual(["cache"]);
+  const timings = dataOf(await eventsOf(conversation), "RunCompleted").flatMap(({ timings = [] }) => timings);
+  expect(timings.filter(({ withoutNext }) => withoutNext === true).map(({ layer }) => layer)).toEqual(["cache"]);
   expect((await wordsOf(workshop)).at(-1)).toBe("run completed; cache answered by itself, without calling next");
 });
 

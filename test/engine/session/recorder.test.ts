@@ -2,16 +2,16 @@ import { expect, test } from "vitest";
 import { Recorder } from "../../../src/engine/session/recorder.ts";
 import { createEventIds } from "../../../src/log/codec/event-id.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
-import { ConversationStream } from "../../../src/log/writer/conversation-writer.ts";
+import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 test("what is recorded after the last word is not written, although nothing was durable yet", async () => {
   const clock = (): number => 0;
   const log = createEventLog(createMemoryStore(), { clock, newEventId: createEventIds({ clock }) });
-  const stream = new ConversationStream(log, "conversation-cnv_closed");
+  const stream = new ConversationWriter(log, "conversation-cnv_closed");
   const failures: Error[] = [];
   const recorder = new Recorder({
-    ...{ stream, runId: "run_0000000000000001", gate: null },
+    ...{ stream, runId: "run_0000000000000001", interceptor: null },
     barrier: async () => undefined,
     guard: () => undefined,
     onDurable: () => undefined,

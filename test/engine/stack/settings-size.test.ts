@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { settingsBytesMax } from "../../../src/engine/stack/settings-size.ts";
+import { maxSettingsBytes } from "../../../src/engine/stack/settings-size.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { counted, layer } from "../../support/run/scene.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
-const tooLong = "x".repeat(settingsBytesMax);
+const tooLong = "x".repeat(maxSettingsBytes);
 
 function nested(levels: number): JsonValue {
   let value: JsonValue = {};

@@ -33,7 +33,7 @@ test("one answer that calls twice under one call id runs both and answers both",
 
 test("the loop ends where it may ask no more, and what it did remains", async () => {
   const again = Array.from({ length: 5 }, (_, n) => calling(["add", `{"left": ${n}}`, `c${n}`]));
-  const { outcome, turn, events } = await run(again, { iterationsMax: 3 });
+  const { outcome, turn, events } = await run(again, { maxSteps: 3 });
   expect(outcome).toMatchObject({ code: "run-failed", kind: "iteration-limit", cause: { code: "iteration-limit" } });
   expect(dataOf(events, "InferenceRequested")).toHaveLength(3);
   expect(resultsOf(turn)).toEqual(["1", "2", "3"]);
@@ -66,7 +66,7 @@ test("every layer sees every step, tool results included, unless the loop is pla
 
 test("a loop placed by hand keeps its own limit", async () => {
   const again = Array.from({ length: 5 }, (_, n) => calling(["add", `{"left": ${n}}`, `c${n}`]));
-  const { outcome, events } = await run(again, { tools: [], middleware: [toolLoop([add], { iterationsMax: 2 })] });
+  const { outcome, events } = await run(again, { tools: [], middleware: [toolLoop([add], { maxSteps: 2 })] });
   expect(outcome).toMatchObject({ kind: "iteration-limit" });
   expect(dataOf(events, "InferenceRequested")).toHaveLength(2);
 });

@@ -54,7 +54,7 @@ test("goes on where a crash left off, after every chunk", async () => {
   for (let present = 1; present < chunks.length; present += 1) {
     const store = createMemoryStore();
     const left = chunks.slice(0, present).map(withoutPosition);
-    await store.append({ stream: left[0]?.stream ?? "", expected: null, envelopes: left });
+    await store.append({ stream: left[0]?.stream ?? "", expectedHead: null, envelopes: left });
     await expect(readBlob(store, stream, blobReferenceTo(text))).rejects.toThrow(StoreCorruptedError);
     await write(store, text);
     expect(await readBlob(store, stream, blobReferenceTo(text))).toBe(text);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type JsonObject, type JsonValue, storedNestingMax } from "../../../src/base/json.ts";
+import { type JsonObject, type JsonValue, maxStoredNesting } from "../../../src/base/json.ts";
 import { escapedBytes } from "../../../src/log/codec/bounds.ts";
 import { decodeData, type EncodedData, encodeData, fillBlobs } from "../../../src/log/codec/data.ts";
 import { BlobReference, blobReferenceTo, SecretReference, secretReference } from "../../../src/log/codec/references.ts";
@@ -53,10 +53,10 @@ test("reads back what it wrote when as much of it as can be stands beside it", (
   const padding = "x".repeat(70_000);
   const room = fc.constantFrom(0, 500, 1_000, 10_000);
   fc.assert(
-    fc.property(jsonObject, fc.array(long, { maxLength: 4 }), room, (data, texts, bytesMax) => {
+    fc.property(jsonObject, fc.array(long, { maxLength: 4 }), room, (data, texts, maxBytes) => {
       const whole = { data, texts, again: [texts, data], padding, secret: [secretReference("NAME")] };
-      const encoded = encodeData(whole, () => bytesMax);
-      expect(escapedBytes(encoded.text)).toBeLessThanOrEqual(Math.max(bytesMax, 1_500));
+      const encoded = encodeData(whole, () => maxBytes);
+      expect(escapedBytes(encoded.text)).toBeLessThanOrEqual(Math.max(maxBytes, 1_500));
       expect(JSON.stringify(filledOf(encoded))).toBe(JSON.stringify(whole));
       expect(filledOf(encoded)["secret"]).toStrictEqual([secretReference("NAME")]);
     }),
@@ -96,11 +96,11 @@ test("refuses data that is nested too deeply to be read again, whatever is aroun
     for (let level = 1; level < levels; level += 1) value = { value };
     return value;
   };
-  const deepest = nested(storedNestingMax);
+  const deepest = nested(maxStoredNesting);
   expect(decodeData(encodeData(deepest, plenty).text).data).toEqual(deepest);
-  const reserved = nested(storedNestingMax - 2);
+  const reserved = nested(maxStoredNesting - 2);
   expect(filledOf(encodeData({ $blob: { reserved } }, () => 0))).toEqual({ $blob: { reserved } });
-  for (const levels of [storedNestingMax + 1, 5_000, 100_000]) {
+  for (const levels of [maxStoredNesting + 1, 5_000, 100_000]) {
     expect(() => encodeData({ ...nested(levels), $blob: "x" }, plenty)).toThrow(EventTooLargeError);
   }
 });

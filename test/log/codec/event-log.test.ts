@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appendAttemptsMax, createEventLog, type EventLog } from "../../../src/log/codec/event-log.ts";
+import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/log/codec/event-log.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
 import { BlobReference } from "../../../src/log/codec/references.ts";
 import {
@@ -192,7 +192,7 @@ test("gives up after a bounded number of attempts, with the same bytes each time
   };
   const log = createEventLog(store, sources());
   await expect(log.append(stream, null, fewEvents)).rejects.toThrow(StoreUnavailableError);
-  expect(sent).toHaveLength(appendAttemptsMax);
+  expect(sent).toHaveLength(maxAppendAttempts);
   expect(new Set(sent).size).toBe(1);
 });
 

@@ -3,10 +3,10 @@ import { envelopeBytes } from "../../../src/log/codec/bounds.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import { type NewEvent, type PrepareOptions, prepareAppend } from "../../../src/log/codec/prepare.ts";
 import {
-  appendBytesMax,
   type Envelope,
-  eventBytesMax,
   type Head,
+  maxAppendBytes,
+  maxEventBytes,
   type PreparedAppend,
 } from "../../../src/log/ports/event-store.ts";
 import { noted, sources } from "../../support/log/noted.ts";
@@ -17,7 +17,7 @@ test("fixes place, time, actor and digests of events that begin a stream", () =>
   expect(blobs).toEqual([]);
   expect(appends).toHaveLength(1);
   const [append] = appends;
-  expect(append?.expected).toBeNull();
+  expect(append?.expectedHead).toBeNull();
   expect(append?.envelopes).toMatchObject([
     {
       stream: "conversation-1",
@@ -38,7 +38,7 @@ test("goes on after a head", () => {
   if (first === undefined) throw new Error("there is one append");
   const head = headAfter(first);
   const { appends } = prepare([noted({}), noted({})], { head });
-  expect(appends[0]?.expected).toEqual(head);
+  expect(appends[0]?.expectedHead).toEqual(head);
   expectChain(head, appends);
 });
 
@@ -68,20 +68,20 @@ test("brings an event of many middling strings under its bound, with as few blob
   const texts = Array.from({ length: 10 }, (_, index) => String(index).repeat(30_000 + index));
   const { appends, blobs } = prepare([noted({ texts })]);
   expect(blobs.map((blob) => blob.text[0])).toEqual(["8", "9"]);
-  expect(bytesOf(appends)[0]).toBeLessThanOrEqual(eventBytesMax);
+  expect(bytesOf(appends)[0]).toBeLessThanOrEqual(maxEventBytes);
 });
 
 test("leaves an event alone that meets its bound exactly, and shrinks one that is a byte over", () => {
   const filled = (count: number): NewEvent =>
     noted({ a: "a".repeat(60_000), b: "b".repeat(60_000), c: "c".repeat(60_000), d: "d".repeat(count) });
   const [size = 0] = bytesOf(prepare([filled(1)]).appends);
-  const room = eventBytesMax - size + 1;
+  const room = maxEventBytes - size + 1;
   expect(bytesOf(prepare([noted({})]).appends)[0]).toBeLessThan(1_000);
   const padded = (extra: number): NewEvent =>
     noted({ ...filled(60_000).data, e: "e".repeat(room - 60_000 - '\\"e\\":\\"\\",'.length + extra) });
   const exact = prepare([padded(0)]);
   expect(exact.blobs).toEqual([]);
-  expect(bytesOf(exact.appends)).toEqual([eventBytesMax]);
+  expect(bytesOf(exact.appends)).toEqual([maxEventBytes]);
   expect(prepare([padded(1)]).blobs).toHaveLength(1);
 });
 
@@ -91,7 +91,7 @@ test("splits what is too big for one append before its last event", () => {
   const { appends } = prepare(events);
   expect(appends.map((append) => append.envelopes.length)).toEqual([5, 1, 1]);
   for (const append of appends)
-    expect(bytesOf([append]).reduce((sum, size) => sum + size)).toBeLessThanOrEqual(appendBytesMax);
+    expect(bytesOf([append]).reduce((sum, size) => sum + size)).toBeLessThanOrEqual(maxAppendBytes);
   expectChain(null, appends);
 });
 
@@ -114,7 +114,7 @@ const bytesOf = (appends: readonly PreparedAppend[]): number[] =>
 function expectChain(start: Head | null, appends: readonly PreparedAppend[]): void {
   let head = start;
   for (const append of appends) {
-    expect(append.expected).toEqual(head);
+    expect(append.expectedHead).toEqual(head);
     for (const envelope of append.envelopes) {
       const checked = checkEnvelope(head, envelope);
       expect(checked).toMatchObject({ ok: true });

@@ -10,7 +10,7 @@ import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../../support/wo
 
 /** The store with some of its envelopes changed, as damage would, or left out. */
 function damaged(store: EventStore, change: (envelope: StoredEnvelope) => StoredEnvelope | null): EventStore {
-  const { keyframes: _, ...rest } = store;
+  const { snapshots: _, ...rest } = store;
   return {
     ...rest,
     async *readStream(stream, options) {

@@ -5,9 +5,9 @@ import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import type { Keyframe, KeyframeKey, KeyframeStore } from "../../../src/log/ports/snapshot-store.ts";
+import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { foldTo } from "../../../src/log/snapshots/fold.ts";
-import { KeyframeTaker, type KeyframeWork } from "../../../src/log/snapshots/snapshot-writer.ts";
+import { type SnapshotWork, SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
 import { viewDigest } from "../../../src/projections/view-digest.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
@@ -16,10 +16,10 @@ import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 
-const tally = { conversations: 0, revisions: 0, fromKeyframes: 0 };
+const tally = { conversations: 0, revisions: 0, fromSnapshots: 0 };
 const stream = "conversation-cnv_workshop";
 
-test("a fold from the nearest keyframe is what all events together give, at every revision", {
+test("a fold from the nearest snapshot is what all events together give, at every revision", {
   timeout: 3_600_000,
 }, async () => {
   const seeds = process.env["TURNLOG_LONG"] === "1" ? 3_000 : 30;
@@ -27,7 +27,7 @@ test("a fold from the nearest keyframe is what all events together give, at ever
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;
-    const digests = await takeKeyframes(workshop, { events: 2 + (seed % 9), edits: 4 });
+    const digests = await takeSnapshots(workshop, { events: 2 + (seed % 9), edits: 4 });
     const provider = scripted([], { prefix: `${seed}_0_` });
     tally.conversations += 1;
     for (const [revision, digest] of digests.entries()) {
@@ -35,7 +35,7 @@ test("a fold from the nearest keyframe is what all events together give, at ever
       const folded = await foldTo(store.log, stream, revision);
       expect(viewDigest(folded.view), label).toBe(digest);
       tally.revisions += 1;
-      if (!folded.isWhole) tally.fromKeyframes += 1;
+      if (!folded.isWhole) tally.fromSnapshots += 1;
       if (folded.isWhole || random.chance(0.8)) continue;
       const past = await conversation.at(revision);
       const loaded = await past.load();
@@ -44,10 +44,10 @@ test("a fold from the nearest keyframe is what all events together give, at ever
       expect(past.event, label).toEqual(loaded.event);
     }
   }
-  expect(tally.fromKeyframes).toBeGreaterThan(tally.revisions / 2);
+  expect(tally.fromSnapshots).toBeGreaterThan(tally.revisions / 2);
 });
 
-test("reads the events after the nearest keyframe only", async () => {
+test("reads the events after the nearest snapshot only", async () => {
   const { store, conversation, read } = await longConversation();
   const head = (await store.events.head(stream))?.revision ?? 0;
   await conversation.at(head);
@@ -67,17 +67,17 @@ test("knows ids and digests of blocks, and reads their contents when it is asked
   expect(told(await past.content())).toBe(told(await conversation.turn()));
 });
 
-test("tells who made a block that was made before the keyframe", async () => {
+test("tells who made a block that was made before the snapshot", async () => {
   const { conversation } = await longConversation();
   const past = await conversation.at(-1);
   const [first] = past.turn.blocks;
   expect(await past.blame(first?.id ?? "")).toMatchObject({ made: { actor: { kind: "user" }, revision: 1 } });
 });
 
-test("deleting all keyframes changes nothing but time, and they come back by reading", async () => {
+test("deleting all snapshots changes nothing but time, and they come back by reading", async () => {
   const { store, conversation, read } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_000)).view);
-  await store.events.keyframes?.deleteAll();
+  await store.events.snapshots?.deleteAll();
   read.events = 0;
   const without = await foldTo(store.log, stream, 1_000);
   // The first one is looked at before: a fork would begin with its parent's.
@@ -92,8 +92,8 @@ test("takes one after 512 events and keeps it out of open runs", async () => {
   const { saved, store } = await longConversation();
   const revisions = saved
     .filter(({ key }) => key.projection === "conversation/4")
-    .map(({ keyframe }) => keyframe.revision);
-  // An exchange has five events and the first one seven: the second keyframe waits for a run to end.
+    .map(({ snapshot }) => snapshot.revision);
+  // An exchange has five events and the first one seven: the second snapshot waits for a run to end.
   expect(revisions).toEqual([511, 1_026]);
   for (const revision of revisions) expect((await foldTo(store.log, stream, revision)).view.client.run).toBeNull();
 });
@@ -115,25 +115,25 @@ test.each([
     JSON.stringify({ turn: [["x", 1, "y"]], newest: [], facts: null, title: null, labels: {} }),
   ],
   ["says another Turn", JSON.stringify({ turn: [], newest: [], facts: null, title: null, labels: {} })],
-])("a keyframe that %s costs time only", async (_, data) => {
+])("a snapshot that %s costs time only", async (_, data) => {
   const { store } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_100)).view);
-  await store.events.keyframes?.put({ stream, projection: "conversation/4", version: 1 }, { revision: 1_026, data });
+  await store.events.snapshots?.put({ stream, projection: "conversation/4", version: 1 }, { revision: 1_026, data });
   expect(viewDigest((await foldTo(store.log, stream, 1_100)).view)).toBe(before);
 });
 
-test("a keyframe that was moved to another event is never used", async () => {
+test("a snapshot that was moved to another event is never used", async () => {
   const { conversation, store } = createWorkshop();
   for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
-  const keyframes = keyframesOf(store.events);
+  const snapshots = snapshotsOf(store.events);
   const key = { stream, projection: "conversation/4", version: 1 };
-  const keyframe = await keyframes.get(key, 600);
-  expect(keyframe?.revision).toBe(511);
-  await keyframes.put(key, { revision: 400, data: keyframe?.data ?? "" });
+  const snapshot = await snapshots.get(key, 600);
+  expect(snapshot?.revision).toBe(511);
+  await snapshots.put(key, { revision: 400, data: snapshot?.data ?? "" });
   expect((await conversation.at(450)).turn.length).toBe(450);
 });
 
-test("a keyframe of events that were written anew is never used", async () => {
+test("a snapshot of events that were written anew is never used", async () => {
   const { store } = await longConversation();
   const readStream: EventStore["readStream"] = async function* (name, options) {
     for await (const event of store.events.readStream(name, options))
@@ -144,9 +144,9 @@ test("a keyframe of events that were written anew is never used", async () => {
   expect((await foldTo(rewritten, stream, 600)).isWhole).toBe(true);
 });
 
-test("beside a keyframe that is not used, the one before it is", async () => {
+test("beside a snapshot that is not used, the one before it is", async () => {
   const { store, read } = await longConversation();
-  await store.events.keyframes?.put(
+  await store.events.snapshots?.put(
     { stream, projection: "conversation/4", version: 1 },
     { revision: 1_026, data: "{" },
   );
@@ -157,8 +157,8 @@ test("beside a keyframe that is not used, the one before it is", async () => {
 
 test("a store that keeps none for want of room loses nothing", async () => {
   const events = createMemoryStore();
-  const refusing: KeyframeStore = { ...keyframesOf(events), put: () => Promise.reject(new Error("disk full")) };
-  const { conversation } = createWorkshop({ events: { ...events, keyframes: refusing } });
+  const refusing: SnapshotStore = { ...snapshotsOf(events), put: () => Promise.reject(new Error("disk full")) };
+  const { conversation } = createWorkshop({ events: { ...events, snapshots: refusing } });
   for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
   expect((await conversation.at(-1)).turn.length).toBe(600);
 });
@@ -166,13 +166,13 @@ test("a store that keeps none for want of room loses nothing", async () => {
 /** A conversation of 240 exchanges, what was saved of it, and how many of its events were read since. */
 async function longConversation() {
   const memory = createMemoryStore();
-  const saved: { readonly key: KeyframeKey; readonly keyframe: Keyframe }[] = [];
+  const saved: { readonly key: SnapshotKey; readonly snapshot: Snapshot }[] = [];
   const read = { events: 0 };
-  const keyframes: KeyframeStore = {
-    ...keyframesOf(memory),
-    put: (key, keyframe) => {
-      saved.push({ key, keyframe });
-      return keyframesOf(memory).put(key, keyframe);
+  const snapshots: SnapshotStore = {
+    ...snapshotsOf(memory),
+    put: (key, snapshot) => {
+      saved.push({ key, snapshot });
+      return snapshotsOf(memory).put(key, snapshot);
     },
   };
   const readStream: EventStore["readStream"] = async function* (name, options) {
@@ -181,7 +181,7 @@ async function longConversation() {
       yield envelope;
     }
   };
-  const workshop = createWorkshop({ events: { ...memory, keyframes, readStream } });
+  const workshop = createWorkshop({ events: { ...memory, snapshots, readStream } });
   const { conversation } = workshop;
   const engine = workshop.engine({ provider: scripted(({ requestNumber }) => `answer ${requestNumber}`) });
   for (let n = 0; n < 240; n += 1) {
@@ -193,11 +193,11 @@ async function longConversation() {
 }
 
 /**
- * Takes keyframes after less work than the product does, so that short conversations have many. Gives the digest of the
+ * Takes snapshots after less work than the product does, so that short conversations have many. Gives the digest of the
  * fold of all events at every revision.
  */
-async function takeKeyframes({ store }: Workshop, due: KeyframeWork): Promise<readonly string[]> {
-  const taker = new KeyframeTaker(keyframesOf(store.events), stream, null, due);
+async function takeSnapshots({ store }: Workshop, due: SnapshotWork): Promise<readonly string[]> {
+  const taker = new SnapshotWriter(snapshotsOf(store.events), stream, null, due);
   const view = conversationView.initial(stream);
   const digests: string[] = [];
   for await (const event of readHistory(store.log, stream)) {
@@ -209,19 +209,19 @@ async function takeKeyframes({ store }: Workshop, due: KeyframeWork): Promise<re
   return digests;
 }
 
-function keyframesOf({ keyframes }: EventStore): KeyframeStore {
-  if (keyframes === undefined) throw new Error("the store keeps no keyframes");
-  return keyframes;
+function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
+  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
+  return snapshots;
 }
 
 const told = (turn: Turn): string => sha256Hex(canonicalJson(turn.blocks.map((block) => block.toJSON())));
 
-const turnOf = ({ keyframe }: { readonly keyframe: Keyframe }): readonly unknown[] =>
-  z.looseObject({ turn: z.array(z.unknown()) }).parse(JSON.parse(keyframe.data)).turn;
+const turnOf = ({ snapshot }: { readonly snapshot: Snapshot }): readonly unknown[] =>
+  z.looseObject({ turn: z.array(z.unknown()) }).parse(JSON.parse(snapshot.data)).turn;
 
 afterAll(() => {
-  const { conversations, revisions, fromKeyframes } = tally;
+  const { conversations, revisions, fromSnapshots } = tally;
   process.stdout.write(
-    `keyframes: ${conversations} conversations, ${revisions} revisions, ${fromKeyframes} of them from a keyframe\n`,
+    `snapshots: ${conversations} conversations, ${revisions} revisions, ${fromSnapshots} of them from a snapshot\n`,
   );
 });

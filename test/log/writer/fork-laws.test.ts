@@ -8,11 +8,11 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import type { TurnOutline } from "../../../src/domain/turn-outline.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import type { KeyframeStore } from "../../../src/log/ports/snapshot-store.ts";
+import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { withContents } from "../../../src/log/snapshots/contents.ts";
 import { foldTo, foldWhole } from "../../../src/log/snapshots/fold.ts";
-import { readKeyframe } from "../../../src/log/snapshots/snapshot.ts";
-import { KeyframeTaker } from "../../../src/log/snapshots/snapshot-writer.ts";
+import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
+import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
 import { viewDigest } from "../../../src/projections/view-digest.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
@@ -54,21 +54,21 @@ test("a fork of any revision begins with what would be left there, and goes on s
   expect(tally.chained).toBeGreaterThan(tally.runs / 5);
 });
 
-test("a fork folds the same from keyframes of its own or of its parent as from all events", {
+test("a fork folds the same from snapshots of its own or of its parent as from all events", {
   timeout: 3_600_000,
 }, async () => {
-  let fromKeyframes = 0;
+  let fromSnapshots = 0;
   let revisions = 0;
   for (let seed = 1; seed <= (isLong ? 300 : 10); seed += 1) {
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;
-    await takeKeyframes(store, conversation, 2 + random.below(20));
+    await takeSnapshots(store, conversation, 2 + random.below(20));
     const label = `seed ${seed}`;
     const head = (await conversation.at(-1)).revision;
     const fork = await conversation.fork(random.below(head + 1));
     await goOn(fork, { workshop, seed, isForkedAgain: true });
-    if (random.chance(0.5)) await takeKeyframes(store, fork, 1 + random.below(4));
+    if (random.chance(0.5)) await takeSnapshots(store, fork, 1 + random.below(4));
     const second = await fork.fork(random.below((await fork.at(-1)).revision + 1));
     await goOn(second, { workshop, seed, isForkedAgain: false });
     for (const each of [fork, second]) {
@@ -81,14 +81,14 @@ test("a fork folds the same from keyframes of its own or of its parent as from a
         const past = await each.at(revision);
         expectSame(await past.content(), whole.view.client.committed, `${label}, ${each.id}@${revision}`);
         revisions += 1;
-        if (!folded.isWhole) fromKeyframes += 1;
+        if (!folded.isWhole) fromSnapshots += 1;
       }
     }
   }
-  expect(fromKeyframes).toBeGreaterThan(revisions / 2);
+  expect(fromSnapshots).toBeGreaterThan(revisions / 2);
 });
 
-test("a reader takes keyframes of a fork with all that it inherited, from a keyframe of its parent", async () => {
+test("a reader takes snapshots of a fork with all that it inherited, from a snapshot of its parent", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const provider = scripted(({ requestNumber }) => `answer ${requestNumber}`);
   const engine = workshop.engine({ provider });
@@ -112,16 +112,16 @@ test("a reader takes keyframes of a fork with all that it inherited, from a keyf
   const fork = await conversation.fork();
   await talk(fork, 120);
 
-  // The same events where nobody has taken keyframes yet.
-  const reading = new TurnlogStore(withoutKeyframes(workshop.store.events, createMemoryStore()));
+  // The same events where nobody has taken snapshots yet.
+  const reading = new TurnlogStore(withoutSnapshots(workshop.store.events, createMemoryStore()));
   const [parent, copy] = [conversation.id, fork.id].map((id) => reading.conversation(id));
   if (parent === undefined || copy === undefined) throw new Error("nothing was opened");
   await parent.at(-1);
   const stream = `conversation-${fork.id}`;
   const { revision } = await copy.at(-1);
   const whole = viewDigest((await foldWhole(reading.log, stream, revision)).view);
-  const keyframe = await readKeyframe(reading.events, stream, revision);
-  expect(keyframe?.revision).toBeGreaterThan(500);
+  const snapshot = await readSnapshot(reading.events, stream, revision);
+  expect(snapshot?.revision).toBeGreaterThan(500);
   const folded = await foldTo(reading.log, stream, revision);
   expect([folded.isWhole, viewDigest(folded.view)]).toEqual([false, whole]);
   const contents = await withContents(reading.log, folded.view.client.committed);
@@ -130,9 +130,9 @@ test("a reader takes keyframes of a fork with all that it inherited, from a keyf
   expect(await past.planFor(provider)).toEqual((await past.load()).planFor(provider));
 });
 
-/** Events of one store, keyframes of another. */
-function withoutKeyframes(events: EventStore, { keyframes }: EventStore): EventStore {
-  return { ...events, ...(keyframes === undefined ? {} : { keyframes }) };
+/** Events of one store, snapshots of another. */
+function withoutSnapshots(events: EventStore, { snapshots }: EventStore): EventStore {
+  return { ...events, ...(snapshots === undefined ? {} : { snapshots }) };
 }
 
 type GoingOn = { readonly workshop: Workshop; readonly seed: number; readonly isForkedAgain: boolean };
@@ -155,9 +155,9 @@ async function goOn(fork: Conversation, { workshop, seed, isForkedAgain }: Going
   expectSame(await second.turn(), await fork.turn(), `${label}, a fork of the fork`);
 }
 
-async function takeKeyframes(store: TurnlogStore, conversation: Conversation, events: number): Promise<void> {
+async function takeSnapshots(store: TurnlogStore, conversation: Conversation, events: number): Promise<void> {
   const stream = `conversation-${conversation.id}`;
-  const taker = new KeyframeTaker(keyframesOf(store), stream, null, { events, edits: 1_000 });
+  const taker = new SnapshotWriter(snapshotsOf(store), stream, null, { events, edits: 1_000 });
   const view = conversationView.initial(stream);
   for await (const event of readHistory(store.log, stream)) {
     conversationView.apply(view, event.recorded);
@@ -166,9 +166,9 @@ async function takeKeyframes(store: TurnlogStore, conversation: Conversation, ev
   await taker.save();
 }
 
-function keyframesOf({ events: { keyframes } }: TurnlogStore): KeyframeStore {
-  if (keyframes === undefined) throw new Error("the store keeps no keyframes");
-  return keyframes;
+function snapshotsOf({ events: { snapshots } }: TurnlogStore): SnapshotStore {
+  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
+  return snapshots;
 }
 
 function expectSame(actual: Turn, expected: TurnOutline, label: string): void {

@@ -40,7 +40,7 @@ test("ends when its follower has enough, though the server is away since before 
 test("a projector on a fresh store sees what comes, though the first checkpoint is beyond every place", async () => {
   const server = await startServer({ unkindness: { checkpointBeyondEnd: true } });
   const store = await opened(server.connectionString);
-  const projector = createProjector(store, conversationList, { eventsMax: 3, saveWithinMs: 0 });
+  const projector = createProjector(store, conversationList, { maxEvents: 3, saveWithinMs: 0 });
   const left = new AbortController();
   onTestFinished(() => left.abort());
   const run = projector.run(left.signal);

@@ -28,7 +28,7 @@ test.each(servers)(
     const viewsPath = temporaryFolder().file("views.db");
     const first = await opened(url, { viewsPath });
     await write(first, [started("one1"), said("one1"), ...Object.values(beyond("bad_")), started("two2")]);
-    const projector = createProjector(first, conversationList, { eventsMax: 3, saveWithinMs: 0 });
+    const projector = createProjector(first, conversationList, { maxEvents: 3, saveWithinMs: 0 });
     const left = new AbortController();
     const run = projector.run(left.signal);
     onTestFinished(() => left.abort());

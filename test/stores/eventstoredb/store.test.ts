@@ -9,7 +9,7 @@ import {
 } from "../../../src/log/ports/event-store.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
 import { describeEventStore } from "../../support/stores/contract.ts";
-import { describeKeyframes } from "../../support/stores/contract-keyframes.ts";
+import { describeSnapshots } from "../../support/stores/contract-snapshots.ts";
 import { describeViews } from "../../support/stores/contract-views.ts";
 import { opened, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";
 import { all, append, headAfter, prepared, text } from "../../support/stores/prepared.ts";
@@ -24,7 +24,7 @@ describeEventStore("the EventStoreDB store beside other programs", async () => {
     server.write(name, [anEvent("Ordered"), anEvent("Paid")]);
   return opened(withSetting(server.connectionString, "turnlogNamespace=staging"));
 });
-describeKeyframes("the EventStoreDB store", async () => opened((await startServer()).connectionString));
+describeSnapshots("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 describeViews("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 
 test("writes an event as JSON that the server's own tools read, data and id unchanged", async () => {

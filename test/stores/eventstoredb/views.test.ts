@@ -10,17 +10,17 @@ import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const key = { stream: "conversation-1", projection: "turn", version: 1 };
 
-test("keeps keyframes in a file of this machine, which is made when something is kept", async () => {
+test("keeps snapshots in a file of this machine, which is made when something is kept", async () => {
   const server = await startServer();
   const viewsPath = temporaryFolder().file("cache/views.db");
   const first = await opened(server.connectionString, { viewsPath });
   await append(first, {});
   expect(existsSync(viewsPath)).toBe(false);
-  await first.keyframes.put(key, { revision: 1, data: "x" });
+  await first.snapshots.put(key, { revision: 1, data: "x" });
   await first.close();
   const second = await opened(server.connectionString, { viewsPath });
   expect(second.viewsPath).toBe(viewsPath);
-  expect(await second.keyframes.get(key, 1)).toEqual({ revision: 1, data: "x" });
+  expect(await second.snapshots.get(key, 1)).toEqual({ revision: 1, data: "x" });
 });
 
 test("begins anew when the file is gone or damaged", async () => {
@@ -34,11 +34,11 @@ test("begins anew when the file is gone or damaged", async () => {
     },
   ]) {
     const store = await opened(server.connectionString, { viewsPath });
-    await store.keyframes.put(key, { revision: 1, data: "x" });
+    await store.snapshots.put(key, { revision: 1, data: "x" });
     await store.close();
     harm();
     const again = await opened(server.connectionString, { viewsPath });
-    expect(await again.keyframes.get(key, 1)).toBeNull();
+    expect(await again.snapshots.get(key, 1)).toBeNull();
     await again.close();
   }
 });
@@ -47,7 +47,7 @@ test("says that it cannot keep anything where it may not write, and reads and wr
   const folder = temporaryFolder();
   writeFileSync(folder.file("file"), "");
   const store = await opened((await startServer()).connectionString, { viewsPath: folder.file("file/views.db") });
-  await expect(store.keyframes.put(key, { revision: 1, data: "x" })).rejects.toThrow(StoreUnavailableError);
+  await expect(store.snapshots.put(key, { revision: 1, data: "x" })).rejects.toThrow(StoreUnavailableError);
   expect((await append(store, {})).result.status).toBe("appended");
 });
 

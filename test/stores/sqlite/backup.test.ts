@@ -180,7 +180,7 @@ test("refuses to write a backup over a store that is open: what it goes on to ac
   expect(await logOf(file("other.db"))).toEqual(await logOf(file("store.db")));
 });
 
-test("refuses to copy a store over itself, whatever name it goes by, and leaves it as it is", async () => {
+test("refuses to copy a store over itself, whatever name it goes by, and leaves it is", async () => {
   const { file } = temporaryFolder();
   const store = await opened(file("store.db"));
   const { sent } = await append(store, { count: 2 });

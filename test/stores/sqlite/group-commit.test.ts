@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
-import { createGroupCommit, groupAppendsMax, groupUnitsMax } from "../../../src/stores/sqlite/group-commit.ts";
+import { createGroupCommit, maxGroupAppends, maxGroupUnits } from "../../../src/stores/sqlite/group-commit.ts";
 import { openDatabase } from "../../../src/stores/sqlite/open.ts";
 import { prepared, text } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
@@ -17,7 +17,7 @@ test("shares a transaction among the appends of one turn, and makes none wait fo
 
 test("bounds a transaction, and still answers everybody", async () => {
   const { group, commits } = await openGroup();
-  const results = await Promise.all(Array.from({ length: groupAppendsMax + 1 }, () => group.append(prepared({}))));
+  const results = await Promise.all(Array.from({ length: maxGroupAppends + 1 }, () => group.append(prepared({}))));
   expect(results.every((result) => result.status === "appended")).toBe(true);
   expect(commits()).toBe(2);
 });
@@ -30,14 +30,14 @@ test("lets the event loop turn between two transactions", async () => {
     if (commits() < 3) setImmediate(look);
   };
   setImmediate(look);
-  await Promise.all(Array.from({ length: 3 * groupAppendsMax }, () => group.append(prepared({}))));
+  await Promise.all(Array.from({ length: 3 * maxGroupAppends }, () => group.append(prepared({}))));
   expect([...seen]).toEqual(expect.arrayContaining([1, 2]));
 });
 
 test("bounds what a transaction holds, so that big appends do not stop the event loop either", async () => {
   const { group, commits } = await openGroup();
   const big = () => prepared({ data: Array.from({ length: 3 }, () => text(200_000)) });
-  expect(groupUnitsMax).toBeLessThan(2 * 600_000);
+  expect(maxGroupUnits).toBeLessThan(2 * 600_000);
   await Promise.all(Array.from({ length: 4 }, () => group.append(big())));
   expect(commits()).toBe(4);
 });

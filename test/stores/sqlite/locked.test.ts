@@ -34,7 +34,7 @@ test("the event loop turns while another process has the lock, and what waits fo
   const done: string[] = [];
   const waiting = [
     append(store, {}).then(() => done.push("append")),
-    store.keyframes.put(key, { revision: 1, data: "x" }).then(() => done.push("keyframe")),
+    store.snapshots.put(key, { revision: 1, data: "x" }).then(() => done.push("snapshot")),
     store.views.begin("list", 1).then(() => done.push("view")),
   ];
   await turns(10);
@@ -42,7 +42,7 @@ test("the event loop turns while another process has the lock, and what waits fo
   expect(await all(store.readLog()), "reading waits for nobody").toEqual([]);
   release();
   await Promise.all(waiting);
-  expect(done.toSorted()).toEqual(["append", "keyframe", "view"]);
+  expect(done.toSorted()).toEqual(["append", "snapshot", "view"]);
   expect(await all(store.readLog())).toHaveLength(1);
 });
 
@@ -64,7 +64,7 @@ test("a store that is closed while it waits for a lock still writes what it was 
   const store = await openSqliteStore(path);
   const { release } = lock(path);
   const appended = append(store, {});
-  const kept = store.keyframes.put(key, { revision: 1, data: "x" });
+  const kept = store.snapshots.put(key, { revision: 1, data: "x" });
   const refused = expect(kept).rejects.toMatchObject({ code: "store-closed" });
   const closed = store.close();
   await turns(3);
@@ -80,7 +80,7 @@ test("a lock that is not let go is told, for appends and for everything else", a
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { busyTimeoutMs: 20 });
   const { release } = lock(path);
-  for (const work of [() => append(store, {}), () => store.keyframes.put(key, { revision: 1, data: "x" })]) {
+  for (const work of [() => append(store, {}), () => store.snapshots.put(key, { revision: 1, data: "x" })]) {
     const refused = work();
     await expect(refused).rejects.toThrow(StoreUnavailableError);
     await expect(refused).rejects.toThrow("locked by another process");
@@ -93,10 +93,10 @@ test("a file of views that another process is making is waited for", async () =>
   const path = temporaryFolder().file("views.db");
   const { release } = lock(path);
   const views = createViews(path, () => undefined);
-  const kept = views.keyframes.put(key, { revision: 1, data: "x" });
+  const kept = views.snapshots.put(key, { revision: 1, data: "x" });
   await turns(10);
   release();
   await kept;
-  expect(await views.keyframes.get(key, 1)).toEqual({ revision: 1, data: "x" });
+  expect(await views.snapshots.get(key, 1)).toEqual({ revision: 1, data: "x" });
   views.close();
 });

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { openSettled } from "../../../src/stores/sqlite/settled.ts";
+import { openImmutable } from "../../../src/stores/sqlite/immutable-reader.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../../support/cli/command.ts";
 import { useDemoStore } from "../../support/cli/demo-store.ts";
@@ -152,9 +152,9 @@ test("what is read without locks is taken back when somebody has written meanwhi
   const { file } = temporaryFolder();
   await using store = await openSqliteStore(file("store.db"));
   const { sent } = await append(store, { count: 2 });
-  expect(openSettled(file("store.db")), "while its log has content").toBeNull();
+  expect(openImmutable(file("store.db")), "while its log has content").toBeNull();
   await store.close();
-  const settled = openSettled(file("store.db"));
+  const settled = openImmutable(file("store.db"));
   onTestFinished(() => settled?.database.close());
   settled?.confirm();
   const version = settled?.version();
@@ -175,10 +175,10 @@ test("a journal that was not rolled back keeps a file from being read without lo
   const { file } = temporaryFolder();
   await (await openSqliteStore(file("store.db"))).close();
   writeFileSync(file("store.db-journal"), "");
-  openSettled(file("store.db"))?.database.close();
-  expect(openSettled(file("store.db"))).not.toBeNull();
+  openImmutable(file("store.db"))?.database.close();
+  expect(openImmutable(file("store.db"))).not.toBeNull();
   writeFileSync(file("store.db-journal"), "not rolled back");
-  expect(openSettled(file("store.db"))).toBeNull();
+  expect(openImmutable(file("store.db"))).toBeNull();
 });
 
 test("a store that may be read only is opened for writing where it can be", async () => {

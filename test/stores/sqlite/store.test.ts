@@ -13,27 +13,27 @@ import {
 } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { describeEventStore } from "../../support/stores/contract.ts";
-import { describeKeyframes } from "../../support/stores/contract-keyframes.ts";
+import { describeSnapshots } from "../../support/stores/contract-snapshots.ts";
 import { describeViews } from "../../support/stores/contract-views.ts";
 import { all, append, headAfter, prepared } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 describeEventStore("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 describeEventStore("the sqlite store in memory", () => openSqliteStore(":memory:"));
-describeKeyframes("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
+describeSnapshots("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 describeViews("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 
-test("keeps events, heads, keyframes and its id when it is opened again", async () => {
+test("keeps events, heads, snapshots and its id when it is opened again", async () => {
   const path = temporaryFolder().file("store.db");
   const first = await openSqliteStore(path);
   const { sent } = await append(first, { count: 3 });
-  await first.keyframes.put({ stream: sent.stream, projection: "turn", version: 1 }, { revision: 2, data: "x" });
+  await first.snapshots.put({ stream: sent.stream, projection: "turn", version: 1 }, { revision: 2, data: "x" });
   const before = await contentOf(first);
   await first.close();
   await using second = await openSqliteStore(path, { mustExist: true });
   expect(await contentOf(second)).toEqual(before);
   expect(second.storeId).toBe(first.storeId);
-  expect(await second.keyframes.get({ stream: sent.stream, projection: "turn", version: 1 }, 9)).not.toBeNull();
+  expect(await second.snapshots.get({ stream: sent.stream, projection: "turn", version: 1 }, 9)).not.toBeNull();
   await append(second, { stream: sent.stream, expected: headAfter(sent) });
 });
 
@@ -135,7 +135,7 @@ test("refuses a store that is not there when it must exist, and creates nothing"
   expect(statSync(path).size).toBe(0);
 });
 
-test("refuses a file that is no database, and leaves it as it is", async () => {
+test("refuses a file that is no database, and leaves it is", async () => {
   const path = temporaryFolder().file("letter.db");
   writeFileSync(path, "Dear Sir, ".repeat(2_000));
   await expect(openSqliteStore(path)).rejects.toThrow(StoreCorruptedError);
@@ -197,12 +197,12 @@ test("reports a damaged file when it meets the damage", async () => {
 test("what SQLite says of a statement is a bug of turnlog, and not told as damage", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path);
-  openRaw(path).run("DROP TABLE keyframes");
-  const refused = store.keyframes.get({ stream: "s", projection: "turn", version: 1 }, 1);
-  await expect(refused).rejects.toThrow("no such table: keyframes");
+  openRaw(path).run("DROP TABLE snapshots");
+  const refused = store.snapshots.get({ stream: "s", projection: "turn", version: 1 }, 1);
+  await expect(refused).rejects.toThrow("no such table: snapshots");
   await expect(refused).rejects.not.toHaveProperty("code");
   await expect(openSqliteStore(path)).rejects.toThrow(StoreCorruptedError);
-  await expect(openSqliteStore(path)).rejects.toThrow("its table keyframes is gone");
+  await expect(openSqliteStore(path)).rejects.toThrow("its table snapshots is gone");
 });
 
 test("refuses the store of a newer turnlog and says what to do", async () => {

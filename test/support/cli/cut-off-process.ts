@@ -1,13 +1,13 @@
-import type { Gate } from "../../../src/engine/session/breakpoint.ts";
+import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { engine } from "./cut-off-stack.ts";
 
 /** Begins a run and dies in it, as `kill -9` does: `node cut-off-process.ts <store> <kind of effect> <before | after>`. */
 const [url = "", kind = "", phase = ""] = process.argv.slice(2);
-const gate: Gate = async (stop) => {
+const gate: Interceptor = async (stop) => {
   if (stop.kind === kind && stop.phase === phase) process.kill(process.pid, "SIGKILL");
   return null;
 };
 const conversation = (await openStore(url)).conversation("cnv_cutoff");
 await conversation.append("Charge me.");
-await conversation.run(engine(), { gate });
+await conversation.run(engine(), { interceptor: gate });

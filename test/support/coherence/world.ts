@@ -149,9 +149,9 @@ export class World {
         }),
         tools: hasTools ? [lookUp] : [],
         middleware: [...layers, probe],
-        iterationsMax: 6,
+        maxSteps: 6,
         sleep: async () => undefined,
-        sinks: [{ next: (part) => this.#countRetry(part) }],
+        observers: [{ next: (part) => this.#countRetry(part) }],
       });
       const again = random.chance(0.1);
       const first = await this.#run(conversation, engine, {});

@@ -26,9 +26,9 @@ export const versionsOf = (turn: Turn): readonly unknown[] =>
   turn.blocks.map(({ id, digest, wire }) => ({ id, digest, wire }));
 
 /** Two Turns, the second made of the first by a random script of edits. */
-export const turnPairs = (blocksMax: number): fc.Arbitrary<readonly [Turn, Turn]> =>
+export const turnPairs = (maxBlocks: number): fc.Arbitrary<readonly [Turn, Turn]> =>
   fc
-    .tuple(fc.array(contents, { maxLength: blocksMax }), fc.array(steps, { maxLength: 12 }), fc.boolean())
+    .tuple(fc.array(contents, { maxLength: maxBlocks }), fc.array(steps, { maxLength: 12 }), fc.boolean())
     .map(([texts, script, isShared]) => {
       const from = Turn.of(texts.map((content, n) => blockSaying(n, content)));
       const blocks = [...from.blocks];

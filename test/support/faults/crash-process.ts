@@ -47,7 +47,10 @@ async function play({ store, other, orders }: Worlds, { id, what, stop, hasMessa
   });
   const conversation = store.conversation(id);
   const engine = engineOf(orders.place, id);
-  const playing = what === "run" ? conversation.run(engine, { gate }) : conversation.resume(engine, { gate });
+  const playing =
+    what === "run"
+      ? conversation.run(engine, { interceptor: gate })
+      : conversation.resume(engine, { interceptor: gate });
   const ended = playing.then(
     (result) => result?.status ?? "none",
     (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : String(error)),

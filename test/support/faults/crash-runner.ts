@@ -23,12 +23,12 @@ type Reports = ReadonlyMap<string, Report>;
  */
 export async function playAside(
   orders: Omit<Orders, "isTalking">,
-  linesMax = Number.POSITIVE_INFINITY,
+  maxLines = Number.POSITIVE_INFINITY,
 ): Promise<Reports> {
   const child = spawn(process.execPath, [program], { stdio: ["pipe", "pipe", "inherit"] });
   children.add(child);
   const ended = once(child, "exit");
-  const isTalking = linesMax < Number.POSITIVE_INFINITY;
+  const isTalking = maxLines < Number.POSITIVE_INFINITY;
   child.stdin.end(`${JSON.stringify({ ...orders, isTalking })}\n`);
   const reports = new Map<string, Report>();
   let lines = 0;
@@ -36,7 +36,7 @@ export async function playAside(
     const report = reportSchema.parse(JSON.parse(line));
     reports.set(report.id, report);
     lines += 1;
-    if (lines === linesMax) child.kill("SIGKILL");
+    if (lines === maxLines) child.kill("SIGKILL");
   }
   await ended;
   children.delete(child);

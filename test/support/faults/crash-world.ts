@@ -5,7 +5,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
-import type { Gate } from "../../../src/engine/session/breakpoint.ts";
+import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
@@ -59,7 +59,7 @@ export function think({ reading }: Pick<AnswerInput, "reading">): ScriptedAnswer
       error: { code: "server_error", message: `no answer to ${name.slice(0, 6)}` },
     };
   }
-  if (results >= resultsMax) return { output: [message(`Done: [mail 0] got letter ${name.slice(0, 8)}.`)] };
+  if (results >= maxResults) return { output: [message(`Done: [mail 0] got letter ${name.slice(0, 8)}.`)] };
   const isParallel = results % 3 === 1;
   const thought = { ...reasoning({ summary: `thought ${name.slice(0, 6)}` }).item, id: `rs_${name.slice(0, 24)}` };
   return {
@@ -75,7 +75,7 @@ export function think({ reading }: Pick<AnswerInput, "reading">): ScriptedAnswer
 }
 
 const toolNames = ["look-up", "charge", "remind"];
-const resultsMax = 9;
+const maxResults = 9;
 
 /** What tools and effects did in the world, by idempotency key: answers, one for each time. */
 export function readLedger({ ledger }: Pick<Place, "ledger">): ReadonlyMap<string, readonly Entry[]> {
@@ -169,7 +169,7 @@ type Watching = { readonly onStop?: () => void; readonly onHeld?: () => Promise<
 export function holdAt(stop: number, { onStop, onHeld }: Watching = {}) {
   const passed = { stops: 0, appends: 0 };
   let isHeld = false;
-  const gate: Gate = async ({ kind, phase }) => {
+  const gate: Interceptor = async ({ kind, phase }) => {
     if (!isHeld && passed.stops < stop) {
       passed.stops += 1;
       if (kind === "append" && phase === "after") passed.appends += 1;

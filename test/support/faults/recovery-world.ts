@@ -20,7 +20,7 @@ export type Ledger = Map<string, { readonly name: string; times: number; readonl
 const numberOf = (text: string): number => Number.parseInt(sha256Hex(text).slice(0, 8), 16);
 
 /** A model whose answer follows from what it reads, and from nothing else; now and then it is busy when it reads that first. */
-export function thinkingProvider(seed: number, stepsMax = 5): ScriptedProvider {
+export function thinkingProvider(seed: number, maxSteps = 5): ScriptedProvider {
   const wasBusy = new Set<string>();
   return scripted(
     ({ context }): ScriptedAnswer => {
@@ -33,7 +33,7 @@ export function thinkingProvider(seed: number, stepsMax = 5): ScriptedProvider {
         return { error: { status: dice % 8 === 1 ? 429 : 503, message: "busy" } };
       }
       const steps = context.filter(({ type }) => type === "function_call_output").length;
-      const calls = Array.from({ length: steps >= stepsMax || dice % 5 === 0 ? 0 : 1 + (dice % 3) }, (__, n) => ({
+      const calls = Array.from({ length: steps >= maxSteps || dice % 5 === 0 ? 0 : 1 + (dice % 3) }, (__, n) => ({
         name: ["look-up", "charge", "remind"][(dice + n) % 3] ?? "look-up",
         arguments: { of: `${name.slice(0, 6)}${n}` },
         callId: `call_${name.slice(0, 10)}${n}`,
@@ -132,7 +132,7 @@ export function engineConfig(seed: number, ledger: Ledger, provider: ScriptedPro
     provider,
     tools: ledgerTools(ledger),
     middleware: randomLayers(seed, ledger),
-    iterationsMax: 8,
+    maxSteps: 8,
     sleep: async () => undefined,
   };
 }

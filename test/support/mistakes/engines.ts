@@ -13,7 +13,7 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ model })",
     () => engine({ model: "gpt" }),
-    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'chain', 'iterationsMax', 'layerTimeoutMs', 'takeoverAfterMs', 'sinks', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
+    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'chain', 'maxSteps', 'layerTimeoutMs', 'takeoverAfterMs', 'observers', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
   ],
   [
     "createEngine({}) without provider",
@@ -86,9 +86,9 @@ export const engineMistakes: readonly Mistake[] = [
     "createEngine: tools is given beside a toolLoop in middleware: give it to the toolLoop",
   ],
   [
-    "iterationsMax beside a toolLoop",
-    () => engine({ iterationsMax: 3, middleware: [toolLoop([weather()])] }),
-    "createEngine: iterationsMax is given beside a toolLoop in middleware: give it to the toolLoop",
+    "maxSteps beside a toolLoop",
+    () => engine({ maxSteps: 3, middleware: [toolLoop([weather()])] }),
+    "createEngine: maxSteps is given beside a toolLoop in middleware: give it to the toolLoop",
   ],
   [
     "createEngine({ middleware: logging() })",
@@ -166,14 +166,14 @@ export const engineMistakes: readonly Mistake[] = [
     'createEngine: chain.onSettingsChange is a text: write { model: "full" }',
   ],
   [
-    "createEngine({ iterationsMax: Infinity })",
-    () => engine({ iterationsMax: Number.POSITIVE_INFINITY }),
-    "createEngine: iterationsMax is Infinity: give a whole number of at least 1",
+    "createEngine({ maxSteps: Infinity })",
+    () => engine({ maxSteps: Number.POSITIVE_INFINITY }),
+    "createEngine: maxSteps is Infinity: give a whole number of at least 1",
   ],
   [
-    "createEngine({ iterationsMax: 0 })",
-    () => engine({ iterationsMax: 0 }),
-    "createEngine: iterationsMax is 0: give a whole number of at least 1",
+    "createEngine({ maxSteps: 0 })",
+    () => engine({ maxSteps: 0 }),
+    "createEngine: maxSteps is 0: give a whole number of at least 1",
   ],
   [
     "createEngine({ layerTimeoutMs: NaN })",
@@ -211,14 +211,14 @@ export const engineMistakes: readonly Mistake[] = [
     "createEngine: onToolError is a text: give a function",
   ],
   [
-    "createEngine({ sinks: console.log })",
-    () => engine({ sinks: () => undefined }),
-    "createEngine: sinks is a function, not a list: write sinks: [{ next }]",
+    "createEngine({ observers: console.log })",
+    () => engine({ observers: () => undefined }),
+    "createEngine: observers is a function, not a list: write observers: [{ next }]",
   ],
   [
-    "createEngine({ sinks: [console.log] })",
-    () => engine({ sinks: [() => undefined] }),
-    "createEngine: sinks[0] is a function, and no sink: give { next: (part) => … }, or an RxJS Subject",
+    "createEngine({ observers: [console.log] })",
+    () => engine({ observers: [() => undefined] }),
+    "createEngine: observers[0] is a function, and no observer: give { next: (part) => … }, or an RxJS Subject",
   ],
   ["createEngine({ clock: Date.now() })", () => engine({ clock: 5 }), "createEngine: clock is 5: give a function"],
 ];

@@ -90,12 +90,12 @@ export const partMistakes: readonly Mistake[] = [
   [
     "toolLoop([], { maxIterations })",
     () => toolLoop([], odd({ maxIterations: 3 })),
-    "toolLoop has no option 'maxIterations': give 'iterationsMax'",
+    "toolLoop has no option 'maxIterations': give 'maxSteps'",
   ],
   [
-    "toolLoop([], { iterationsMax: 1.5 })",
-    () => toolLoop([], { iterationsMax: 1.5 }),
-    "toolLoop: iterationsMax is 1.5: give a whole number of at least 1",
+    "toolLoop([], { maxSteps: 1.5 })",
+    () => toolLoop([], { maxSteps: 1.5 }),
+    "toolLoop: maxSteps is 1.5: give a whole number of at least 1",
   ],
   [
     "toolLoop([execute])",

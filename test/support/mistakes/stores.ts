@@ -59,12 +59,12 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "createProjector(…, { maxEvents })",
     async () => createProjector((await openStore("memory:")).events, conversationList, odd({ maxEvents: 5 })),
-    "createProjector has no option 'maxEvents': give 'stream', 'views', 'eventsMax', 'saveWithinMs' or 'pause'",
+    "createProjector has no option 'maxEvents': give 'stream', 'views', 'maxEvents', 'saveWithinMs' or 'pause'",
   ],
   [
-    "createProjector(…, { eventsMax: 0 })",
-    async () => createProjector((await openStore("memory:")).events, conversationList, { eventsMax: 0 }),
-    "createProjector: eventsMax is 0: give a whole number of at least 1",
+    "createProjector(…, { maxEvents: 0 })",
+    async () => createProjector((await openStore("memory:")).events, conversationList, { maxEvents: 0 }),
+    "createProjector: maxEvents is 0: give a whole number of at least 1",
   ],
   [
     "catchUp({ onprogress })",

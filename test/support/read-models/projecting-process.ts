@@ -30,5 +30,5 @@ async function said<T>(saved: Promise<T>): Promise<T> {
   return result;
 }
 
-const projector = createProjector(store, conversationList, { views: saying, eventsMax: 2, saveWithinMs: 0 });
+const projector = createProjector(store, conversationList, { views: saying, maxEvents: 2, saveWithinMs: 0 });
 await projector.run(new AbortController().signal);

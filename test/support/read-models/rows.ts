@@ -22,7 +22,7 @@ export async function rowsFromScratch<View>(
   store: EventStore,
   projection: Projection<View>,
 ): Promise<readonly ProjectedView<View>[]> {
-  const projector = createProjector(store, projection, { views: createMemoryViews(), eventsMax: 1_000_000 });
+  const projector = createProjector(store, projection, { views: createMemoryViews(), maxEvents: 1_000_000 });
   await projector.catchUp();
   return rowsOf(projector);
 }

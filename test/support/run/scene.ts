@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import type { Stop } from "../../../src/engine/session/breakpoint.ts";
+import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
@@ -28,7 +28,7 @@ export function createScene(answers: readonly ScriptedAnswer[], config: Partial<
 export type Life = { readonly conversation: Conversation; readonly engine: ReturnType<typeof createEngine> };
 
 /** Runs until the stop, and dies there. */
-export async function dieAt({ conversation, engine }: Life, at: (stop: Stop) => boolean): Promise<void> {
+export async function dieAt({ conversation, engine }: Life, at: (stop: Breakpoint) => boolean): Promise<void> {
   const stepping = conversation.step(engine);
   const told = stepping.result.catch((error: unknown) => error);
   for await (const stop of stepping) if (at(stop)) break;
@@ -37,12 +37,12 @@ export async function dieAt({ conversation, engine }: Life, at: (stop: Stop) => 
 
 export const beforeRequest =
   (number: number) =>
-  (stop: Stop): boolean =>
+  (stop: Breakpoint): boolean =>
     stop.kind === "inference" && stop.phase === "before" && number-- === 0;
 
 export const inTool =
-  (name: string, phase: Stop["phase"]) =>
-  (stop: Stop): boolean =>
+  (name: string, phase: Breakpoint["phase"]) =>
+  (stop: Breakpoint): boolean =>
     stop.kind === "tool" && stop.call.name === name && stop.phase === phase;
 
 export const layer = (

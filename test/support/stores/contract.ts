@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkEnvelope, firstPrevious } from "../../../src/log/codec/envelope.ts";
 import {
-  appendBytesMax,
   type EventStore,
   EventTooLargeError,
-  eventBytesMax,
   type Head,
+  maxAppendBytes,
+  maxEventBytes,
   StoreClosedError,
   StoreCorruptedError,
 } from "../../../src/log/ports/event-store.ts";
@@ -75,7 +75,7 @@ function describeAppends(store: () => EventStore): void {
   });
 
   test("refuses an event over its bound and writes nothing", async () => {
-    const tooLarge = prepared({ data: ["{}", text(eventBytesMax)] });
+    const tooLarge = prepared({ data: ["{}", text(maxEventBytes)] });
     await expect(store().append(tooLarge)).rejects.toThrow(EventTooLargeError);
     expect(await store().head(tooLarge.stream)).toBeNull();
   });
@@ -88,7 +88,7 @@ function describeAppends(store: () => EventStore): void {
   });
 
   test.each([
-    ["of few large events", Array.from({ length: 5 }, () => text(appendBytesMax / 5))],
+    ["of few large events", Array.from({ length: 5 }, () => text(maxAppendBytes / 5))],
     ["of many small events", Array.from({ length: 900 }, () => text(1_024))],
   ])("refuses an append over its bound, %s, and writes nothing", async (_, data) => {
     const tooLarge = prepared({ data });
@@ -155,12 +155,12 @@ function describeAppends(store: () => EventStore): void {
     const { sent, result } = await append(store(), { count: 2 });
     const { stream } = sent;
     const actual = headAfter(sent);
-    expect(await store().append({ stream, expected: actual, envelopes: [] })).toEqual(result);
+    expect(await store().append({ stream, expectedHead: actual, envelopes: [] })).toEqual(result);
     const old = { revision: 0, digest: sent.envelopes[0]?.digest ?? "" };
-    expect(await store().append({ stream, expected: old, envelopes: [] })).toEqual({ status: "conflict", actual });
-    const unknown = { stream: newStream(), expected: null, envelopes: [] };
+    expect(await store().append({ stream, expectedHead: old, envelopes: [] })).toEqual({ status: "conflict", actual });
+    const unknown = { stream: newStream(), expectedHead: null, envelopes: [] };
     expect(await store().append(unknown)).toEqual({ status: "conflict", actual: null });
-    expect(await store().append({ ...unknown, expected: actual })).toEqual({ status: "conflict", actual: null });
+    expect(await store().append({ ...unknown, expectedHead: actual })).toEqual({ status: "conflict", actual: null });
   });
 }
 

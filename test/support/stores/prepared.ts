@@ -42,7 +42,7 @@ export function prepared(options: PreparedOptions = {}): PreparedAppend {
     previous = chainDigest(previous, hashed);
     return { ...hashed, data: text, digest: previous };
   });
-  return { stream, expected, envelopes };
+  return { stream, expectedHead: expected, envelopes };
 }
 
 export async function append(

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import { compileValidator } from "../../src/base/compile-validator.ts";
 import type { JsonValue } from "../../src/base/json.ts";
-import { quickCheck } from "../../src/base/quick-check.ts";
 import { conversationEventSchema } from "../../src/domain/events/event.ts";
 import { jsonValue, parsed } from "../support/base/arbitrary-json.ts";
 
@@ -42,7 +42,7 @@ const sound = {
 };
 
 describe("a check made of a schema", () => {
-  const check = quickCheck(schema);
+  const check = compileValidator(schema);
 
   test("takes what the schema takes", () => {
     const { size: _, ...withoutSize } = sound;
@@ -81,7 +81,7 @@ describe("a check made of a schema", () => {
     ["is of a format", z.strictObject({ a: z.email() })],
     ["asks for names", z.record(z.string().min(2), z.string())],
   ])("refuses everything for a schema that %s: it has no rule for it", (_, other) => {
-    expect(quickCheck<unknown>(other)({ a: "x" })).toBe(false);
+    expect(compileValidator<unknown>(other)({ a: "x" })).toBe(false);
   });
 });
 
@@ -91,7 +91,7 @@ const golden: readonly JsonValue[] = readdirSync(folder).map((name) =>
 );
 
 describe("the check of events", () => {
-  const check = quickCheck(conversationEventSchema);
+  const check = compileValidator(conversationEventSchema);
 
   test("takes the events of which there are many", () => {
     const types: readonly unknown[] = golden.filter(check).map((event) => event.type);

@@ -8,20 +8,24 @@ import { foldKey } from "./retry.ts";
 import { rowOf } from "./view-state.ts";
 
 /** A row that is read and is not what its events give, and the newest event that it should have. */
-export type WrongRow = { readonly key: string; readonly revision: number };
+export type MismatchedRow = { readonly key: string; readonly revision: number };
 
 /** How often a row is looked at again because rows were saved meanwhile. */
-const attemptsMax = 100;
+const maxAttempts = 100;
 
 /** Rows are read in pages of so many. */
-const pageRowsMax = 1_024;
+const maxPageRows = 1_024;
 
 /**
  * Compares the row of a key with what its events give, as far as its build has come. Null when they agree; also where no
  * rows of this version and this log are read, and for a row that is marked as one that lacks something.
  */
-export async function wrongRow<View>(work: Work, projection: Projection<View>, key: string): Promise<WrongRow | null> {
-  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+export async function mismatchedRow<View>(
+  work: Work,
+  projection: Projection<View>,
+  key: string,
+): Promise<MismatchedRow | null> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const build = await comparableBuild(work);
     if (build === null) return null;
     const row = await work.views.row(build, key);
@@ -34,13 +38,13 @@ export async function wrongRow<View>(work: Work, projection: Projection<View>, k
 }
 
 /** The rows of streams that are not there. */
-export async function* rowsOfNothing(work: Work): AsyncIterable<WrongRow> {
+export async function* orphanRows(work: Work): AsyncIterable<MismatchedRow> {
   const build = await comparableBuild(work);
   if (build === null) return;
   for (let after: string | null = null; ; ) {
-    const rows: readonly ViewRow[] = await work.views.rows(build, { after, limit: pageRowsMax });
+    const rows: readonly ViewRow[] = await work.views.rows(build, { after, limit: maxPageRows });
     for (const { key } of rows) if ((await work.store.head(key)) === null) yield { key, revision: 0 };
-    if (rows.length < pageRowsMax) return;
+    if (rows.length < maxPageRows) return;
     after = rows.at(-1)?.key ?? null;
   }
 }

@@ -1,18 +1,18 @@
 /** Lets readers of a store sleep until something was written. */
-export type Wake = {
+export type Notifier = {
   /** Wakes all sleepers. */
-  readonly ring: () => void;
+  readonly notify: () => void;
   /** Resolves at the next ring or when the signal aborts. Whoever asks has looked for news in the same turn. */
-  readonly sleep: (signal?: AbortSignal) => Promise<void>;
+  readonly wait: (signal?: AbortSignal) => Promise<void>;
 };
 
-export function createWake(): Wake {
+export function createNotifier(): Notifier {
   const sleepers = new Set<() => void>();
   return {
-    ring() {
+    notify() {
       for (const wake of [...sleepers]) wake();
     },
-    sleep(signal) {
+    wait(signal) {
       return new Promise((resolve) => {
         const wake = (): void => {
           sleepers.delete(wake);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure, Silence } from "./failure.ts";
+import { Failure, TimeoutFailure } from "./failure.ts";
 
-export type Patience = {
+export type RetryPolicy = {
   /**
    * Waits before another try, longer each time.
    *
@@ -20,7 +20,7 @@ export type PatienceOptions = {
 };
 
 /** Tells failures that pass from those that do not, and how long to try again. */
-export function createPatience({ forMs, signal }: PatienceOptions): Patience {
+export function createPatience({ forMs, signal }: PatienceOptions): RetryPolicy {
   let since = performance.now();
   let tries = 0;
   let silences = 0;
@@ -28,11 +28,11 @@ export function createPatience({ forMs, signal }: PatienceOptions): Patience {
     async wait(error) {
       if (!(error instanceof Failure) || error.kind !== "passing") throw error;
       const pauseMs = Math.min(firstPauseMs * 2 ** tries, longestPauseMs);
-      if (error instanceof Silence) {
+      if (error instanceof TimeoutFailure) {
         // It took its time already, which says nothing of the time that the way to the server is lost.
         silences += 1;
         since = performance.now();
-        if (silences === silencesMax && forMs < Number.POSITIVE_INFINITY) throw error;
+        if (silences === maxSilences && forMs < Number.POSITIVE_INFINITY) throw error;
       }
       if (performance.now() + pauseMs - since >= forMs) throw error;
       tries += 1;
@@ -47,7 +47,7 @@ export function createPatience({ forMs, signal }: PatienceOptions): Patience {
 }
 
 /** How often nobody may answer before it is told. */
-export const silencesMax = 2;
+export const maxSilences = 2;
 
 const firstPauseMs = 10;
 

@@ -8,7 +8,7 @@ type Check = (value: unknown) => boolean;
  * does, and copies nothing. What it takes, the schema takes and leaves as it is; what it has no rule for it refuses, so a
  * refusal says no more than that the schema has to be asked.
  */
-export function quickCheck<T>(schema: z.ZodType<T>): (value: unknown) => value is T {
+export function compileValidator<T>(schema: z.ZodType<T>): (value: unknown) => value is T {
   const check = checkOf(schema);
   return (value): value is T => check(value);
 }

@@ -1,15 +1,15 @@
 import type { RunPart } from "../stack/run-part.ts";
 
 /** How many deltas wait for their reader, and how many UTF-16 units they say; what comes beyond that is dropped and counted. */
-export const bufferedDeltasMax = 10_000;
-export const bufferedUnitsMax = 1_000_000;
+export const maxBufferedDeltas = 10_000;
+export const maxBufferedUnits = 1_000_000;
 
 /**
  * The parts of a run as an iterable that also ends as the run ends: normally, or by its error. Leaving early aborts the run
  * and waits for its end, so that nothing goes on behind the reader's back. The run never waits for its reader: of one that is
  * too slow, deltas are dropped and counted (`deltas-dropped`).
  */
-export async function* createPartQueue(
+export async function* iterateParts(
   begin: (onPart: (part: RunPart) => void, signal: AbortSignal) => Promise<unknown>,
 ): AsyncIterable<RunPart> {
   const buffer = new PartBuffer();
@@ -53,7 +53,7 @@ class PartBuffer {
   add(part: RunPart): void {
     const units = isDelta(part) ? part.text.length : null;
     if (units === null) this.#parts.push(part);
-    else if (this.#deltas < bufferedDeltasMax && this.#units + units <= bufferedUnitsMax) {
+    else if (this.#deltas < maxBufferedDeltas && this.#units + units <= maxBufferedUnits) {
       this.#deltas += 1;
       this.#units += units;
       this.#parts.push(part);

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 
 /** A database that is read without a lock, because its folder takes no file for one. */
-export type SettledFile = {
+export type ImmutableFile = {
   readonly database: DatabaseSync;
   /** Another one when somebody has written. */
   readonly version: () => string;
@@ -21,7 +21,7 @@ export type SettledFile = {
  * one as `immutable` only, which looks at no log and takes no lock. Null where a log has what the file has not, and where
  * this Node cannot do it.
  */
-export function openSettled(path: string): SettledFile | null {
+export function openImmutable(path: string): ImmutableFile | null {
   const real = realpathSync(path);
   const version = (): string => [real, ...logs.map((end) => `${real}${end}`)].map(stampOf).join(" ");
   const opened = version();

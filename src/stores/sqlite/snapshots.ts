@@ -1,20 +1,20 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Keyframe, KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { Snapshot, SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { Guarded } from "./guarded.ts";
 
-/** Keyframes in the store's own file. `guarded` refuses after `close`, waits for locks and translates errors. */
-export function createSqliteKeyframes(database: DatabaseSync, guarded: Guarded): KeyframeStore {
+/** Snapshots in the store's own file. `guarded` refuses after `close`, waits for locks and translates errors. */
+export function createSqliteSnapshots(database: DatabaseSync, guarded: Guarded): SnapshotStore {
   const select = database.prepare(
-    `SELECT revision, data FROM keyframes
+    `SELECT revision, data FROM snapshots
      WHERE stream = ? AND projection = ? AND version = ? AND revision <= ? ORDER BY revision DESC LIMIT 1`,
   );
   const replace = database.prepare(
-    "INSERT OR REPLACE INTO keyframes (stream, projection, version, revision, data) VALUES (?, ?, ?, ?, ?)",
+    "INSERT OR REPLACE INTO snapshots (stream, projection, version, revision, data) VALUES (?, ?, ?, ?, ?)",
   );
   return {
-    async get({ stream, projection, version }, atMost): Promise<Keyframe | null> {
+    async get({ stream, projection, version }, atMost): Promise<Snapshot | null> {
       // The statement selects these columns, and the table is STRICT.
-      const row = (await guarded(() => select.get(stream, projection, version, atMost))) as Keyframe | undefined;
+      const row = (await guarded(() => select.get(stream, projection, version, atMost))) as Snapshot | undefined;
       return row === undefined ? null : { revision: row.revision, data: row.data };
     },
     async put({ stream, projection, version }, { revision, data }) {
@@ -22,7 +22,7 @@ export function createSqliteKeyframes(database: DatabaseSync, guarded: Guarded):
     },
     async deleteAll() {
       await guarded(() => {
-        database.exec("DELETE FROM keyframes");
+        database.exec("DELETE FROM snapshots");
       });
     },
   };

@@ -1,12 +1,12 @@
-import type { Keyframe, KeyframeKey, KeyframeStore } from "../../log/ports/snapshot-store.ts";
+import type { Snapshot, SnapshotKey, SnapshotStore } from "../../log/ports/snapshot-store.ts";
 
-/** Keyframes that last as long as the process. */
-export function createMemoryKeyframes(refuseIfClosed: () => void): KeyframeStore {
+/** Snapshots that last as long as the process. */
+export function createMemorySnapshots(refuseIfClosed: () => void): SnapshotStore {
   const dataByRevisionByKey = new Map<string, Map<number, string>>();
-  const keyText = ({ stream, projection, version }: KeyframeKey): string =>
+  const keyText = ({ stream, projection, version }: SnapshotKey): string =>
     JSON.stringify([stream, projection, version]);
   return {
-    async get(key, atMost): Promise<Keyframe | null> {
+    async get(key, atMost): Promise<Snapshot | null> {
       refuseIfClosed();
       const dataByRevision = dataByRevisionByKey.get(keyText(key)) ?? new Map<number, string>();
       const revision = Math.max(-1, ...[...dataByRevision.keys()].filter((present) => present <= atMost));
