@@ -6,7 +6,7 @@ import { documentOf, type Outcome, turnlog, turnlogHere } from "../support/cli/c
 import { useDemoStore } from "../support/cli/demo-store.ts";
 
 const demoStore = useDemoStore();
-const stack = join(import.meta.dirname, "demo-stack.ts");
+const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
 const spoilt = (kind: "chance" | "gone") => ({ env: { SPOILT_LAYER: kind } });
 
 const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });

@@ -14,8 +14,8 @@ import { documentOf, type Outcome, turnlog, turnlogHere } from "../support/cli/c
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, typesOf } from "../support/workshop.ts";
 
-const stack = fileURLToPath(new URL("cut-off-stack.ts", import.meta.url));
-const script = fileURLToPath(new URL("cut-off-process.ts", import.meta.url));
+const stack = fileURLToPath(new URL("../support/cli/cut-off-stack.ts", import.meta.url));
+const script = fileURLToPath(new URL("../support/cli/cut-off-process.ts", import.meta.url));
 
 /** A store with one conversation, whose run was killed at an effect. */
 async function cutOff(kind: "inference" | "tool" | "append" | "none", phase: "before" | "after") {

@@ -11,7 +11,7 @@ import { rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
 import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const script = fileURLToPath(new URL("projecting-process.ts", import.meta.url));
+const script = fileURLToPath(new URL("../support/read-models/projecting-process.ts", import.meta.url));
 const kills = 25;
 
 // A hundred kills, on four logs.

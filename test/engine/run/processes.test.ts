@@ -11,7 +11,7 @@ import { scripted } from "../../../src/providers/scripted.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
-const program = fileURLToPath(new URL("running-process.ts", import.meta.url));
+const program = fileURLToPath(new URL("../../support/run/running-process.ts", import.meta.url));
 
 function startRunner(path: string, mode: "hang" | "race", ids: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, [program, `sqlite:${path}`, mode, ...ids], {
@@ -120,7 +120,7 @@ test("a run of another thread of this process is left to it", async () => {
   const store = await openAt(path);
   const conversation = store.conversation("cnv_thread");
   await conversation.append("hello");
-  const thread = new Worker(new URL("running-thread.ts", import.meta.url), {
+  const thread = new Worker(new URL("../../support/run/running-thread.ts", import.meta.url), {
     workerData: { url: `sqlite:${path}`, id: conversation.id },
   });
   onTestFinished(async () => {

@@ -55,7 +55,7 @@ test("layers are told no time before the newest event's, whatever the clock does
 });
 
 test("a layer that never returns is named, though nothing else keeps the process alive", async () => {
-  const script = fileURLToPath(new URL("hanging-layer.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../../support/run/hanging-layer.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script]);
   expect(stdout).toContain("hanging did not return within 50 ms of its own work");
 });

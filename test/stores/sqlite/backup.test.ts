@@ -27,7 +27,7 @@ import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/st
 import { all, append, headAfter, text, withoutPosition } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
-const appending = fileURLToPath(new URL("appending-process.ts", import.meta.url));
+const appending = fileURLToPath(new URL("../../support/stores/appending-process.ts", import.meta.url));
 
 async function opened(path: string): Promise<SqliteStore> {
   const store = await openSqliteStore(path);

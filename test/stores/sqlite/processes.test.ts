@@ -9,7 +9,7 @@ import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { all } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
-const script = fileURLToPath(new URL("appending-process.ts", import.meta.url));
+const script = fileURLToPath(new URL("../../support/stores/appending-process.ts", import.meta.url));
 
 test("two processes that race for one stream leave no gap and no duplicate", async () => {
   const path = temporaryFolder().file("store.db");

@@ -107,7 +107,7 @@ asReader(
     const writer = spawn(
       process.execPath,
       [
-        fileURLToPath(new URL("appending-process.ts", import.meta.url)),
+        fileURLToPath(new URL("../../support/stores/appending-process.ts", import.meta.url)),
         file("turnlog.db"),
         "1000000",
         "conversation-cnv_some",
@@ -134,7 +134,7 @@ asReader(
     for (const { typed, code } of readAs(path, ["ls", "verify", `store backup ${file("backup.db")}`], 0o777))
       expect({ typed, code }).toEqual({ typed, code: 0 });
     expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
-    const opening = fileURLToPath(new URL("opening-process.ts", import.meta.url));
+    const opening = fileURLToPath(new URL("../../support/stores/opening-process.ts", import.meta.url));
     const refused = execFileSync(process.execPath, [opening, file("turnlog.db")], { encoding: "utf8" });
     expect(refused).toContain("store-unavailable");
     expect(refused).toContain("give this user write permission on the file and its folder");

@@ -227,7 +227,7 @@ test("says what to do when the file cannot be created", async () => {
 test("says what to do without write permission", () => {
   const folder = temporaryFolder();
   chmodSync(folder.path, 0o555);
-  const script = fileURLToPath(new URL("opening-process.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../../support/stores/opening-process.ts", import.meta.url));
   const error = execFileSync(process.execPath, [script, folder.file("store.db")], { encoding: "utf8" });
   expect(error).toContain("store-unavailable");
   expect(error).toContain(`give this user write permission on ${folder.path}`);
