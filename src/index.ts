@@ -2,7 +2,7 @@
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { NumberLiteral } from "./base/number-literal.ts";
 export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./carry/copy.ts";
-export { compareConversations, type MergeBase as Parting } from "./conversation/compare.ts";
+export { compareConversations, type MergeBase } from "./conversation/compare.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { Appended, AppendOptions } from "./conversation/conversation-options.ts";
 export type { LoadedPast, PastConversation } from "./conversation/past.ts";
@@ -25,7 +25,7 @@ export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export { ChainRequiredError } from "./engine/planning/plan.ts";
 export type { AnswerOptions, ResumeOptions, RunOptions } from "./engine/run/run-options.ts";
 export { type HeldStop, type Stepping, SteppingLeftError } from "./engine/run/stepping.ts";
-export type { Breakpoint as Stop } from "./engine/session/breakpoint.ts";
+export type { Breakpoint } from "./engine/session/breakpoint.ts";
 export { ReplayDivergedError } from "./engine/session/divergence.ts";
 export {
   EmptyConversationError,

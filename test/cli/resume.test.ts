@@ -246,7 +246,7 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   const source = join(import.meta.dirname, "../../src");
   writeFileSync(
     plain,
-    `import { createEngine } from "${source}/engine/create-engine.ts";
+    `import { createEngine } from "${source}/engine/stack/create-engine.ts";
      import { scripted } from "${source}/providers/scripted.ts";
      export default createEngine({ provider: scripted(["in time"]) });`,
   );
@@ -286,10 +286,10 @@ function otherCopy(): string {
   const project = temporaryFolder();
   const root = fileURLToPath(new URL("../..", import.meta.url));
   cpSync(join(root, "src"), project.file("src"), { recursive: true });
-  cpSync(stack, project.file("test/cli/stack.ts"));
+  cpSync(stack, project.file("test/support/cli/stack.ts"));
   symlinkSync(realpathSync(join(root, "node_modules")), project.file("node_modules"));
   writeFileSync(project.file("package.json"), JSON.stringify({ type: "module" }));
-  return project.file("test/cli/stack.ts");
+  return project.file("test/support/cli/stack.ts");
 }
 
 test.each([

@@ -101,7 +101,10 @@ test("keeps in one append what fits in one", () => {
 });
 
 test("prepares no events as an append of none", () => {
-  expect(prepare([])).toEqual({ appends: [{ stream: "conversation-1", expected: null, envelopes: [] }], blobs: [] });
+  expect(prepare([])).toEqual({
+    appends: [{ stream: "conversation-1", expectedHead: null, envelopes: [] }],
+    blobs: [],
+  });
 });
 
 function prepare(events: readonly NewEvent[], options: Partial<PrepareOptions> = {}) {

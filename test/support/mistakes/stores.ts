@@ -58,8 +58,8 @@ export const storeMistakes: readonly Mistake[] = [
   ],
   [
     "createProjector(…, { maxEvents })",
-    async () => createProjector((await openStore("memory:")).events, conversationList, odd({ maxEvents: 5 })),
-    "createProjector has no option 'maxEvents': give 'stream', 'views', 'maxEvents', 'saveWithinMs' or 'pause'",
+    async () => createProjector((await openStore("memory:")).events, conversationList, odd({ eventsMax: 5 })),
+    "createProjector has no option 'eventsMax': give 'stream', 'views', 'maxEvents', 'saveWithinMs' or 'pause'",
   ],
   [
     "createProjector(…, { maxEvents: 0 })",
