@@ -3,6 +3,9 @@
  * `--json` documents of the commands, and the views. Both trees have to be built (`npm run build`).
  *
  *     node tools/compare-versions.mjs BEFORE [AFTER] [--recorded FILE]
+ *     node tools/compare-versions.mjs --play TREE FOLDER [--recorded FILE]
+ *
+ * The second form keeps what one version did as FOLDER/documents.json, which may stand in the place of BEFORE or AFTER.
  *
  * Ids, digests and times differ from run to run. Each is replaced by its number in the order of first appearance, so that
  * what is the same thing is the same text, and what is another thing is not. Exits with 1 where the two versions differ.
@@ -40,6 +43,7 @@ function compare(before, after) {
 
 /** The documents by name, played in a process of its own. */
 function playedBy(tree) {
+  if (tree.endsWith(".json")) return new Map(Object.entries(JSON.parse(readFileSync(tree, "utf8"))));
   const folder = mkdtempSync(join(tmpdir(), "turnlog-compare-"));
   const own = [import.meta.filename, "--play", tree, folder];
   if (values.recorded !== undefined) own.push("--recorded", resolve(values.recorded));
@@ -56,6 +60,7 @@ function firstDifference(left = "", right = "") {
 
 /** Plays everything with the turnlog of a tree, and writes the documents into a folder. */
 async function play(tree, folder) {
+  mkdirSync(folder, { recursive: true });
   const documents = {};
   const url = `sqlite:${join(folder, "generated.db")}`;
   const command = (store, ...words) => outcomeOf(tree, ["--store", store, "--json", ...words]);
@@ -70,7 +75,6 @@ async function play(tree, folder) {
   const own = `sqlite:${join(folder, "layers.db")}`;
   for (const [name, text] of Object.entries(await playLayers(tree, own))) documents[name] = text;
   for (const store of [url, own]) readBack(documents, store, command);
-  mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "documents.json"), JSON.stringify(documents));
 }
 
