@@ -6,7 +6,7 @@ import { idOf } from "../domain/block.ts";
 import { blockToJson } from "../domain/block-json.ts";
 import { draftsOf, type Said } from "../domain/chat-message.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -22,7 +22,7 @@ import type { ToolContext } from "../engine/stack/tool.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { skippedIn } from "../log/history/skipped-in.ts";
-import type { ConversationWriter, ProposedEvent } from "../log/writer/conversation-writer.ts";
+import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { followStream } from "../log/writer/follow.ts";
 import { ConversationExistsError, forkOrigin } from "../log/writer/fork.ts";
 import { ExchangeNotFoundError, revertTurn } from "../log/writer/revert.ts";
@@ -73,7 +73,10 @@ export class Conversation {
     const { actor } = checkedAppend(options);
     const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
     const written = await this.commit(
-      blocks.map((block) => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor })),
+      blocks.map((block) => ({
+        event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
+        actor,
+      })),
     );
     // A key that was used before names what was said then.
     const isNew = new Set(
@@ -85,7 +88,9 @@ export class Conversation {
 
   /** Names the conversation for people; labels are for programs. */
   async relabel(data: NewLabels): Promise<void> {
-    await this.commit([{ command: { type: "Relabel", data: checkedLabels(data) }, actor: { kind: "app" } }]);
+    await this.commit([
+      { event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor: { kind: "app" } },
+    ]);
   }
 
   /**
@@ -142,9 +147,10 @@ export class Conversation {
     const { run } = (await this.#stream.refresh()).client;
     const blockId = idInDoubt(call, run?.inDoubt ?? new Map());
     const data = { blockId, settlement: recordableSettlement(settlement, call) };
-    const command = { type: "SettleTool", runId: run?.id ?? "", data } as const;
-    const entry = { command, actor: checkedActor("settle", actor), runId: command.runId };
-    const { status } = await this.#stream.commit([entry]);
+    const event = { type: "ToolSettled", version: 1, data } as const;
+    const { status } = await this.#stream.commit([
+      { event, actor: checkedActor("settle", actor), ...(run === null ? {} : { runId: run.id }) },
+    ]);
     if (status === "rejected") throw new NotInDoubtError(call);
   }
 
@@ -285,7 +291,7 @@ export class Conversation {
     return () => left.abort();
   });
 
-  /** Gives commands as they are: what imports and repairs use. */
+  /** Proposes events as they are: what imports and repairs use. */
   async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")
@@ -296,7 +302,7 @@ export class Conversation {
 
   async #startFrom(origin: ConversationOrigin, actor: Actor, title?: string): Promise<void> {
     const data = { origin, ...(title === undefined ? {} : { title }) };
-    await this.commit([{ command: { type: "StartConversation", data }, actor }]);
+    await this.commit([{ event: { type: "ConversationStarted", version: 1, data }, actor }]);
   }
 
   #blockId(key: string | undefined, index: number): BlockId {

@@ -1,4 +1,7 @@
+import { anchorName } from "./anchor-name.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
+import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
+import { learnedName } from "./events/inference-events.ts";
 
 /** What `decide` asks for, and nothing else: what people look at are projections. */
 export type ConversationState = {
@@ -46,6 +49,98 @@ export const initialState = (): ConversationState => ({
   runIds: new Set(),
   run: null,
 });
+
+/**
+ * The state after an event. It never refuses: history has happened. The state given is used up: it belongs to the fold
+ * that made it with `initialState`, so that a long history costs no copies.
+ */
+export function evolve(state: ConversationState, event: ConversationEvent, runId: string | null): ConversationState {
+  switch (event.type) {
+    case "ConversationStarted":
+      state.origin = event.data.origin;
+      // A fork goes on from its parent, but no run of the parent goes on in it.
+      state.run = null;
+      relabel(state, event.data);
+      break;
+    case "ConversationRelabelled":
+      relabel(state, event.data);
+      break;
+    case "BlockAppended":
+      state.blockIds.add(event.data.block.id);
+      break;
+    case "SettingsDeclared":
+      state.settings.add(event.data.digest);
+      break;
+    case "RunStarted":
+      state.run = { id: runId ?? "", epoch: event.data.epoch, inferences: new Map(), effects: new Map() };
+      state.runIds.add(state.run.id);
+      break;
+    case "InferenceRequested":
+      // What the endpoint answers from now on can be lost again, and that would be news.
+      state.invalid.set(anchorName({ scope: event.data.scope, responseId: null }), false);
+      state.run?.inferences.set(event.data.inferenceId, "open");
+      break;
+    case "ResponseReceived":
+    case "InferenceFailed":
+      state.run?.inferences.set(event.data.inferenceId, "closed");
+      break;
+    case "RunResumed":
+      if (state.run !== null) state.run.epoch = event.data.epoch;
+      break;
+    case "ToolStarted":
+      state.run?.effects.set(event.data.blockId, "started");
+      break;
+    case "EffectStarted":
+      state.run?.effects.set(event.data.effectId, "started");
+      break;
+    case "EffectFinished":
+      state.run?.effects.set(event.data.effectId, "finished");
+      break;
+    case "ToolParked":
+      state.run?.effects.set(event.data.blockId, "parked");
+      break;
+    case "ToolSettled":
+      state.run?.effects.set(event.data.blockId, event.data.settlement.how === "rerun" ? "may-rerun" : "settled");
+      break;
+    case "ToolFinished":
+      // A late result answers no call: whoever ends the run still does.
+      if (event.data.late === true) state.lateTools.add(event.data.blockId);
+      else state.run?.effects.set(event.data.blockId, "finished");
+      break;
+    case "AnchorInvalidated":
+      state.invalid.set(anchorName(event.data), true);
+      break;
+    case "CapabilityLearned":
+      state.learned.set(capabilityName(event.data), event.data.value);
+      break;
+    case "ReasoningQuarantined":
+      for (const id of event.data.blockIds) state.quarantined.add(id);
+      break;
+    case "EventSkipped":
+      // The run that the event stood in is over.
+      if (runId !== null && state.run?.id === runId) state.run = null;
+      break;
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunCancelled":
+      state.run = null;
+      break;
+    default:
+  }
+  return state;
+}
+
+function relabel(
+  state: ConversationState,
+  { title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"],
+): void {
+  state.title = title ?? state.title;
+  for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
+}
+
+/** What an endpoint was seen to do goes by its scope and the capability. */
+export const capabilityName = ({ scope, ...learned }: ConversationEventOf<"CapabilityLearned">["data"]): string =>
+  JSON.stringify([scope, learnedName(learned)]);
 
 /** A state to try events on: what is evolved on it does not reach the one below. */
 export function draftState(state: ConversationState): ConversationState {

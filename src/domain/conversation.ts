@@ -1,152 +1,148 @@
 import { canonicalJson } from "../base/canonical-json.ts";
-import { err, ok, type Result } from "../base/result.ts";
+import { err, ok, type Result, unreachable } from "../base/result.ts";
 import { anchorName } from "./anchor-name.ts";
-import type { Command, Rejection } from "./commands.ts";
-import type { ConversationState } from "./conversation-state.ts";
-import { decideInRun } from "./decide-run.ts";
+import { type ConversationState, capabilityName, type RunState } from "./conversation-state.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
-import { learnedName } from "./events/inference-events.ts";
+import type { ProposedEvent } from "./events/recorded.ts";
+
+type Proposed = ProposedEvent["event"];
+
+/** Why a proposed event is refused. */
+export type Rejection =
+  | { readonly code: "conversation-exists" }
+  | { readonly code: "run-open"; readonly runId: string }
+  | { readonly code: "run-repeated"; readonly runId: string | null }
+  | { readonly code: "run-not-open"; readonly runId: string | null }
+  | { readonly code: "run-taken-over"; readonly runId: string }
+  | { readonly code: "inference-repeated"; readonly inferenceId: string }
+  | { readonly code: "inference-not-open"; readonly inferenceId: string }
+  | { readonly code: "tool-repeated"; readonly blockId: string }
+  | { readonly code: "tool-not-parked"; readonly blockId: string };
+
+type Decision = Result<readonly ConversationEvent[], Rejection>;
 
 /**
- * What a command makes happen. A repeated command that states a fact gives no events, so that every caller may retry;
- * one that permits an effect is refused, because no events would tell two callers to go.
+ * The events to record of one that is proposed, in a run or (null) outside of one: itself, after the conversation's first where
+ * that is still missing. A repeated fact gives none, so that every caller may retry; a repeated permit of an effect is refused,
+ * because no events would tell two callers to go.
  */
-export function decide(state: ConversationState, command: Command): Result<readonly ConversationEvent[], Rejection> {
-  switch (command.type) {
-    case "StartConversation":
-      if (state.origin === null) return ok([{ type: "ConversationStarted", version: 1, data: command.data }]);
-      return isSameOrigin(state.origin, command.data.origin) ? ok([]) : err({ code: "conversation-exists" });
-    case "Relabel":
-      if (state.origin !== null && !changesLabels(state, command.data)) return ok([]);
-      return ok([...started(state), { type: "ConversationRelabelled", version: 1, data: command.data }]);
-    case "AppendBlock":
-      if (state.blockIds.has(command.data.block.id)) return ok([]);
-      return ok([...started(state), { type: "BlockAppended", version: 1, data: command.data }]);
-    case "DeclareSettings":
-      if (state.settings.has(command.data.digest)) return ok([]);
-      return ok([...started(state), { type: "SettingsDeclared", version: 1, data: command.data }]);
-    case "RevertTurn":
-      if (state.run !== null) return err({ code: "run-open", runId: state.run.id });
-      return ok(command.data.edits.length === 0 ? [] : [{ type: "TurnReverted", version: 1, data: command.data }]);
-    case "StartRun":
-      if (state.run !== null) return err({ code: "run-open", runId: state.run.id });
-      if (state.runIds.has(command.runId)) return err({ code: "run-repeated", runId: command.runId });
-      return ok([...started(state), { type: "RunStarted", version: 1, data: command.data }]);
-    case "InvalidateAnchor":
-      if (state.invalid.get(anchorName(command.data)) === true) return ok([]);
-      return ok([{ type: "AnchorInvalidated", version: 1, data: command.data }]);
-    case "LearnCapability":
-      if (state.learned.get(capabilityName(command.data)) === command.data.value) return ok([]);
-      return ok([{ type: "CapabilityLearned", version: 1, data: command.data }]);
-    case "QuarantineReasoning":
-      if (command.data.blockIds.every((id) => state.quarantined.has(id))) return ok([]);
-      return ok([{ type: "ReasoningQuarantined", version: 1, data: command.data }]);
-    case "FinishToolLate":
-      if (state.lateTools.has(command.data.blockId)) return ok([]);
-      return ok([{ type: "ToolFinished", version: 1, data: { ...command.data, late: true } }]);
+export function decide(state: ConversationState, event: Proposed, runId: string | null): Decision {
+  const { run } = state;
+  switch (event.type) {
+    case "ConversationStarted":
+      if (state.origin === null) return ok([event]);
+      return isSameOrigin(state.origin, event.data.origin) ? ok([]) : err({ code: "conversation-exists" });
+    case "ConversationRelabelled":
+      return afterStart(state, event, state.origin === null || changesLabels(state, event.data));
+    case "BlockAppended":
+      return afterStart(state, event, !state.blockIds.has(event.data.block.id));
+    case "SettingsDeclared":
+      return afterStart(state, event, !state.settings.has(event.data.digest));
+    case "TurnReverted":
+      if (run !== null) return err({ code: "run-open", runId: run.id });
+      return once(event, event.data.edits.length > 0);
+    case "RunStarted":
+      if (run !== null) return err({ code: "run-open", runId: run.id });
+      // Runs without an id could not be told apart.
+      if (runId === null || state.runIds.has(runId)) return err({ code: "run-repeated", runId });
+      return afterStart(state, event);
+    case "AnchorInvalidated":
+      return once(event, state.invalid.get(anchorName(event.data)) !== true);
+    case "CapabilityLearned":
+      return once(event, state.learned.get(capabilityName(event.data)) !== event.data.value);
+    case "ReasoningQuarantined":
+      return once(event, !event.data.blockIds.every((id) => state.quarantined.has(id)));
+    case "ToolFinished":
+      // One that comes late is no part of a run any more.
+      if (event.data.late === true) return once(event, !state.lateTools.has(event.data.blockId));
+      return decideInRun(run, event, runId);
     default:
-      if (state.run?.id !== command.runId) return err({ code: "run-not-open", runId: command.runId });
-      return decideInRun(state.run, command);
+      return decideInRun(run, event, runId);
   }
 }
 
-/**
- * The state after an event. It never refuses: history has happened. The state given is used up: it belongs to the fold
- * that made it with `initialState`, so that a long history costs no copies.
- */
-export function evolve(state: ConversationState, event: ConversationEvent, runId: string | null): ConversationState {
+type ProposedInRun = Exclude<
+  Proposed,
+  ConversationEventOf<
+    | "ConversationStarted"
+    | "ConversationRelabelled"
+    | "BlockAppended"
+    | "SettingsDeclared"
+    | "TurnReverted"
+    | "RunStarted"
+    | "AnchorInvalidated"
+    | "CapabilityLearned"
+    | "ReasoningQuarantined"
+  >
+>;
+
+/** An effect begins once, and once more for each time that someone said so. */
+function decideInRun(run: RunState | null, event: ProposedInRun, runId: string | null): Decision {
+  if (run === null || run.id !== runId) return err({ code: "run-not-open", runId });
   switch (event.type) {
-    case "ConversationStarted":
-      state.origin = event.data.origin;
-      // A fork goes on from its parent, but no run of the parent goes on in it.
-      state.run = null;
-      relabel(state, event.data);
-      break;
-    case "ConversationRelabelled":
-      relabel(state, event.data);
-      break;
-    case "BlockAppended":
-      state.blockIds.add(event.data.block.id);
-      break;
-    case "SettingsDeclared":
-      state.settings.add(event.data.digest);
-      break;
-    case "RunStarted":
-      state.run = { id: runId ?? "", epoch: event.data.epoch, inferences: new Map(), effects: new Map() };
-      state.runIds.add(state.run.id);
-      break;
-    case "InferenceRequested":
-      // What the endpoint answers from now on can be lost again, and that would be news.
-      state.invalid.set(anchorName({ scope: event.data.scope, responseId: null }), false);
-      state.run?.inferences.set(event.data.inferenceId, "open");
-      break;
-    case "ResponseReceived":
-    case "InferenceFailed":
-      state.run?.inferences.set(event.data.inferenceId, "closed");
-      break;
     case "RunResumed":
-      if (state.run !== null) state.run.epoch = event.data.epoch;
-      break;
+      return event.data.epoch === run.epoch + 1 ? ok([event]) : err({ code: "run-taken-over", runId: run.id });
+    case "InferenceRequested": {
+      const { inferenceId } = event.data;
+      return run.inferences.has(inferenceId) ? err({ code: "inference-repeated", inferenceId }) : ok([event]);
+    }
+    case "ResponseStarted":
+    case "ResponseReceived":
+    case "InferenceFailed": {
+      const { inferenceId } = event.data;
+      const inference = run.inferences.get(inferenceId);
+      return inference === undefined
+        ? err({ code: "inference-not-open", inferenceId })
+        : once(event, inference === "open");
+    }
     case "ToolStarted":
-      state.run?.effects.set(event.data.blockId, "started");
-      break;
+      return mayStart(run, event.data.blockId)
+        ? ok([event])
+        : err({ code: "tool-repeated", blockId: event.data.blockId });
     case "EffectStarted":
-      state.run?.effects.set(event.data.effectId, "started");
-      break;
-    case "EffectFinished":
-      state.run?.effects.set(event.data.effectId, "finished");
-      break;
-    case "ToolParked":
-      state.run?.effects.set(event.data.blockId, "parked");
-      break;
-    case "ToolSettled":
-      state.run?.effects.set(event.data.blockId, event.data.settlement.how === "rerun" ? "may-rerun" : "settled");
-      break;
+      return mayStart(run, event.data.effectId)
+        ? ok([event])
+        : err({ code: "tool-repeated", blockId: event.data.effectId });
     case "ToolFinished":
-      // A late result answers no call: whoever ends the run still does.
-      if (event.data.late === true) state.lateTools.add(event.data.blockId);
-      else state.run?.effects.set(event.data.blockId, "finished");
-      break;
-    case "AnchorInvalidated":
-      state.invalid.set(anchorName(event.data), true);
-      break;
-    case "CapabilityLearned":
-      state.learned.set(capabilityName(event.data), event.data.value);
-      break;
-    case "ReasoningQuarantined":
-      for (const id of event.data.blockIds) state.quarantined.add(id);
-      break;
-    case "EventSkipped":
-      // The run that the event stood in is over.
-      if (runId !== null && state.run?.id === runId) state.run = null;
-      break;
+      return once(event, run.effects.get(event.data.blockId) !== "finished");
+    case "EffectFinished":
+      return once(event, run.effects.get(event.data.effectId) !== "finished");
+    case "ToolParked":
+      return once(event, run.effects.get(event.data.blockId) === "started");
+    case "ToolSettled": {
+      const { blockId } = event.data;
+      // A settlement permits an effect, or takes the place of one: only the first one counts.
+      return run.effects.get(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
+    }
+    case "TurnEdited":
+    case "RunParked":
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
-      state.run = null;
-      break;
+      return ok([event]);
     default:
+      return unreachable(event);
   }
-  return state;
 }
 
-const started = (state: ConversationState): readonly ConversationEvent[] =>
-  state.origin !== null ? [] : [{ type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } }];
+const mayStart = ({ effects }: RunState, id: string): boolean => !effects.has(id) || effects.get(id) === "may-rerun";
+
+const once = (event: ConversationEvent, isNews: boolean): Decision => ok(isNews ? [event] : []);
+
+const begun: ConversationEvent = { type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } };
+
+/** A conversation starts by itself. */
+function afterStart({ origin }: ConversationState, event: ConversationEvent, isNews = true): Decision {
+  return origin === null && isNews ? ok([begun, event]) : once(event, isNews);
+}
 
 const isSameOrigin = (left: ConversationOrigin, right: ConversationOrigin): boolean =>
   canonicalJson(left) === canonicalJson(right);
 
-type Naming = { readonly title?: string; readonly labels?: Readonly<Record<string, string>> };
-
-const changesLabels = (state: ConversationState, { title, labels = {} }: Naming): boolean =>
+const changesLabels = (
+  state: ConversationState,
+  { title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"],
+): boolean =>
   (title !== undefined && title !== state.title) ||
   Object.entries(labels).some(([name, value]) => state.labels.get(name) !== value);
-
-function relabel(state: ConversationState, { title, labels = {} }: Naming): void {
-  state.title = title ?? state.title;
-  for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
-}
-
-const capabilityName = ({ scope, ...learned }: ConversationEventOf<"CapabilityLearned">["data"]): string =>
-  JSON.stringify([scope, learnedName(learned)]);

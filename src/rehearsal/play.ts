@@ -50,7 +50,7 @@ export async function playConversation(playing: Playing): Promise<void> {
   try {
     const data = { origin: { type: "new" }, title: document.id } as const;
     await conversation.commit([
-      { command: { type: "StartConversation", data }, actor: { kind: "app", name: "rehearse" } },
+      { event: { type: "ConversationStarted", version: 1, data }, actor: { kind: "app", name: "rehearse" } },
     ]);
     for (const [request, { appended, answer }] of play.exchanges.entries()) {
       await append(conversation, appended);

@@ -1,7 +1,7 @@
 import { nearestName } from "../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
@@ -10,7 +10,6 @@ import { checkedEngine, type Engine, type EngineOptions, engineOf } from "../eng
 import type { Capabilities, Provider } from "../engine/stack/provider.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import type { ProposedEvent } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
@@ -115,12 +114,7 @@ export async function counterfactual(
     if (run !== null) clock.now = Math.max(clock.now, run.startedAt);
     else if (view.client.run === null) clock.now = Math.max(clock.now, Date.parse(recorded.at));
     const { event, actor } = recorded;
-    const isSaid = event.type === "BlockAppended" || event.type === "TurnReverted";
-    if (isSaid) {
-      const command =
-        event.type === "BlockAppended"
-          ? ({ type: "AppendBlock", data: event.data } as const)
-          : ({ type: "RevertTurn", data: event.data } as const);
+    if (event.type === "BlockAppended" || event.type === "TurnReverted") {
       if (event.type === "TurnReverted" && (await world.conversation.turn()).digest !== committed) {
         const unknown = {
           runId: "",
@@ -129,7 +123,7 @@ export async function counterfactual(
         };
         return { steps, unknown, turn: await world.conversation.turn() };
       }
-      pending.push(() => world.conversation.commit([{ command, actor }]));
+      pending.push(() => world.conversation.commit([{ event, actor }]));
     }
     if (run !== null) {
       const played = await playRun(world, run, view);

@@ -1,5 +1,5 @@
-import type { Command } from "../domain/commands.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { ConversationEvent } from "../domain/events/event.ts";
+import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { changedSettings } from "../engine/planning/planned-settings.ts";
 import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
@@ -12,7 +12,7 @@ import { stackDifference } from "../engine/stack/stack-difference.ts";
 import { offeredTools } from "../engine/stack/tool.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import type { CommitResult, ProposedEvent } from "../log/writer/conversation-writer.ts";
+import type { CommitResult } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
@@ -152,18 +152,19 @@ function divergence(error: ReplayDivergedError, { stream }: Stack): ReplayDiffer
 function endDifference(run: RecordedRun, entries: readonly ProposedEvent[], place: Stack): ReplayDifference | null {
   const { end } = run;
   if (end === null || isCutOff(run)) return null;
-  const news = entries.find(({ command }) => newsWords(command) !== null);
+  const news = entries.find(({ event }) => newsWords(event) !== null);
   if (news !== undefined) return newsDifference(news, end, place);
-  const ended = entries.map(({ command }) => command).findLast((command) => command.type === "EndRun")?.event;
+  const ended = entries.map(({ event }) => event).findLast(isEnd);
   const found =
     firstDifference(end.event.type, ended?.type ?? null, "type") ??
     firstDifference(comparable(end.event), comparable(ended), "end");
   return found === null ? null : { ...differenceAt(end, { ...found, field: found.field.replace(/^end\./, "") }) };
 }
 
-type End = RecordedEvent["event"] | Extract<Command, { readonly type: "EndRun" }>["event"];
+const isEnd = ({ type }: ConversationEvent): boolean =>
+  type === "RunCompleted" || type === "RunFailed" || type === "RunCancelled";
 
-function comparable(end: End | undefined) {
+function comparable(end: ConversationEvent | undefined) {
   if (end?.type === "RunFailed") {
     const { kind, message, after } = end.data;
     return { kind, message, after };
@@ -172,33 +173,33 @@ function comparable(end: End | undefined) {
 }
 
 function newsDifference(
-  { command, actor, frame = "0" }: ProposedEvent,
+  { event, actor, frame = "0" }: ProposedEvent,
   end: RecordedEvent,
   { stream, layers }: Stack,
 ): ReplayDifference {
-  const words = newsWords(command) ?? command.type;
-  const isEdit = command.type === "EditTurn";
+  const words = newsWords(event) ?? event.type;
+  const isEdit = event.type === "TurnEdited";
   const layer = actor.kind === "middleware" ? actor.name : (layers[layerIndex(frame, null)]?.name ?? null);
   const message = isEdit ? `${words}, where the log has no edit` : `${words}, and the log has no answer`;
   const field = isEdit ? "after" : "answer";
   return { stream, revision: end.revision, frame, layer, field, recorded: null, replayed: null, message };
 }
 
-/** What of a command happened that the log does not tell of; null for what follows from what it tells. */
-function newsWords(command: Command): string | null {
-  switch (command.type) {
-    case "EditTurn":
+/** What happened with an event that the log does not tell of; null for what follows from what it tells. */
+function newsWords(event: ConversationEvent): string | null {
+  switch (event.type) {
+    case "TurnEdited":
       return "a Turn was changed";
-    case "RequestInference":
+    case "InferenceRequested":
       return "the model was asked once more";
-    case "StartTool":
-    case "ParkTool":
-      return `the tool ${command.data.name} was called`;
-    case "StartEffect":
-      return `the effect ${command.data.name} was begun`;
-    case "StartResponse":
-    case "ReceiveResponse":
-    case "FailInference":
+    case "ToolStarted":
+    case "ToolParked":
+      return `the tool ${event.data.name} was called`;
+    case "EffectStarted":
+      return `the effect ${event.data.name} was begun`;
+    case "ResponseStarted":
+    case "ResponseReceived":
+    case "InferenceFailed":
       return "an answer was waited for";
     default:
       return null;

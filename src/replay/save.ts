@@ -1,6 +1,6 @@
 import { blockToJson } from "../domain/block-json.ts";
+import type { ProposedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
-import type { ProposedEvent } from "../log/writer/conversation-writer.ts";
 
 /**
  * Keeps a Turn that might have been as a conversation of its own: its blocks, by import. No server holds what it says, so
@@ -15,9 +15,12 @@ export async function saveCounterfactual(
 ): Promise<void> {
   const actor = { kind: "import" } as const;
   await conversation.commit([
-    { command: { type: "StartConversation", data: { origin: { type: "import", source } } }, actor },
+    { event: { type: "ConversationStarted", version: 1, data: { origin: { type: "import", source } } }, actor },
     ...turn.blocks.map(
-      (block): ProposedEvent => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
+      (block): ProposedEvent => ({
+        event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
+        actor,
+      }),
     ),
   ]);
 }

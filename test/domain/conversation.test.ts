@@ -5,12 +5,12 @@ import {
   bare,
   begun,
   blockId,
-  commands,
   completed,
   eventOf,
   failed,
   given,
   inferenceId,
+  proposals,
   received,
   requested,
   runId,
@@ -23,44 +23,42 @@ import {
 
 describe("a conversation", () => {
   test("starts once, so that starting it again is harmless", () => {
-    given().when(commands.start).emits(begun);
-    given(begun).when(commands.start).emitsNothing();
+    given().when(proposals.start).emits(begun);
+    given(begun).when(proposals.start).emitsNothing();
   });
 
   test("starts by itself before the first block, label, settings or run", () => {
-    given().when(commands.append).emits(bare, eventOf("BlockAppended"));
-    given()
-      .when(commands.relabel)
-      .emits(bare, { type: "ConversationRelabelled", version: 1, data: commands.relabel.data });
-    given().when(commands.declare).emits(bare, eventOf("SettingsDeclared"));
-    given().when(commands.startRun).emits(bare, runStarted);
+    given().when(proposals.append).emits(bare, eventOf("BlockAppended"));
+    given().when(proposals.relabel).emits(bare, proposals.relabel);
+    given().when(proposals.declare).emits(bare, eventOf("SettingsDeclared"));
+    given().when(proposals.startRun).emits(bare, runStarted);
   });
 
   test("takes a block once, by its id, whether a run is open or not", () => {
-    given(begun).when(commands.append).emits(eventOf("BlockAppended"));
-    given(begun, eventOf("BlockAppended")).when(commands.append).emitsNothing();
+    given(begun).when(proposals.append).emits(eventOf("BlockAppended"));
+    given(begun, eventOf("BlockAppended")).when(proposals.append).emitsNothing();
     given(...running, eventOf("BlockAppended"))
-      .when(commands.append)
+      .when(proposals.append)
       .emitsNothing();
   });
 
   test("declares settings once per digest", () => {
-    given(begun, eventOf("SettingsDeclared")).when(commands.declare).emitsNothing();
+    given(begun, eventOf("SettingsDeclared")).when(proposals.declare).emitsNothing();
     const digest = "9".repeat(64);
     given(begun, eventOf("SettingsDeclared"))
-      .when({ type: "DeclareSettings", data: { digest, settings: {} } })
+      .when({ type: "SettingsDeclared", version: 1, data: { digest, settings: {} } })
       .emits(eventOf("SettingsDeclared", { digest, settings: {} }));
   });
 
   test("is relabelled when that changes its title or a label", () => {
-    const relabelled = eventOf("ConversationRelabelled", commands.relabel.data);
-    given(begun, relabelled).when(commands.relabel).emitsNothing();
+    const relabelled = eventOf("ConversationRelabelled", proposals.relabel.data);
+    given(begun, relabelled).when(proposals.relabel).emitsNothing();
     given(begun, relabelled)
-      .when({ type: "Relabel", data: { labels: { team: "travel" } } })
+      .when({ type: "ConversationRelabelled", version: 1, data: { labels: { team: "travel" } } })
       .emitsNothing();
     const back = { title: "Weather" };
     given(begun, relabelled)
-      .when({ type: "Relabel", data: back })
+      .when({ type: "ConversationRelabelled", version: 1, data: back })
       .emits({ type: "ConversationRelabelled", version: 1, data: back });
   });
 });
@@ -69,79 +67,78 @@ describe("where a conversation came from", () => {
   const fork = eventOf("ConversationStarted");
 
   test("is told once: a fork under the id of another conversation is refused", () => {
-    given().when({ type: "StartConversation", data: fork.data }).emits(fork);
-    given(fork).when({ type: "StartConversation", data: fork.data }).emitsNothing();
-    given(begun).when({ type: "StartConversation", data: fork.data }).isRefused({ code: "conversation-exists" });
-    given(fork).when(commands.start).isRefused({ code: "conversation-exists" });
+    given().when(fork).emits(fork);
+    given(fork).when(fork).emitsNothing();
+    given(begun).when(fork).isRefused({ code: "conversation-exists" });
+    given(fork).when(proposals.start).isRefused({ code: "conversation-exists" });
   });
 
   test("gives a fork all that its parent knows, but no run of it", () => {
     given(...running, eventOf("BlockAppended"), fork)
-      .when(commands.append)
+      .when(proposals.append)
       .emitsNothing();
     given(...running, fork)
-      .when(commands.edit)
+      .when(proposals.edit)
       .isRefused({ code: "run-not-open", runId });
     given(...running, fork)
-      .when(commands.startRun)
+      .when(proposals.startRun)
       .isRefused({ code: "run-repeated", runId });
     given(...running, fork)
-      .when({ ...commands.startRun, runId: "run_0000000000000000" })
+      .when(proposals.startRun, "run_0000000000000000")
       .emits(runStarted);
   });
 });
 
 describe("a revert", () => {
   const reverted = eventOf("TurnReverted");
-  const revert = { type: "RevertTurn", data: reverted.data } as const;
 
   test("is recorded while no run is open, and refused while one is", () => {
-    given(begun).when(revert).emits(reverted);
+    given(begun).when(reverted).emits(reverted);
     given(...running)
-      .when(revert)
+      .when(reverted)
       .isRefused({ code: "run-open", runId });
     given(...running, completed)
-      .when(revert)
+      .when(reverted)
       .emits(reverted);
   });
 
   test("that changes nothing is none", () => {
     given(begun)
-      .when({ ...revert, data: { ...reverted.data, edits: [] } })
+      .when({ ...reverted, data: { ...reverted.data, edits: [] } })
       .emitsNothing();
   });
 });
 
 describe("a run", () => {
   test("is refused while one is open, the same one included: two callers must not both go", () => {
-    given(begun).when(commands.startRun).emits(runStarted);
+    given(begun).when(proposals.startRun).emits(runStarted);
     given(...running)
-      .when(commands.startRun)
+      .when(proposals.startRun)
       .isRefused({ code: "run-open", runId });
     given(...running)
-      .when({ ...commands.startRun, runId: "run_0000000000000000" })
+      .when(proposals.startRun, "run_0000000000000000")
       .isRefused({ code: "run-open", runId });
   });
 
   test("is refused when it has ended: its ids would stand twice", () => {
     given(...running, completed)
-      .when(commands.startRun)
+      .when(proposals.startRun)
       .isRefused({ code: "run-repeated", runId });
     given(...running, completed)
-      .when({ ...commands.startRun, runId: "run_0000000000000000" })
+      .when(proposals.startRun, "run_0000000000000000")
       .emits(runStarted);
   });
 
   test("does nothing any more once it has ended, or is another one", () => {
-    const { edit, request, receive, fail, startTool, finishTool, endRun } = commands;
-    for (const command of [edit, request, receive, fail, startTool, finishTool, endRun]) {
+    const { edit, request, receive, fail, startTool, finishTool, endRun } = proposals;
+    for (const event of [edit, request, receive, fail, startTool, finishTool, endRun]) {
       given(...asked, completed)
-        .when(command)
+        .when(event)
         .isRefused({ code: "run-not-open", runId });
-      given(begun).when(command).isRefused({ code: "run-not-open", runId });
+      given(begun).when(event).isRefused({ code: "run-not-open", runId });
       const other = "run_0000000000000000";
       given(...asked)
-        .when({ ...command, runId: other })
+        .when(event, other)
         .isRefused({ code: "run-not-open", runId: other });
     }
   });
@@ -149,17 +146,17 @@ describe("a run", () => {
   test("ends in one of three ways", () => {
     for (const event of [completed, eventOf("RunFailed"), eventOf("RunCancelled")]) {
       given(...running)
-        .when({ type: "EndRun", runId, event })
+        .when(event)
         .emits(event);
       given(...running, event)
-        .when({ ...commands.startRun, runId: "run_0000000000000000" })
+        .when(proposals.startRun, "run_0000000000000000")
         .emits(runStarted);
     }
   });
 
   test("records every edit of its Turns", () => {
     given(...running)
-      .when(commands.edit)
+      .when(proposals.edit)
       .emits(eventOf("TurnEdited"));
   });
 });
@@ -167,39 +164,39 @@ describe("a run", () => {
 describe("an inference", () => {
   test("is requested once", () => {
     given(...running)
-      .when(commands.request)
+      .when(proposals.request)
       .emits(requested);
     given(...asked)
-      .when(commands.request)
+      .when(proposals.request)
       .isRefused({ code: "inference-repeated", inferenceId });
     given(...asked, received)
-      .when(commands.request)
+      .when(proposals.request)
       .isRefused({ code: "inference-repeated", inferenceId });
   });
 
   test("is answered once, by a response or a failure", () => {
     given(...asked)
-      .when(commands.receive)
+      .when(proposals.receive)
       .emits(received);
     given(...asked)
-      .when(commands.fail)
+      .when(proposals.fail)
       .emits(failed);
     for (const answer of [received, failed]) {
       given(...asked, answer)
-        .when(commands.receive)
+        .when(proposals.receive)
         .emitsNothing();
       given(...asked, answer)
-        .when(commands.fail)
+        .when(proposals.fail)
         .emitsNothing();
     }
   });
 
   test("that was never requested cannot be answered", () => {
     given(...running)
-      .when(commands.receive)
+      .when(proposals.receive)
       .isRefused({ code: "inference-not-open", inferenceId });
     given(...running)
-      .when(commands.fail)
+      .when(proposals.fail)
       .isRefused({ code: "inference-not-open", inferenceId });
   });
 });
@@ -207,52 +204,52 @@ describe("an inference", () => {
 describe("a tool", () => {
   test("is started once by its call's block: a second caller must not run it too", () => {
     given(...running)
-      .when(commands.startTool)
+      .when(proposals.startTool)
       .emits(toolStarted);
     given(...running, toolStarted)
-      .when(commands.startTool)
+      .when(proposals.startTool)
       .isRefused({ code: "tool-repeated", blockId });
     given(...running, toolFinished)
-      .when(commands.startTool)
+      .when(proposals.startTool)
       .isRefused({ code: "tool-repeated", blockId });
   });
 
   test("finishes once, also when it never started: recovery answers such calls", () => {
     given(...running, toolStarted)
-      .when(commands.finishTool)
+      .when(proposals.finishTool)
       .emits(toolFinished);
     given(...running)
-      .when(commands.finishTool)
+      .when(proposals.finishTool)
       .emits(toolFinished);
     given(...running, toolFinished)
-      .when(commands.finishTool)
+      .when(proposals.finishTool)
       .emitsNothing();
   });
 
   test("that came back late is recorded once, and its call is still to be answered", () => {
     const late = eventOf("ToolFinished");
     given(...running, completed)
-      .when(commands.finishLate)
+      .when(proposals.finishLate)
       .emits(late);
     given(...running, completed, late)
-      .when(commands.finishLate)
+      .when(proposals.finishLate)
       .emitsNothing();
     given(...running, toolStarted, late)
-      .when(commands.finishTool)
+      .when(proposals.finishTool)
       .emits(toolFinished);
   });
 });
 
 describe("what is known of an endpoint", () => {
-  const { scope } = commands.invalidate.data;
+  const { scope } = proposals.invalidate.data;
 
   test("is recorded once: lost responses, what it can do, reasoning that it refused", () => {
-    for (const command of [commands.invalidate, commands.learn, commands.quarantine]) {
-      const result = decide(stateAfter(begun), command);
+    for (const event of [proposals.invalidate, proposals.learn, proposals.quarantine]) {
+      const result = decide(stateAfter(begun), event, runId);
       const events = result.ok ? result.value : [];
       expect(events).toHaveLength(1);
       given(begun, ...events)
-        .when(command)
+        .when(event)
         .emitsNothing();
     }
   });
@@ -260,28 +257,27 @@ describe("what is known of an endpoint", () => {
   test("is recorded again when it is something else", () => {
     const learned = eventOf("CapabilityLearned");
     given(begun, learned)
-      .when({ type: "LearnCapability", data: { ...learned.data, value: true } })
+      .when({ type: "CapabilityLearned", version: 1, data: { ...learned.data, value: true } })
       .emits({ ...learned, data: { ...learned.data, value: true } });
     const invalidated = eventOf("AnchorInvalidated");
     const other = { ...invalidated.data, responseId: "resp_9" };
     given(begun, invalidated)
-      .when({ type: "InvalidateAnchor", data: other })
+      .when({ type: "AnchorInvalidated", version: 1, data: other })
       .emits({ ...invalidated, data: other });
     const refused = eventOf("ReasoningQuarantined");
     const more = { ...refused.data, blockIds: [...refused.data.blockIds, "blk_0000000000000009"] };
     given(begun, refused)
-      .when({ type: "QuarantineReasoning", data: more })
+      .when({ type: "ReasoningQuarantined", version: 1, data: more })
       .emits({ ...refused, data: more });
   });
 
   test("is news again when the endpoint was asked since all that it held was lost", () => {
     const all = eventOf("AnchorInvalidated", { responseId: null, scope });
-    const command = { type: "InvalidateAnchor", data: all.data } as const;
     given(...running, all)
-      .when(command)
+      .when(all)
       .emitsNothing();
     given(...running, all, requested)
-      .when(command)
+      .when(all)
       .emits(all);
   });
 });

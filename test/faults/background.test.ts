@@ -46,7 +46,7 @@ const posts = ({ server }: World) =>
 
 /** Ends the process right after the response has been named durably. */
 const afterItBegan: Interceptor = async (stop) => {
-  const isNamed = stop.kind === "append" && stop.entries.some(({ command }) => command.type === "StartResponse");
+  const isNamed = stop.kind === "append" && stop.entries.some(({ event }) => event.type === "ResponseStarted");
   if (isNamed && stop.phase === "after") throw new Error("the process died");
   return null;
 };

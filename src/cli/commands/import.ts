@@ -5,9 +5,9 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
-import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
@@ -93,9 +93,12 @@ async function take(
     await store
       .conversation(id)
       .commit([
-        { command: { type: "StartConversation", data: { origin, title: document.id } }, actor },
+        { event: { type: "ConversationStarted", version: 1, data: { origin, title: document.id } }, actor },
         ...missing.map(
-          (block): ProposedEvent => ({ command: { type: "AppendBlock", data: { block: blockToJson(block) } }, actor }),
+          (block): ProposedEvent => ({
+            event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
+            actor,
+          }),
         ),
       ]);
   } catch (error) {

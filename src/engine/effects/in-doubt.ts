@@ -44,13 +44,13 @@ export async function effectStartOf(
   const { runId } = session;
   const { blockId, name, call, frame } = effect;
   if (past.state === "started") {
-    record(session, { type: "ParkTool", runId, data: { blockId, name } }, engineActor, frame);
+    record(session, { type: "ToolParked", version: 1, data: { blockId, name } }, engineActor, frame);
   }
   const decided = (await session.engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
   if (decided !== null) {
     const settlement = recordableSettlement(decided, name);
     const actor = { kind: "app" } as const;
-    record(session, { type: "SettleTool", runId, data: { blockId, settlement } }, actor, frame);
+    record(session, { type: "ToolSettled", version: 1, data: { blockId, settlement } }, actor, frame);
     return settledBy(settlement, actor);
   }
   session.parking.wait(blockId, name);

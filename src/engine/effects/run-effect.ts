@@ -44,7 +44,7 @@ export class EffectFailedError extends Error {
  * @throws {RangeError} when it may take longer than others wait for the run.
  */
 export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
-  const { runId, engine } = session;
+  const { engine } = session;
   const { id, name, frame, actor, idempotent = false, timeoutMs = engine.layerTimeoutMs } = place;
   checkTimeLimit(`the effect ${name}`, timeoutMs, engine.takeoverAfterMs);
   const past = session.journal.effect(id, name, frame);
@@ -63,7 +63,12 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
     return finish(session, place, { answer, durationMs: 0, actor: beginning.actor });
   }
   if (beginning.begin === "first") {
-    record(session, { type: "StartEffect", runId, data: { effectId: id, name, idempotencyKey: id } }, actor, frame);
+    record(
+      session,
+      { type: "EffectStarted", version: 1, data: { effectId: id, name, idempotencyKey: id } },
+      actor,
+      frame,
+    );
   }
   await session.recorder.flush();
   place.signal.throwIfAborted();
@@ -133,7 +138,7 @@ function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, 
   const { answer, durationMs, actor, cause } = given;
   const data = { effectId: id, answer, durationMs };
   const at = isAside === true ? undefined : delivered(session, session.now());
-  record(session, { type: "FinishEffect", runId: session.runId, data }, actor, frame, at);
+  record(session, { type: "EffectFinished", version: 1, data }, actor, frame, at);
   return answered(name, answer, cause);
 }
 

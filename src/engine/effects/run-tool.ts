@@ -42,7 +42,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
     if (beginning.begin === "no") return settled(session, { call, frame, resultId }, beginning);
     if (beginning.begin === "first") {
       const data = { blockId: id, name, idempotencyKey: id };
-      record(session, { type: "StartTool", runId: session.runId, data }, engineActor, frame);
+      record(session, { type: "ToolStarted", version: 1, data }, engineActor, frame);
     }
     await session.recorder.flush();
     signal.throwIfAborted();
@@ -84,7 +84,7 @@ function finish(session: RunSession, { call, frame, resultId }: CallPlace, given
   const block = resultBlock(call, output).withId(resultId);
   const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
   const at = delivered(session, session.now());
-  record(session, { type: "FinishTool", runId: session.runId, data }, actor, frame, at);
+  record(session, { type: "ToolFinished", version: 1, data }, actor, frame, at);
   session.turns.finishTool(idOf(call), block, actor);
   session.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
   return block;

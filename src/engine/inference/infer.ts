@@ -145,7 +145,7 @@ async function startedResponse(
   if (typeof responseId !== "string") throw new TypeError("the provider began a response without an id");
   session.underWay.set(inferenceId, responseId);
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId } as const;
-  record(session, { type: "StartResponse", runId: session.runId, data: { inferenceId, responseId } }, actor, frame);
+  record(session, { type: "ResponseStarted", version: 1, data: { inferenceId, responseId } }, actor, frame);
   await session.recorder.flush();
 }
 
@@ -238,7 +238,7 @@ function distrust(session: RunSession, frame: string): void {
   const { scope } = session.engine.provider;
   const data = { scope, capability: "chain", value: false, reason: "the echoed previous_response_id differs" } as const;
   session.engine.learned.set("chain", false);
-  record(session, { type: "LearnCapability", data }, engineActor, frame);
+  record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
 }
 
 /** The response came, and says that it failed: it is recorded as a response already. */

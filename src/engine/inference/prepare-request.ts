@@ -89,8 +89,8 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
     ...takeTimings(session),
   };
   const declarer = scope.instructions.at(-1)?.actor ?? engineActor;
-  record(session, { type: "DeclareSettings", data: { digest, settings } }, declarer, frame);
-  record(session, { type: "RequestInference", runId: session.runId, data: request }, engineActor, frame);
+  record(session, { type: "SettingsDeclared", version: 1, data: { digest, settings } }, declarer, frame);
+  record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);
   return { request, settings, bodyText, shaped };
 }

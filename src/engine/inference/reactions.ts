@@ -71,7 +71,7 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   if (error.kind === "chaining-unsupported" && isTried) return { full: "refused", without: [lesson] };
   const responseId = error.kind === "chaining-unsupported" ? null : anchor.responseId;
   const reason = responseId === null ? "refused" : "not-found";
-  command(session, { type: "InvalidateAnchor", data: { scope, responseId, reason } });
+  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, responseId, reason } });
   session.invalid.set(anchorName({ scope, responseId: anchor.responseId }), {
     reason,
     revision: Number.MAX_SAFE_INTEGER,
@@ -116,7 +116,11 @@ function withoutReasoning(
   );
   const blockIds = (named.length > 0 ? named : reasoning).map(idOf);
   if (blockIds.length === 0) return null;
-  command(session, { type: "QuarantineReasoning", data: { scope: request.scope, blockIds, reason: error.message } });
+  recordConsequence(session, {
+    type: "ReasoningQuarantined",
+    version: 1,
+    data: { scope: request.scope, blockIds, reason: error.message },
+  });
   for (const id of blockIds) session.quarantined.add(id);
   return {};
 }
@@ -131,15 +135,19 @@ export function learn(session: RunSession, { without = [] }: Retry): void {
   for (const lesson of without) {
     const { capability } = lesson;
     if (capability === "chain") {
-      command(session, { type: "InvalidateAnchor", data: { scope, responseId: null, reason: "refused" } });
+      recordConsequence(session, {
+        type: "AnchorInvalidated",
+        version: 1,
+        data: { scope, responseId: null, reason: "refused" },
+      });
     }
     if (configured.includes(capability)) continue;
     learned.set(learnedName(lesson), false);
-    command(session, { type: "LearnCapability", data: { scope, value: false, ...lesson } });
+    recordConsequence(session, { type: "CapabilityLearned", version: 1, data: { scope, value: false, ...lesson } });
   }
 }
 
 /** What the log of a run that was cut off tells has its consequences there as well. */
-function command(session: RunSession, given: Parameters<RunSession["recorder"]["record"]>[0]): void {
-  if (!session.journal.isReplaying) session.recorder.record(given, { actor: engineActor });
+function recordConsequence(session: RunSession, event: Parameters<RunSession["recorder"]["record"]>[0]): void {
+  if (!session.journal.isReplaying) session.recorder.record(event, { actor: engineActor });
 }

@@ -63,7 +63,7 @@ export function recordAnswer(
   const data = typeof answer.requestId === "string" ? { ...decoded.data, requestId: answer.requestId } : decoded.data;
   const at = delivered(session, session.now());
   const actor = { kind: "provider", name: provider.name, inferenceId } as const;
-  record(session, { type: "ReceiveResponse", runId: session.runId, data }, actor, frame, at);
+  record(session, { type: "ResponseReceived", version: 1, data }, actor, frame, at);
   return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
 }
 
@@ -93,10 +93,10 @@ function recordFailure(
   { inferenceId }: InferenceRequestedData,
   { error, retryInMs }: Omit<Failed, "failedAt">,
 ): Failed {
-  const { engine, runId } = session;
+  const { engine } = session;
   const again = retryInMs === null ? {} : { retryInMs };
   const data = { inferenceId, ...failureData(error), ...again };
   const actor = { kind: "provider", name: engine.provider.name, inferenceId } as const;
-  record(session, { type: "FailInference", runId, data }, actor, frame);
+  record(session, { type: "InferenceFailed", version: 1, data }, actor, frame);
   return { error, retryInMs, failedAt: engine.clock() };
 }

@@ -1,7 +1,7 @@
 import type { Actor } from "../../domain/actor.ts";
 import { blockToJson } from "../../domain/block-json.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
-import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 
@@ -42,9 +42,9 @@ export function closingEntries({ runId, turns, how, actor, timings }: Closing): 
   return [
     ...[...results].map(([blockId, { block, outcome }]): ProposedEvent => {
       const data = { blockId, result: blockToJson(block), outcome, durationMs: 0 };
-      return { command: { type: "FinishTool", runId, data }, actor: { kind: "recovery" }, runId };
+      return { event: { type: "ToolFinished", version: 1, data }, actor: { kind: "recovery" }, runId };
     }),
-    { command: { type: "EndRun", runId, event }, actor, runId },
+    { event, actor, runId },
   ];
 }
 

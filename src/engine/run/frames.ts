@@ -260,7 +260,7 @@ class LayerCall implements FrameSurroundings {
       const data = { direction, from, edits: [...edits], after };
       const edit = from === base.name ? data : { ...data, base: base.name };
       if (session.journal.hasEdit(edit, frame, settled)) continue;
-      record(session, { type: "EditTurn", runId: session.runId, data: edit }, actor, frame);
+      record(session, { type: "TurnEdited", version: 1, data: edit }, actor, frame);
     }
     noteRevision(session.turns, pass, target, actor);
     lastPasses.set(key, { name: target, turn: settled });

@@ -104,9 +104,9 @@ export function openSession(opening: Opening): RunSession {
     acknowledgements: [],
     acknowledging: new Set(),
     onLate: (call, result, told) => {
-      const data = { blockId: idOf(call), result: blockToJson(result), ...told };
+      const data = { blockId: idOf(call), result: blockToJson(result), ...told, late: true as const };
       const actor: Actor = { kind: "tool", name: call.name ?? call.itemType };
-      stream.commit([{ command: { type: "FinishToolLate", data }, actor, runId }]).catch(() => undefined);
+      stream.commit([{ event: { type: "ToolFinished", version: 1, data }, actor, runId }]).catch(() => undefined);
     },
     emit: emitter(opening, { turns, journal }),
     ids: createCounters(),
@@ -140,7 +140,7 @@ function park(session: RunSession, inDoubt: ReadonlyMap<BlockId, string>): void 
   const blockIds = [...inDoubt.keys()];
   const reason = new RunParkedError(runId, [...inDoubt]);
   recorder
-    .close({ type: "ParkRun", runId, data: { blockIds } }, { actor: engineActor, frame: "0" }, reason)
+    .close({ type: "RunParked", version: 1, data: { blockIds } }, { actor: engineActor, frame: "0" }, reason)
     .catch(() => undefined);
 }
 

@@ -84,8 +84,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     const result = await runStack(stackOf(session, options), base, session.running);
     await drainAcknowledgements(session);
     const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
-    const event = { type: "RunCompleted", version: 1, data } as const;
-    record(session, { type: "EndRun", runId, event }, engineActor, "0");
+    record(session, { type: "RunCompleted", version: 1, data }, engineActor, "0");
     await session.recorder.flush();
     await cancelUnderWay(session);
     const how = { turn: stream.view.client.committed, isNew: true, closedRun };
@@ -114,11 +113,17 @@ async function drainAcknowledgements({ acknowledgements, acknowledging, recorder
 }
 
 function recordStart(session: RunSession, { base, again = false }: RunStart): void {
-  const { engine, runId } = session;
+  const { engine } = session;
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
   const digest = settingsDigest(settings);
-  record(session, { type: "DeclareSettings", data: { digest, settings } }, engineActor, "0", session.clock);
+  record(
+    session,
+    { type: "SettingsDeclared", version: 1, data: { digest, settings } },
+    engineActor,
+    "0",
+    session.clock,
+  );
   const data = {
     epoch: 0,
     owner: thisProcess,
@@ -129,13 +134,13 @@ function recordStart(session: RunSession, { base, again = false }: RunStart): vo
     base: base.digest,
     ...(again ? { again: true as const } : {}),
   };
-  record(session, { type: "StartRun", runId, data }, engineActor, "0", session.clock);
+  record(session, { type: "RunStarted", version: 1, data }, engineActor, "0", session.clock);
 }
 
 /** The first thing that the new owner writes, in one append with what it does first. */
-function recordResumption({ runId, engine, recorder }: RunSession, epoch: number): void {
+function recordResumption({ engine, recorder }: RunSession, epoch: number): void {
   const data = { epoch, owner: thisProcess, stack: engine.layers.map(describeLayer) };
-  recorder.record({ type: "ResumeRun", runId, data }, { actor: { kind: "recovery" }, frame: "0" });
+  recorder.record({ type: "RunResumed", version: 1, data }, { actor: { kind: "recovery" }, frame: "0" });
 }
 
 /** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */
@@ -155,7 +160,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
     // What the end answers for calls that are open depends on all that the run did.
     await session.journal.consumed();
     const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takeTimings(session) });
-    for (const { command, actor } of entries) recorder.record(command, { actor, frame: "0" });
+    for (const { event, actor } of entries) recorder.record(event, { actor, frame: "0" });
     await recorder.flush();
     await cancelUnderWay(session);
   } catch (failure) {

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
-import type { ProposedEvent } from "../../log/writer/conversation-writer.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 
 /** Something of a run that others can see: a durable write, or a step outside. */
 export type Effect =

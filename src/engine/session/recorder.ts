@@ -1,8 +1,8 @@
 import { messageOf } from "../../base/error-message.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { Command, Rejection } from "../../domain/commands.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { ConversationWriter, ProposedEvent } from "../../log/writer/conversation-writer.ts";
+import type { Rejection } from "../../domain/conversation.ts";
+import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
@@ -12,7 +12,7 @@ import { failureInPlaceOf, isRefusal } from "./refused.ts";
 /** Who appends: also one who only looks at what would be. */
 type Writer = Pick<ConversationWriter, "view" | "commit">;
 
-/** Who gives a command, and at which frame. */
+/** Who makes an event happen, and at which frame. */
 export type RecordedBy = { readonly actor: Actor; readonly frame?: string; readonly at?: number };
 
 /**
@@ -61,14 +61,14 @@ export class Recorder {
     return this.#failure;
   }
 
-  record(command: Command, origin: RecordedBy): void {
+  record(event: ProposedEvent["event"], origin: RecordedBy): void {
     if (this.#closing !== null) return;
-    this.#buffer.push({ command, runId: this.#runId, ...origin });
+    this.#buffer.push({ event, runId: this.#runId, ...origin });
   }
 
   /** Records the last there is to say: whoever comes after it fails with the reason. */
-  async close(command: Command, origin: RecordedBy, reason: Error): Promise<void> {
-    this.record(command, origin);
+  async close(event: ProposedEvent["event"], origin: RecordedBy, reason: Error): Promise<void> {
+    this.record(event, origin);
     const durable = this.flush();
     this.#closing = reason;
     await durable;

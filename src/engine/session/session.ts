@@ -1,8 +1,8 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
-import type { Command } from "../../domain/commands.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -107,8 +107,14 @@ export function derivedRandom(session: RunSession, frame: string): number {
 }
 
 /** Records what happens at a frame; `at` is when it did, where the layers were told so. */
-export function record(session: RunSession, command: Command, actor: Actor, frame: string, at?: number): void {
-  session.recorder.record(command, at === undefined ? { actor, frame } : { actor, frame, at });
+export function record(
+  session: RunSession,
+  event: ProposedEvent["event"],
+  actor: Actor,
+  frame: string,
+  at?: number,
+): void {
+  session.recorder.record(event, at === undefined ? { actor, frame } : { actor, frame, at });
 }
 
 /** Something reached the layers: their clock stands at its time, and never runs backwards. */

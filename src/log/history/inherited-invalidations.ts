@@ -1,5 +1,5 @@
 import { anchorName } from "../../domain/anchor-name.ts";
-import type { Command } from "../../domain/commands.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { readRecorded } from "../recorded.ts";
@@ -17,8 +17,8 @@ export async function inheritedInvalidations(
   log: EventLog,
   { stream, seen, own }: Watched,
   { server }: ConversationView,
-): Promise<{ readonly commands: readonly Command[]; readonly revision: number }> {
-  const commands: Command[] = [];
+): Promise<{ readonly invalidations: readonly ConversationEventOf<"AnchorInvalidated">[]; readonly revision: number }> {
+  const invalidations: ConversationEventOf<"AnchorInvalidated">[] = [];
   let revision = seen;
   for await (const envelope of log.store.readStream(stream, { from: seen + 1 })) {
     revision = envelope.revision;
@@ -33,8 +33,8 @@ export async function inheritedInvalidations(
           ? server.all.some((each) => each.scope === scope) &&
             !server.all.some((each) => each.scope === scope && each.stream === own)
           : server.byResponse.has(anchorName(event.data));
-      if (isKnown) commands.push({ type: "InvalidateAnchor", data: event.data });
+      if (isKnown) invalidations.push(event);
     }
   }
-  return { commands, revision };
+  return { invalidations, revision };
 }

@@ -1,9 +1,8 @@
 import type { Actor } from "../../domain/actor.ts";
-import type { Command, Rejection } from "../../domain/commands.ts";
-import { decide, evolve } from "../../domain/conversation.ts";
-import { type ConversationState, draftState, initialState } from "../../domain/conversation-state.ts";
+import { decide, type Rejection } from "../../domain/conversation.ts";
+import { type ConversationState, draftState, evolve, initialState } from "../../domain/conversation-state.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
@@ -13,16 +12,6 @@ import type { Head } from "../ports/event-store.ts";
 import { readRecorded, recordedOf } from "../recorded.ts";
 import { openSnapshotWriter, type SnapshotWriter } from "../snapshots/snapshot-writer.ts";
 
-/** A command, and who gives it where. */
-export type ProposedEvent = {
-  readonly command: Command;
-  readonly actor: Actor;
-  readonly runId?: string;
-  readonly frame?: string;
-  /** When it happened, in milliseconds, where layers were told a time; by default when it is prepared. */
-  readonly at?: number;
-};
-
 export type CommitResult =
   | { readonly status: "committed"; readonly events: readonly RecordedEvent[] }
   | { readonly status: "rejected"; readonly rejection: Rejection };
@@ -31,8 +20,8 @@ export type CommitResult =
 const maxPreparations = 50;
 
 /**
- * The one writer of a conversation's stream in this process: it keeps the folds at the head it knows, decides commands on
- * them, and appends what they make happen. Commits go one after another.
+ * The one writer of a conversation's stream in this process: it keeps the folds at the head it knows, decides on them what is
+ * proposed, and appends what is to be recorded. Commits go one after another.
  */
 export class ConversationWriter {
   readonly name: string;
@@ -96,19 +85,20 @@ export class ConversationWriter {
    */
   async learnFromAncestors(): Promise<ConversationView> {
     for (const [stream, seen] of this.#ancestors) {
-      const { commands, revision } = await inheritedInvalidations(
+      const { invalidations, revision } = await inheritedInvalidations(
         this.log,
         { stream, seen, own: this.name },
         this.#view,
       );
-      if (commands.length > 0) await this.commit(commands.map((command) => ({ command, actor: { kind: "engine" } })));
+      if (invalidations.length > 0)
+        await this.commit(invalidations.map((event) => ({ event, actor: { kind: "engine" } })));
       this.#ancestors.set(stream, revision);
     }
     return this.#view;
   }
 
   /**
-   * Appends what the commands make happen, all or nothing unless it is too big for one append. On a conflict it reads what
+   * Appends what is to be recorded of the proposed events, all or nothing unless it is too big for one append. On a conflict it reads what
    * came first and decides anew what is not there yet; `guard` may refuse by throwing.
    *
    * @throws {StoreUnavailableError} when the outcome is unknown.
@@ -152,7 +142,7 @@ export class ConversationWriter {
     const draft = draftState(this.#state);
     const decided: Decided[] = [];
     for (const entry of entries) {
-      const result = decide(draft, entry.command);
+      const result = decide(draft, entry.event, entry.runId ?? null);
       if (!result.ok) return result.error;
       for (const event of result.value) {
         const made = recordable(event, entry.actor);

@@ -2,8 +2,9 @@ import type { Actor } from "../../domain/actor.ts";
 import { cutEdits } from "../../domain/cut-edits.ts";
 import { diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits } from "../../domain/edits.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { type ConversationWriter, type ProposedEvent, StreamContendedError } from "./conversation-writer.ts";
+import { type ConversationWriter, StreamContendedError } from "./conversation-writer.ts";
 import { RunInProgressError } from "./run-in-progress.ts";
 
 /** There is no such exchange. */
@@ -50,12 +51,15 @@ export async function revertTurn(stream: ConversationWriter, { target, toRevisio
   throw new StreamContendedError(stream.name);
 }
 
-/** One command, or several where one event could not say it: each against what the one before made. */
+/** One event, or several where one event could not say it: each against what the one before made. */
 function entriesOf(from: Turn, to: Turn, toRevision: number | null, actor: Actor): readonly ProposedEvent[] {
   let turn = from;
   return cutEdits(diffTurns(from, to, () => false)).map((edits) => {
     turn = applyEdits(turn, edits, () => undefined);
-    return { command: { type: "RevertTurn", data: { toRevision, edits: [...edits], after: turn.digest } }, actor };
+    return {
+      event: { type: "TurnReverted", version: 1, data: { toRevision, edits: [...edits], after: turn.digest } },
+      actor,
+    };
   });
 }
 

@@ -84,11 +84,10 @@ test("a provider that fails to fetch a response has it cancelled: nobody waits f
   const scene = createScene([], { provider });
   const first = scene.process();
   await first.conversation.append("hello");
-  const isStarted = (command: { readonly type: string }): boolean => command.type === "StartResponse";
+  const isStarted = (event: { readonly type: string }): boolean => event.type === "ResponseStarted";
   await dieAt(
     first,
-    (stop) =>
-      stop.kind === "append" && stop.phase === "after" && stop.entries.some((entry) => isStarted(entry.command)),
+    (stop) => stop.kind === "append" && stop.phase === "after" && stop.entries.some((entry) => isStarted(entry.event)),
   );
   const { conversation, engine } = scene.process();
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ kind: "provider-failed" });

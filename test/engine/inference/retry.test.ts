@@ -119,7 +119,7 @@ describe("a request that the server did not act on", () => {
     const talk = await talkTo(refusal(429, { "retry-after": "20" }));
     // The process dies while it waits.
     const gate: Interceptor = async (stop) => {
-      const isTold = stop.kind === "append" && stop.entries.some(({ command }) => command.type === "FailInference");
+      const isTold = stop.kind === "append" && stop.entries.some(({ event }) => event.type === "InferenceFailed");
       if (isTold && stop.phase === "after") throw new Error("the process died");
       return null;
     };

@@ -47,8 +47,8 @@ async function takeElsewhere(conversation: Conversation): Promise<string> {
   await conversation.turn();
   const runId = (await conversation.at(-1)).run?.id ?? "";
   const data = { epoch: 1, owner: elsewhere, stack: [] };
-  const command = { type: "ResumeRun", runId, data } as const;
-  await conversation.commit([{ command, actor: { kind: "recovery" }, runId, frame: "0" }]);
+  const event = { type: "RunResumed", version: 1, data } as const;
+  await conversation.commit([{ event, actor: { kind: "recovery" }, runId, frame: "0" }]);
   return runId;
 }
 
@@ -75,7 +75,7 @@ test("a run of a living owner is taken by force, and the owner is refused when i
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
   expect(await conversation.run(engine, { takeover: true })).toMatchObject({ text: "an answer", resumed: true });
   const data = { blockIds: [] };
-  const command = { type: "ParkRun", runId, data } as const;
-  const late = owner.commit([{ command, actor: { kind: "engine" }, runId, frame: "0" }]);
+  const event = { type: "RunParked", version: 1, data } as const;
+  const late = owner.commit([{ event, actor: { kind: "engine" }, runId, frame: "0" }]);
   expect(String(await rejectionOf(late))).toContain("run-not-open");
 });

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import type { ProposedEvent } from "../../../src/log/writer/conversation-writer.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import {
@@ -40,11 +40,11 @@ async function startElsewhere(conversation: Conversation): Promise<void> {
     chain: defaultChainPolicy,
     base: (await conversation.turn()).digest,
   };
-  await conversation.commit([inRun({ command: { type: "StartRun", runId: foreignRunId, data } })]);
+  await conversation.commit([inRun({ type: "RunStarted", version: 1, data })]);
 }
 
-const inRun = ({ command }: Pick<ProposedEvent, "command">, runId = foreignRunId): ProposedEvent => ({
-  command,
+const inRun = (event: ProposedEvent["event"], runId = foreignRunId): ProposedEvent => ({
+  event,
   actor: { kind: "engine" },
   runId,
   frame: "0",
@@ -52,16 +52,7 @@ const inRun = ({ command }: Pick<ProposedEvent, "command">, runId = foreignRunId
 
 /** Ends a run as someone does who takes it over. */
 const endOf = (runId: string, after: string): ProposedEvent =>
-  inRun(
-    {
-      command: {
-        type: "EndRun",
-        runId,
-        event: { type: "RunFailed", version: 1, data: { kind: "interrupted", message: "taken over", after } },
-      },
-    },
-    runId,
-  );
+  inRun({ type: "RunFailed", version: 1, data: { kind: "interrupted", message: "taken over", after } }, runId);
 
 test.each(storeKinds)("one process runs a conversation once at a time (%s)", async (kind) => {
   const events = await freshStore(kind);
@@ -143,7 +134,7 @@ test("an owner whose clock is ahead keeps its run with every sign of life", asyn
   const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
   for (const value of [false, true, false]) {
     const data = { capability: "chain", scope: "elsewhere", value, reason: "a sign of life" } as const;
-    await conversation.commit([inRun({ command: { type: "LearnCapability", data } })]);
+    await conversation.commit([inRun({ type: "CapabilityLearned", version: 1, data })]);
     clock.now -= 10 * 60_000;
     expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress" });
     clock.now += 60_000;
@@ -182,7 +173,7 @@ test.each([
   const owner = new TurnlogStore(events, { clock: () => clock.now }).conversation(conversation.id);
   async function speak(): Promise<void> {
     const data = { capability: "chain", scope: "elsewhere", value: false, reason: "a sign of life" } as const;
-    await owner.commit([inRun({ command: { type: "LearnCapability", data } })]);
+    await owner.commit([inRun({ type: "CapabilityLearned", version: 1, data })]);
   }
   await conversation.append("hello");
   await startElsewhere(conversation);

@@ -17,7 +17,7 @@ test("what is recorded after the last word is not written, although nothing was 
     onDurable: () => undefined,
     onFailure: (error) => failures.push(error),
   });
-  const say = (title: string) => ({ type: "Relabel", data: { title } }) as const;
+  const say = (title: string) => ({ type: "ConversationRelabelled", version: 1, data: { title } }) as const;
   const origin = { actor: { kind: "engine" } } as const;
   recorder.record(say("first"), origin);
   const closed = recorder.close(say("last"), origin, new Error("the run is parked"));

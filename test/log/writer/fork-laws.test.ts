@@ -3,7 +3,7 @@ import { verifyStore } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { type Block, idOf } from "../../../src/domain/block.ts";
-import type { Command } from "../../../src/domain/commands.ts";
+import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { TurnOutline } from "../../../src/domain/turn-outline.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
@@ -101,13 +101,21 @@ test("a reader takes snapshots of a fork with all that it inherited, from a snap
   };
   await talk(conversation, 3);
   const [first] = dataOf(await eventsOf(conversation), "ResponseReceived");
-  const known: readonly Command[] = [
-    { type: "InvalidateAnchor", data: { scope, responseId: first?.responseId ?? "", reason: "deleted" } },
-    { type: "InvalidateAnchor", data: { scope: "another", responseId: null, reason: "refused" } },
-    { type: "LearnCapability", data: { scope: "another", capability: "chain", value: false, reason: "refused" } },
-    { type: "QuarantineReasoning", data: { scope, blockIds: ["blk_0000000000000001"], reason: "unreadable" } },
+  const known: readonly ProposedEvent["event"][] = [
+    { type: "AnchorInvalidated", version: 1, data: { scope, responseId: first?.responseId ?? "", reason: "deleted" } },
+    { type: "AnchorInvalidated", version: 1, data: { scope: "another", responseId: null, reason: "refused" } },
+    {
+      type: "CapabilityLearned",
+      version: 1,
+      data: { scope: "another", capability: "chain", value: false, reason: "refused" },
+    },
+    {
+      type: "ReasoningQuarantined",
+      version: 1,
+      data: { scope, blockIds: ["blk_0000000000000001"], reason: "unreadable" },
+    },
   ];
-  await conversation.commit(known.map((command) => ({ command, actor: { kind: "engine" } })));
+  await conversation.commit(known.map((event) => ({ event, actor: { kind: "engine" } })));
   await talk(conversation, 120);
   const fork = await conversation.fork();
   await talk(fork, 120);

@@ -89,7 +89,9 @@ test("a fork knows the blocks and runs of its parent by their ids", async () => 
   const events = await eventsOf(conversation);
   const [data] = dataOf(events, "BlockAppended");
   if (data === undefined) throw new Error("nothing was appended");
-  expect(await fork.commit([{ command: { type: "AppendBlock", data }, actor: { kind: "user" } }])).toEqual([]);
+  expect(await fork.commit([{ event: { type: "BlockAppended", version: 1, data }, actor: { kind: "user" } }])).toEqual(
+    [],
+  );
 });
 
 test.each(storeKinds)("another process folds a fork to the same, on %s", async (kind) => {
@@ -172,7 +174,9 @@ test("what a server lost for the parent after the fork is not continued from in 
   const data = lost(answered?.responseId);
   // Of the other one the fork knows nothing.
   for (const each of [lost(later?.responseId), data])
-    await conversation.commit([{ command: { type: "InvalidateAnchor", data: each }, actor: { kind: "engine" } }]);
+    await conversation.commit([
+      { event: { type: "AnchorInvalidated", version: 1, data: each }, actor: { kind: "engine" } },
+    ]);
   const { steps } = await fork.run(engine);
   expect(steps.map(({ decision }) => decision)).toMatchObject([{ strategy: "full", reason: "refused" }]);
   expect(dataOf(await eventsOf(fork), "AnchorInvalidated")).toEqual([data]);

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { RunFailedError } from "../../../src/engine/session/errors.ts";
 import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
-import type { ProposedEvent } from "../../../src/log/writer/conversation-writer.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { layer } from "../../support/run/scene.ts";
 import { createWorkshop, eventsOf, typesOf } from "../../support/workshop.ts";
 
 const relabel = (data: object, actor: object = { kind: "app" }): ProposedEvent =>
-  ({ command: { type: "Relabel", data }, actor }) as ProposedEvent;
+  ({ event: { type: "ConversationRelabelled", version: 1, data }, actor }) as ProposedEvent;
 
 /** What types refuse, and JavaScript and configuration files do not. */
 test.each<[string, (conversation: Conversation) => Promise<unknown>, RegExp]>([

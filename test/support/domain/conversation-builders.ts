@@ -2,16 +2,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
-import type { Command, Rejection } from "../../../src/domain/commands.ts";
-import { decide, evolve } from "../../../src/domain/conversation.ts";
-import { type ConversationState, initialState } from "../../../src/domain/conversation-state.ts";
+import { decide, type Rejection } from "../../../src/domain/conversation.ts";
+import { type ConversationState, evolve, initialState } from "../../../src/domain/conversation-state.ts";
 import {
   type ConversationEvent,
   type ConversationEventOf,
   parseConversationEvent,
 } from "../../../src/domain/events/event.ts";
+import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 
-/** The run of every event and command here that belongs to one. */
+/** The run of every event here that belongs to one. */
 export const runId = "run_V1StGXR8Z5jdHi6B0003";
 
 /** An event of a type, as the golden files have it, with some of its data changed. */
@@ -38,10 +38,10 @@ function isOfType<T extends ConversationEvent["type"]>(
 export const stateAfter = (...events: readonly ConversationEvent[]): ConversationState =>
   events.reduce((state, event) => evolve(state, event, runId), initialState());
 
-/** What a command comes to after these events. */
+/** What a proposed event comes to after these events. */
 export const given = (...events: readonly ConversationEvent[]) => ({
-  when(command: Command) {
-    const result = decide(stateAfter(...events), command);
+  when(event: ProposedEvent["event"], inRun: string = runId) {
+    const result = decide(stateAfter(...events), event, inRun);
     return {
       emits: (...expected: readonly ConversationEvent[]) => {
         expect(result).toEqual({ ok: true, value: expected });
@@ -63,7 +63,11 @@ export const received = eventOf("ResponseReceived");
 export const failed = eventOf("InferenceFailed");
 export const toolStarted = eventOf("ToolStarted");
 const { late: _, ...finishedData } = eventOf("ToolFinished").data;
-export const toolFinished: ConversationEvent = { type: "ToolFinished", version: 1, data: finishedData };
+export const toolFinished: ConversationEventOf<"ToolFinished"> = {
+  type: "ToolFinished",
+  version: 1,
+  data: finishedData,
+};
 export const completed = eventOf("RunCompleted");
 export const { inferenceId } = requested.data;
 export const { blockId } = toolStarted.data;
@@ -73,21 +77,21 @@ export const bare: ConversationEvent = { type: "ConversationStarted", version: 1
 export const running = [begun, runStarted];
 export const asked = [...running, requested];
 
-export const commands = {
-  start: { type: "StartConversation", data: begun.data },
-  relabel: { type: "Relabel", data: { title: "Rome", labels: { team: "travel" } } },
-  append: { type: "AppendBlock", data: eventOf("BlockAppended").data },
-  declare: { type: "DeclareSettings", data: eventOf("SettingsDeclared").data },
-  startRun: { type: "StartRun", runId, data: runStarted.data },
-  edit: { type: "EditTurn", runId, data: eventOf("TurnEdited").data },
-  request: { type: "RequestInference", runId, data: requested.data },
-  receive: { type: "ReceiveResponse", runId, data: received.data },
-  fail: { type: "FailInference", runId, data: failed.data },
-  invalidate: { type: "InvalidateAnchor", data: eventOf("AnchorInvalidated").data },
-  learn: { type: "LearnCapability", data: eventOf("CapabilityLearned").data },
-  quarantine: { type: "QuarantineReasoning", data: eventOf("ReasoningQuarantined").data },
-  startTool: { type: "StartTool", runId, data: toolStarted.data },
-  finishTool: { type: "FinishTool", runId, data: finishedData },
-  finishLate: { type: "FinishToolLate", data: finishedData },
-  endRun: { type: "EndRun", runId, event: completed },
-} as const satisfies Record<string, Command>;
+export const proposals = {
+  start: begun,
+  relabel: { type: "ConversationRelabelled", version: 1, data: { title: "Rome", labels: { team: "travel" } } },
+  append: eventOf("BlockAppended"),
+  declare: eventOf("SettingsDeclared"),
+  startRun: runStarted,
+  edit: eventOf("TurnEdited"),
+  request: requested,
+  receive: received,
+  fail: failed,
+  invalidate: eventOf("AnchorInvalidated"),
+  learn: eventOf("CapabilityLearned"),
+  quarantine: eventOf("ReasoningQuarantined"),
+  startTool: toolStarted,
+  finishTool: toolFinished,
+  finishLate: eventOf("ToolFinished"),
+  endRun: completed,
+} as const satisfies Record<string, ProposedEvent["event"]>;
