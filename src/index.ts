@@ -12,7 +12,6 @@ export { type CounterfactualOptions, counterfactual } from "./counterfactual.ts"
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { ChatMessage } from "./domain/chat-message.ts";
-export { type TurnDifference, turnDifference } from "./domain/diff-turns.ts";
 export { type ConversationEvent, InvalidEventError } from "./domain/events/event.ts";
 export type { Decision, Divergence, Repair } from "./domain/events/inference-events.ts";
 export type { RecordedEvent } from "./domain/events/recorded.ts";
@@ -20,6 +19,7 @@ export type { Settlement } from "./domain/events/tool-events.ts";
 export type { Exchange } from "./domain/exchanges.ts";
 export { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
 export { Turn } from "./domain/turn.ts";
+export { type TurnDifference, turnDifference } from "./domain/turn-difference.ts";
 export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export { ChainRequiredError } from "./engine/planning/plan.ts";

@@ -1,7 +1,7 @@
 import type { Block } from "../domain/block.ts";
-import { type TurnDifference, turnDifference } from "../domain/diff-turns.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
+import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
 
 /**
  * What differs between the Turns of two conversations, whose blocks share no ids: blocks of equal content are taken for

@@ -1,7 +1,7 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import type { TurnDifference } from "../domain/diff-turns.ts";
 import type { Turn } from "../domain/turn.ts";
+import type { TurnDifference } from "../domain/turn-difference.ts";
 import { actorLabel, blockLabel, counted, printable } from "../projections/wording.ts";
 import { blockData } from "./block-rows.ts";
 import type { Style } from "./style.ts";

@@ -1,9 +1,9 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { type TurnDifference, turnDifference } from "../domain/diff-turns.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
+import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
 import { SkippedEvents } from "../log/history/skipped-events.ts";
 import { skippedIn } from "../log/history/skipped-in.ts";
 import { type ClientTurnView, clientTurn } from "../projections/client-turn.ts";

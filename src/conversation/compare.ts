@@ -1,5 +1,5 @@
 import type { Block } from "../domain/block.ts";
-import type { Turn } from "../domain/turn.ts";
+import { equalBeginning } from "../domain/turn-difference.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { forksOf } from "../log/history/lineage.ts";
 import type { Change } from "../projections/blame.ts";
@@ -47,17 +47,6 @@ function lastShared(left: readonly LineageEnd[], right: readonly LineageEnd[]): 
     if (revision !== other.revision) break;
   }
   return shared;
-}
-
-/** By halving, for digests tell whole beginnings apart. */
-function equalBeginning(left: Turn, right: Turn): number {
-  let [equal, different] = [0, Math.min(left.length, right.length) + 1];
-  while (different - equal > 1) {
-    const middle = (equal + different) >> 1;
-    if (left.contextAt(middle) === right.contextAt(middle)) equal = middle;
-    else different = middle;
-  }
-  return equal;
 }
 
 function departure({ turn, view }: LoadedPast, index: number): Departure | null {

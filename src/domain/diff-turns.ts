@@ -1,20 +1,17 @@
-import { canonicalJson } from "../base/canonical-json.ts";
-import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
 import { type Block, idOf } from "./block.ts";
 import { blockToJson } from "./block-json.ts";
-import type { BlockContent, Edit } from "./edits.ts";
-import type { BlockId } from "./ids.ts";
-import { longestIncreasingSubsequence } from "./longest-increasing-subsequence.ts";
+import { type BlockContent, contentId, type Edit } from "./edits.ts";
 import type { Turn } from "./turn.ts";
+import { blockChanges, type Placed } from "./turn-difference.ts";
 
 /**
  * The fewest edits that make `to` of `from`: `applyEdits(from, diffTurns(from, to, …))` has the ids, versions and order of
- * `to`. All blocks have ids, unique in each Turn. It costs what lies between the common beginning and the common end.
+ * `to`. All blocks have ids, unique in each Turn.
  *
  * `known` says whether the log holds exactly this version under its id and digest: then a reference is enough.
  */
 export function diffTurns(from: Turn, to: Turn, known: (block: Block) => boolean): readonly Edit[] {
-  const { removed, modified, placed } = compare(from, to);
+  const { removed, modified, placed } = blockChanges(from, to);
   const contentOf = (block: Block): BlockContent =>
     known(block) ? { ref: { id: idOf(block), digest: block.digest } } : { block: blockToJson(block) };
   const edits: Edit[] = [];
@@ -24,112 +21,60 @@ export function diffTurns(from: Turn, to: Turn, known: (block: Block) => boolean
     const block = before.digest === after.digest ? { block: blockToJson(after) } : contentOf(after);
     edits.push({ op: "replace", blockId: idOf(after), block });
   }
-  for (const run of placed) {
-    const [first] = run.blocks;
-    if (run.isMove && first !== undefined) edits.push({ op: "move", blockId: idOf(first), after: run.after });
-    else edits.push({ op: "insert", after: run.after, blocks: run.blocks.map(contentOf) });
+  for (const [first, ...others] of neighbours(placed)) {
+    const { block, after, isMove } = first;
+    if (isMove) edits.push({ op: "move", blockId: idOf(block), after });
+    else edits.push({ op: "insert", after, blocks: [first, ...others].map((each) => contentOf(each.block)) });
   }
   return edits;
 }
 
-/** What an app or a person asks about two Turns; a block that was moved and modified is in both lists. */
-export type TurnDifference = {
-  readonly added: readonly Block[];
-  readonly removed: readonly Block[];
-  readonly modified: readonly { readonly before: Block; readonly after: Block }[];
-  readonly moved: readonly Block[];
-};
-
-/** Tells two Turns apart by what the model reads of them. */
-export function turnDifference(from: Turn, to: Turn): TurnDifference {
-  const { removed, modified, placed } = compare(from, to);
-  const blocks = (isMove: boolean): readonly Block[] =>
-    placed.filter((run) => run.isMove === isMove).flatMap((run) => run.blocks);
-  return {
-    added: blocks(false),
-    removed,
-    modified: modified.filter(({ before, after }) => before.digest !== after.digest),
-    moved: blocks(true),
-  };
-}
-
-/** Whether two blocks are one version: equal content, and the same word of the provider on it (its item id and so on). */
-export function isSameVersion(left: Block, right: Block): boolean {
-  if (left === right) return true;
-  if (left.id !== right.id || left.digest !== right.digest) return false;
-  if (left.wire === null || right.wire === null) return left.wire === right.wire;
-  return left.wire === right.wire || canonicalJson(left.wire) === canonicalJson(right.wire);
+/** New blocks that stand side by side are one insertion; what moved is placed one by one. */
+function neighbours(placed: readonly Placed[]): readonly [Placed, ...Placed[]][] {
+  const runs: [Placed, ...Placed[]][] = [];
+  for (const each of placed) {
+    const run = runs.at(-1);
+    const last = run?.at(-1);
+    const isNext = last !== undefined && !each.isMove && !last.isMove && each.after === last.block.id;
+    if (run !== undefined && isNext) run.push(each);
+    else runs.push([each]);
+  }
+  return runs;
 }
 
 /** About how many characters the edits take in the log, to choose between two ways of writing one Turn. */
-export function editsBytes(edits: readonly Edit[]): number {
-  return jsonLength(edits);
-}
+export const editsBytes = (edits: readonly Edit[]): number => JSON.stringify(edits).length;
 
-function jsonLength(value: JsonValue | undefined): number {
-  if (typeof value === "string") return value.length + 2;
-  let length = 2;
-  if (isJsonList(value)) for (const item of value) length += jsonLength(item) + 1;
-  else if (isJsonObject(value)) {
-    for (const [name, member] of Object.entries(value)) length += jsonLength(member) + name.length + 4;
-  } else return 5;
-  return length;
-}
+/** About how many characters of edits one event takes: so few that none of their texts has to be stored apart. */
+const maxPartBytes = 64 * 1024;
 
-/** A block that moved, or neighbouring new ones, and the block before them. */
-type Placed = { readonly isMove: boolean; readonly after: BlockId | null; readonly blocks: Block[] };
-
-type Comparison = {
-  readonly removed: readonly Block[];
-  readonly modified: readonly { readonly before: Block; readonly after: Block }[];
-  readonly placed: readonly Placed[];
-};
-
-function compare(from: Turn, to: Turn): Comparison {
-  const { start, before, after } = differingMiddle(from, to);
-  const indexById = new Map(before.map((block, index) => [idOf(block), index]));
-  const ids = new Set(after.map(idOf));
-  const kept = after.map((block) => indexById.get(idOf(block))).filter((index) => index !== undefined);
-  const fixed = new Set(longestIncreasingSubsequence(kept));
-
-  const modified: { readonly before: Block; readonly after: Block }[] = [];
-  const placed: Placed[] = [];
-  let previous = start === 0 ? undefined : from.at(start - 1);
-  for (const block of after) {
-    const index = indexById.get(idOf(block));
-    const old = index === undefined ? undefined : before[index];
-    if (old !== undefined && !isSameVersion(old, block)) modified.push({ before: old, after: block });
-    if (index === undefined || !fixed.has(index)) place(placed, block, { previous, isMove: index !== undefined });
-    previous = block;
+/** Edits as several events carry them, where they are too much for one: each part applies to what the one before made. */
+export function cutEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
+  if (editsBytes(edits) <= maxPartBytes) return [edits];
+  const parts: Edit[][] = [];
+  let bytes = 0;
+  for (const edit of edits.flatMap(oneByOne)) {
+    const size = editsBytes([edit]);
+    const part = parts.at(-1);
+    if (part === undefined || bytes + size > maxPartBytes) {
+      parts.push([edit]);
+      bytes = size;
+    } else {
+      part.push(edit);
+      bytes += size;
+    }
   }
-  return { removed: before.filter((block) => !ids.has(idOf(block))), modified, placed };
+  return parts;
 }
 
-function place(
-  placed: Placed[],
-  block: Block,
-  { previous, isMove }: { readonly previous: Block | undefined; readonly isMove: boolean },
-): void {
-  const last = placed.at(-1);
-  if (!isMove && last?.isMove === false && last.blocks.at(-1) === previous) last.blocks.push(block);
-  else placed.push({ isMove, after: previous === undefined ? null : idOf(previous), blocks: [block] });
-}
-
-/** What lies between the common beginning, most of which is shared by descent and costs nothing, and the common end. */
-function differingMiddle(from: Turn, to: Turn) {
-  let start = from.commonPrefixLength(to);
-  const [left, right] = [from.after(start), to.after(start)];
-  const isSameAt = (leftIndex: number, rightIndex: number): boolean => {
-    const [one, other] = [left[leftIndex], right[rightIndex]];
-    return one !== undefined && other !== undefined && isSameVersion(one, other);
-  };
-  let same = 0;
-  while (isSameAt(same, same)) same += 1;
-  let [leftEnd, rightEnd] = [left.length, right.length];
-  while (leftEnd > same && rightEnd > same && isSameAt(leftEnd - 1, rightEnd - 1)) {
-    leftEnd -= 1;
-    rightEnd -= 1;
-  }
-  start += same;
-  return { start, before: left.slice(same, leftEnd), after: right.slice(same, rightEnd) };
+/** The same change of one block at a time. */
+function oneByOne(edit: Edit): readonly Edit[] {
+  if (edit.op === "remove") return edit.blockIds.map((id) => ({ op: "remove", blockIds: [id] }));
+  if (edit.op !== "insert") return [edit];
+  let { after } = edit;
+  return edit.blocks.map((content) => {
+    const single: Edit = { op: "insert", after, blocks: [content] };
+    after = contentId(content);
+    return single;
+  });
 }

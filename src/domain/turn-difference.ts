@@ -1,42 +1,127 @@
+import { canonicalJson } from "../base/canonical-json.ts";
 import { type Block, idOf } from "./block.ts";
 import type { BlockId } from "./ids.ts";
-import { longestIncreasingSubsequence } from "./longest-increasing-subsequence.ts";
 import type { Turn } from "./turn.ts";
 
-/** What became of the blocks of a Turn that another was made from. */
-export type Displaced = {
-  /** The blocks that the second one no longer has. */
-  readonly removed: readonly BlockId[];
-  /** Blocks that both have and that stand elsewhere among each other in the second one: as few as explain it. */
-  readonly moved: readonly BlockId[];
+/** What of a Turn is another in a second one, by the ids of its blocks; a block may be modified and placed. */
+export type BlockChanges = {
+  readonly removed: readonly Block[];
+  /** Under the same id: another content, or another word of the provider on it. */
+  readonly modified: readonly Modified[];
+  /** Blocks that are new, or stand elsewhere among those that both have: as few as explain it, in their order. */
+  readonly placed: readonly Placed[];
 };
 
-/** A block that was only changed stands where it stood: what a layer rewrites in a long Turn is looked at once. */
-export function displacedBetween(before: Turn, after: Turn): Displaced {
-  const shared = before.commonPrefixLength(after);
-  const [gone, come] = withoutCommonEnds(before.after(shared), after.after(shared));
-  if (gone.length === 0) return { removed: [], moved: [] };
+type Modified = { readonly before: Block; readonly after: Block };
+
+/** A block of the second Turn, and the one before it there. */
+export type Placed = { readonly block: Block; readonly after: BlockId | null; readonly isMove: boolean };
+
+/**
+ * Compares two Turns, in each of which ids are unique. It costs what lies between what they share by descent and their
+ * end; what is only modified there is looked at once.
+ */
+export function blockChanges(from: Turn, to: Turn): BlockChanges {
+  const shared = from.commonPrefixLength(to);
+  const [left, right] = [from.after(shared), to.after(shared)];
+  const { start, end } = sameEnds(left, right);
+  const [gone, come] = [left.slice(start, left.length - end), right.slice(start, right.length - end)];
   const placeById = new Map(gone.map((block, place) => [idOf(block), place]));
-  const kept = come.map(idOf).filter((id) => placeById.has(id));
-  const present = new Set(kept);
-  const places = kept.map((id) => placeById.get(id) ?? 0);
-  const inOrder = new Set(longestIncreasingSubsequence(places));
+  const places = come.map((block) => placeById.get(idOf(block)));
+  const kept = new Set(places);
+  const fixed = new Set(longestIncreasingSubsequence(places.filter((place) => place !== undefined)));
+  const beforeAll = shared + start === 0 ? undefined : to.at(shared + start - 1);
+  const placed = come.flatMap((block, index): Placed[] => {
+    const place = places[index];
+    if (place !== undefined && fixed.has(place)) return [];
+    const before = come[index - 1] ?? beforeAll;
+    return [{ block, after: before === undefined ? null : idOf(before), isMove: place !== undefined }];
+  });
+  const pairs = [
+    ...right.slice(0, start).map((after, index) => ({ before: left[index], after })),
+    ...come.map((after, index) => ({ before: gone[places[index] ?? -1], after })),
+    ...right.slice(right.length - end).map((after, index) => ({ before: left[left.length - end + index], after })),
+  ];
   return {
-    removed: [...placeById.keys()].filter((id) => !present.has(id)),
-    moved: kept.filter((_, index) => !inOrder.has(places[index] ?? 0)),
+    removed: gone.filter((_, place) => !kept.has(place)),
+    modified: pairs.flatMap(({ before, after }) =>
+      before === undefined || isSameVersion(before, after) ? [] : [{ before, after }],
+    ),
+    placed,
   };
+}
+
+/** What an app or a person asks about two Turns; a block that was moved and modified is in both lists. */
+export type TurnDifference = {
+  readonly added: readonly Block[];
+  readonly removed: readonly Block[];
+  readonly modified: readonly Modified[];
+  readonly moved: readonly Block[];
+};
+
+/** Tells two Turns apart by what the model reads of them. */
+export function turnDifference(from: Turn, to: Turn): TurnDifference {
+  const { removed, modified, placed } = blockChanges(from, to);
+  return {
+    added: placed.filter(({ isMove }) => !isMove).map(({ block }) => block),
+    removed,
+    modified: modified.filter(({ before, after }) => before.digest !== after.digest),
+    moved: placed.filter(({ isMove }) => isMove).map(({ block }) => block),
+  };
+}
+
+/** How many blocks at the beginning of two Turns are equal by digest: found by halving, for digests tell whole prefixes apart. */
+export function equalBeginning(left: Turn, right: Turn): number {
+  let [equal, different] = [left.commonPrefixLength(right), Math.min(left.length, right.length) + 1];
+  while (different - equal > 1) {
+    const middle = (equal + different) >> 1;
+    if (left.contextAt(middle) === right.contextAt(middle)) equal = middle;
+    else different = middle;
+  }
+  return equal;
+}
+
+/** Whether two blocks are one version: equal content, and the same word of the provider on it (its item id and so on). */
+export function isSameVersion(left: Block, right: Block): boolean {
+  if (left === right) return true;
+  if (left.id !== right.id || left.digest !== right.digest) return false;
+  if (left.wire === null || right.wire === null) return left.wire === right.wire;
+  return left.wire === right.wire || canonicalJson(left.wire) === canonicalJson(right.wire);
 }
 
 type Blocks = readonly Block[];
 
-/** Two lists without the blocks, by id, that both begin with, and those that both end with. */
-function withoutCommonEnds(left: Blocks, right: Blocks): readonly [Blocks, Blocks] {
+/** How many blocks, by id, two lists both begin with, and how many of the rest they both end with. */
+function sameEnds(left: Blocks, right: Blocks): { readonly start: number; readonly end: number } {
+  const most = Math.min(left.length, right.length);
   let start = 0;
-  while (start < left.length && isOne(left[start], right[start])) start += 1;
+  while (start < most && left[start]?.id === right[start]?.id) start += 1;
   let end = 0;
-  const most = Math.min(left.length, right.length) - start;
-  while (end < most && isOne(left[left.length - 1 - end], right[right.length - 1 - end])) end += 1;
-  return [left.slice(start, left.length - end), right.slice(start, right.length - end)];
+  while (end < most - start && left.at(-1 - end)?.id === right.at(-1 - end)?.id) end += 1;
+  return { start, end };
 }
 
-const isOne = (left: Block | undefined, right: Block | undefined): boolean => left === right || left?.id === right?.id;
+/** The most of the (distinct) values that stand in ascending order: what can stay where it is when the others move. */
+function longestIncreasingSubsequence(values: readonly number[]): readonly number[] {
+  // The piles of patience sorting: the smallest value that ends an ascending row of each length, and who stands before it.
+  const ends: Link[] = [];
+  for (const value of values) {
+    const length = countBelow(ends, value);
+    ends[length] = { value, before: ends[length - 1] };
+  }
+  const subsequence: number[] = [];
+  for (let link = ends.at(-1); link !== undefined; link = link.before) subsequence.push(link.value);
+  return subsequence.reverse();
+}
+
+type Link = { readonly value: number; readonly before: Link | undefined };
+
+function countBelow(ends: readonly Link[], value: number): number {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ends[middle]?.value ?? value) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -2,7 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import { displacedBetween } from "../domain/turn-difference.ts";
+import { blockChanges } from "../domain/turn-difference.ts";
 import { ConversationDamagedError } from "./damage.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
@@ -57,9 +57,10 @@ export class RunTurns {
 
   /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. Gives what it left out. */
   handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): readonly BlockId[] {
-    const { removed, moved } = displacedBetween(this.get(base), turn);
+    const changes = blockChanges(this.get(base), turn);
+    const removed = changes.removed.map(idOf);
     for (const id of removed) this.#removers.set(id, actor);
-    for (const id of moved) this.#movers.set(id, actor);
+    for (const { block, isMove } of changes.placed) if (isMove) this.#movers.set(idOf(block), actor);
     this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#see(frame);
@@ -150,8 +151,8 @@ export class RunTurns {
       // The core makes a result of what it was given, and leaves nothing out.
       const base = this.#settled(origin?.base ?? `given/${frameOf(at)}`);
       if (origin !== undefined) {
-        for (const id of displacedBetween(this.get(origin.base), this.get(at)).removed) {
-          if (!removals.has(id)) removals.set(id, origin.actor);
+        for (const block of blockChanges(this.get(origin.base), this.get(at)).removed) {
+          if (!removals.has(idOf(block))) removals.set(idOf(block), origin.actor);
         }
       }
       at = base === at ? null : base;

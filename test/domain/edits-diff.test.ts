@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Block } from "../../src/domain/block.ts";
-import { diffTurns, editsBytes, isSameVersion, turnDifference } from "../../src/domain/diff-turns.ts";
+import { diffTurns } from "../../src/domain/diff-turns.ts";
 import { applyEdits, type Edit, editSchema } from "../../src/domain/edits.ts";
 import { Turn } from "../../src/domain/turn.ts";
+import { isSameVersion, turnDifference } from "../../src/domain/turn-difference.ts";
 import { answered, blockId, numbersOf, said, turnOf, turnPairs, versionsOf } from "../support/domain/turn-builders.ts";
 
 const unknown = (): boolean => false;
@@ -129,17 +130,6 @@ test("people are told what was added, removed, modified and moved, and nothing o
     modified: [["text 2", "other"]],
     moved: [blockId(5)],
   });
-});
-
-test("the estimate of what edits take is near to what they take", () => {
-  fc.assert(
-    fc.property(turnPairs(20), ([from, to]) => {
-      const edits = diffTurns(from, to, unknown);
-      const bytes = JSON.stringify(edits).length;
-      expect(editsBytes(edits)).toBeGreaterThanOrEqual(bytes * 0.8);
-      expect(editsBytes(edits)).toBeLessThanOrEqual(bytes * 1.2 + 5);
-    }),
-  );
 });
 
 test("an edit near the end of a long Turn is found without reading what comes before", () => {

@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { idOf } from "../../src/domain/block.ts";
-import { displacedBetween } from "../../src/domain/turn-difference.ts";
+import type { Turn } from "../../src/domain/turn.ts";
+import { blockChanges } from "../../src/domain/turn-difference.ts";
 import { blockId, said, turnOf, turnPairs } from "../support/domain/turn-builders.ts";
+
+const displacedBetween = (before: Turn, after: Turn) => {
+  const { removed, placed } = blockChanges(before, after);
+  const moved = placed.filter(({ isMove }) => isMove);
+  return { removed: removed.map(idOf), moved: moved.map(({ block }) => idOf(block)) };
+};
 
 describe("between two Turns", () => {
   const before = turnOf(1, 2, 3, 4, 5);

@@ -3,6 +3,7 @@ import { type Block, idOf } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { equalBeginning } from "../../domain/turn-difference.ts";
 
 /** Who made a version of a block, and who left a block out. */
 export type Provenance = {
@@ -14,7 +15,7 @@ export type Provenance = {
 
 /** Where a server's context stops being a prefix of the Turn, and who made it so; null when it is one. */
 export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf, moverOf }: Provenance): Divergence | null {
-  const index = firstDifference(held, turn);
+  const index = equalBeginning(held, turn);
   const [before, after] = [held.at(index), turn.at(index)];
   if (before === undefined) return null;
   const id = idOf(before);
@@ -31,15 +32,4 @@ export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf, move
   const ids = after === undefined ? [id] : [id, idOf(after)];
   const moved = ids.find((each) => (moverOf?.(each) ?? null) !== null) ?? id;
   return { index, blockId: moved, change: "moved", actor: moverOf?.(moved) ?? null };
-}
-
-/** By halving, for digests tell whole prefixes apart: Turns that were read anew share no objects. */
-function firstDifference(held: Turn, turn: Turn): number {
-  let [equal, different] = [held.commonPrefixLength(turn), Math.min(held.length, turn.length) + 1];
-  while (different - equal > 1) {
-    const middle = (equal + different) >> 1;
-    if (held.contextAt(middle) === turn.contextAt(middle)) equal = middle;
-    else different = middle;
-  }
-  return equal;
 }

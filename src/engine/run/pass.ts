@@ -1,10 +1,10 @@
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
-import { cutEdits } from "../../domain/cut-edits.ts";
-import { diffTurns, editsBytes, isSameVersion } from "../../domain/diff-turns.ts";
+import { cutEdits, diffTurns, editsBytes } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { isSameVersion } from "../../domain/turn-difference.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
 import { broughtBy } from "../stack/middleware.ts";
 

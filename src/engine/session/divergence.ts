@@ -1,4 +1,5 @@
 import type { Turn } from "../../domain/turn.ts";
+import { equalBeginning } from "../../domain/turn-difference.ts";
 
 /** Where a re-execution left the way of the run. */
 export type DivergencePlace = {
@@ -68,8 +69,6 @@ export function layerIndex(frame: string, direction: "request" | "response" | nu
 export type FirstBlock = { readonly blockIndex: number; readonly id: string };
 
 export function firstDifference(recorded: Turn, turn: Turn): FirstBlock {
-  let blockIndex = 0;
-  while (blockIndex < recorded.length && recorded.at(blockIndex)?.digest === turn.at(blockIndex)?.digest)
-    blockIndex += 1;
+  const blockIndex = equalBeginning(recorded, turn);
   return { blockIndex, id: (turn.at(blockIndex) ?? recorded.at(blockIndex))?.id ?? "none" };
 }

@@ -1,6 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
-import { cutEdits } from "../../domain/cut-edits.ts";
-import { diffTurns } from "../../domain/diff-turns.ts";
+import { cutEdits, diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits } from "../../domain/edits.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
