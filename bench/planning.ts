@@ -4,10 +4,8 @@ import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../src/domain/block-json.ts";
 import { user } from "../src/domain/make-block.ts";
 import type { Turn } from "../src/domain/turn.ts";
-import { contextsOf, learnedCapabilities } from "../src/engine/planning/contexts.ts";
-import { type PlanRequest, plan } from "../src/engine/planning/plan.ts";
-import { settingsDigest } from "../src/engine/planning/request-settings.ts";
-import { heldContext, shapedBlocks } from "../src/engine/planning/shaped-input.ts";
+import { buildRequest, newRequest } from "../src/engine/planning/build-request.ts";
+import { learnedCapabilities } from "../src/engine/planning/contexts.ts";
 import { defaultChainPolicy } from "../src/engine/stack/chain-policy.ts";
 import type { Engine } from "../src/engine/stack/create-engine.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
@@ -62,20 +60,18 @@ async function sample(blocks: number): Promise<Sample> {
 /** Many decisions, each about two blocks that nobody has seen yet. */
 function decide({ turn, view, engine }: Sample): void {
   const { provider, chain } = engine.options;
-  const fixed = {
-    contexts: contextsOf(view),
-    provenance: { authorOf: () => null, removerOf: () => null },
-    ...{ scope: provider.scope, codec: provider.codec, capabilities: learnedCapabilities(provider, view) },
-    ...{ settings: provider.settings, settingsDigest: settingsDigest(provider.settings) },
+  const fixed = newRequest(view, turn, {
+    endpoint: provider,
+    settings: () => provider.settings,
+    capabilities: learnedCapabilities(provider, view),
     policy: { ...defaultChainPolicy, ...chain },
     now: new Date().toISOString(),
-  } satisfies Omit<PlanRequest, "turn">;
+  });
   for (let n = 0; n < decisions; n += 1) {
     const outgoing = turn.append(user(`first ${n}`), user(`second ${n}`));
-    const { strategy, sendFrom, repairs } = plan({ ...fixed, turn: outgoing });
-    const shaped = shapedBlocks(outgoing, sendFrom, repairs, { scope: provider.scope, itemIds: true });
-    if (strategy !== "chained" || shaped.length !== 2) throw new Error("two new blocks are to be chained");
-    heldContext(turn.digest, shaped);
+    const { decision, shaped, held } = buildRequest({ ...fixed, turn: outgoing });
+    const isChained = decision.strategy === "chained" && shaped.length === 2;
+    if (!isChained || held === turn.digest) throw new Error("two new blocks are to be chained");
   }
 }
 

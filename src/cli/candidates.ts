@@ -2,7 +2,7 @@ import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
-import { planRequest } from "../engine/planning/recorded-request.ts";
+import { recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { codecs } from "../providers/codecs.ts";
 import type { FoundRequest } from "./recorded-request.ts";
@@ -21,7 +21,7 @@ export type Candidate = {
  */
 export function* candidatesOf(found: FoundRequest): Generator<Candidate> {
   const { view, recorded } = found;
-  const asked = planRequest(view, recorded, codecs);
+  const asked = recordedRequest(view, recorded, codecs);
   const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
   for (let index = view.server.all.length - 1; index >= 0; index -= 1) {
     const context = view.server.all[index];

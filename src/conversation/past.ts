@@ -4,23 +4,23 @@ import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
+import { newRequest } from "../engine/planning/build-request.ts";
 import { contextsOf, learnedCapabilities } from "../engine/planning/contexts.ts";
-import { splitTurn } from "../engine/planning/instruction-blocks.ts";
 import { plan } from "../engine/planning/plan.ts";
-import { settingsDigest, withInstructions } from "../engine/planning/request-settings.ts";
+import { withInstructions } from "../engine/planning/request-settings.ts";
 import { type ChainPolicy, defaultChainPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { withContents } from "../log/snapshots/contents.ts";
 import { type Folded, type Follower, foldTo, foldWhole, readSettings, turnOf } from "../log/snapshots/fold.ts";
-import { type Blame, lastChange } from "../projections/blame.ts";
+import type { Blame } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 
 /** The endpoint that a plan is for. */
-type Endpoint = Pick<Provider, "scope" | "codec" | "capabilities" | "settings" | "systemAs">;
+type Endpoint = Pick<Provider, "scope" | "codec" | "transport" | "capabilities" | "settings" | "systemAs">;
 
 type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
 
@@ -180,27 +180,18 @@ type Known = { readonly view: ConversationView; readonly turn: Turn; readonly is
 function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { readonly endpoint: Endpoint }): Decision {
   const { view, isWhole } = known;
   const { endpoint } = options;
-  const { blame, run } = view.client;
-  const { input, instructions } = splitTurn(view, known.turn, endpoint);
-  const settings = withInstructions(options.settings ?? endpoint.settings, instructions);
-  const contexts = contextsOf(view);
-  return plan({
-    turn: input,
-    contexts: {
-      ...contexts,
-      settings: (digest) => view.server.settings.get(digest) ?? (isWhole ? {} : notAtHand()),
-    },
-    provenance: {
-      authorOf: (block) => (isWhole ? (lastChange(blame, block)?.actor ?? null) : notAtHand()),
-      removerOf: (id) => (isWhole ? (blame.get(id)?.removed?.actor ?? null) : notAtHand()),
-    },
-    scope: endpoint.scope,
-    codec: endpoint.codec,
+  const request = newRequest(view, known.turn, {
+    endpoint,
+    settings: (instructions) => withInstructions(options.settings ?? endpoint.settings, instructions),
     capabilities: learnedCapabilities(endpoint, view),
-    settings,
-    settingsDigest: settingsDigest(settings),
-    policy: { ...defaultChainPolicy, ...run?.started.chain, ...options.policy },
+    policy: { ...defaultChainPolicy, ...view.client.run?.started.chain, ...options.policy },
     now: options.now ?? event.at,
+  });
+  if (isWhole) return plan(request);
+  return plan({
+    ...request,
+    contexts: { ...contextsOf(view), settings: (digest) => view.server.settings.get(digest) ?? notAtHand() },
+    provenance: { authorOf: notAtHand, removerOf: notAtHand },
   });
 }
 

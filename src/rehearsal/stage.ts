@@ -1,10 +1,7 @@
-import { utf8Length } from "../base/utf8.ts";
 import type { Turn } from "../domain/turn.ts";
-import { contextsOf, learnedCapabilities } from "../engine/planning/contexts.ts";
-import { type PlanRequest, plan } from "../engine/planning/plan.ts";
-import { settingsDigest } from "../engine/planning/request-settings.ts";
-import { encodeBody } from "../engine/planning/shaped-input.ts";
-import { defaultChainPolicy } from "../engine/stack/chain-policy.ts";
+import { buildRequest, newRequest } from "../engine/planning/build-request.ts";
+import { learnedCapabilities } from "../engine/planning/contexts.ts";
+import type { PlanRequest } from "../engine/planning/plan.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import type { Provider, Settings } from "../engine/stack/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
@@ -58,23 +55,17 @@ type Measured = {
 };
 
 /** The size of the body that a request would have, planned in this way. */
-function bodyBytes(
+const bodyBytes = (
   { turn, settings, provider, view, now }: Measured,
   way: Pick<PlanRequest, "full" | "candidates">,
-): number {
-  const { scope, codec } = provider;
-  const decision = plan({
-    turn,
-    contexts: contextsOf(view),
-    provenance: { authorOf: () => null, removerOf: () => null },
-    scope,
-    codec,
-    capabilities: learnedCapabilities(provider, view),
-    settings,
-    settingsDigest: settingsDigest(settings),
-    policy: defaultChainPolicy,
-    now: new Date(now).toISOString(),
-    ...way,
-  });
-  return utf8Length(encodeBody({ turn, settings, codec, request: provider }, decision).bodyText);
-}
+): number =>
+  buildRequest(
+    newRequest(view, turn, {
+      endpoint: provider,
+      // What the Turn says by the instructions is in them.
+      settings: () => settings,
+      capabilities: learnedCapabilities(provider, view),
+      now: new Date(now).toISOString(),
+      ...way,
+    }),
+  ).bytes;

@@ -10,8 +10,8 @@ import {
   type Codecs,
   checkRecordedRequest,
   inputTurn,
-  planRequest,
   rebuildRequest,
+  recordedRequest,
 } from "../engine/planning/recorded-request.ts";
 import { settingsDigest } from "../engine/planning/request-settings.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
@@ -187,7 +187,7 @@ class FoldComparison {
       "settingsDigest",
     );
     if (declared !== null) return differenceAt(recorded, declared);
-    const asked = planRequest(view, recorded, this.#codecs);
+    const asked = recordedRequest(view, recorded, this.#codecs);
     const decision = plan(this.#isRefused ? { ...asked, full: "refused" } : asked);
     const decided = firstDifference(request.decision, decision, "decision");
     if (decided !== null) return differenceAt(recorded, decided);

@@ -1,9 +1,7 @@
-import { sha256Hex } from "../base/sha256.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { splitTurn } from "../engine/planning/instruction-blocks.ts";
-import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
-import { encodeBody } from "../engine/planning/shaped-input.ts";
+import { stepRequest } from "../engine/inference/step-request.ts";
+import { buildRequest } from "../engine/planning/build-request.ts";
 import type { SingleStep } from "../engine/run/run.ts";
 import { ReplayDivergedError } from "../engine/session/divergence.ts";
 import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
@@ -53,23 +51,18 @@ function stepDifference(
   recorded: Request,
   events: readonly RecordedEvent[],
 ): ReplayDifference | null {
-  const { engine } = session;
-  const { codec } = engine.provider;
   const { decision, encoder, settingsDigest: digest, requestDigest } = recorded.event.data;
-  const { input, instructions } = splitTurn(session.view(), outgoing, engine.provider);
-  const said = [...instructions, ...scope.instructions.map(({ text }) => text)];
-  const settings = requestSettings(engine, decision.capabilities, said);
-  const declared = firstDifference(digest, settingsDigest(settings), "settingsDigest");
+  const asked = stepRequest(session, outgoing, { scope, capabilities: decision.capabilities });
+  const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
     const before = session.view().server.settings.get(digest)?.["instructions"] ?? null;
-    const words = firstDifference(before, settings["instructions"] ?? null, "instructions");
+    const words = firstDifference(before, asked.settings["instructions"] ?? null, "instructions");
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
   }
-  const { bodyText } = encodeBody({ turn: input, settings, codec, request: recorded.event.data }, decision);
   const found =
-    firstDifference(encoder, codec.name, "encoder") ??
-    firstDifference(requestDigest, sha256Hex(bodyText), "requestDigest");
+    firstDifference(encoder, asked.codec.name, "encoder") ??
+    firstDifference(requestDigest, buildRequest(asked, decision).digest, "requestDigest");
   return found === null ? null : differenceAt(recorded, found);
 }
 

@@ -1,4 +1,3 @@
-import { utf8Length } from "../../base/utf8.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import { inputTurn, planAgain } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
@@ -16,7 +15,7 @@ import { type Cell, tableLines } from "../table.ts";
 export const run: CommandHandler = async (context, { arguments: [text = ""] }) => {
   await using store = await context.openStore({ mustExist: true });
   const found = await openRequest(store, text);
-  const fullBytes = utf8Length(planAgain(found.view, found.recorded, codecs, { full: "policy" }).bodyText);
+  const fullBytes = planAgain(found.view, found.recorded, codecs, { full: "policy" }).bytes;
   if (context.isJson) printJson(context, found, fullBytes);
   else print(context, found, fullBytes);
 };

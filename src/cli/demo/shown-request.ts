@@ -1,4 +1,3 @@
-import { utf8Length } from "../../base/utf8.ts";
 import type { Decision, Divergence } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { planAgain } from "../../engine/planning/recorded-request.ts";
@@ -42,7 +41,7 @@ export function see(watched: WatchedConversation, recorded: RecordedEvent): Show
     strategy: decision.strategy,
     reason: decision.reason,
     bytes: requestBytes,
-    fullBytes: utf8Length(planAgain(watched.view, recorded, codecs, { full: "policy" }).bodyText),
+    fullBytes: planAgain(watched.view, recorded, codecs, { full: "policy" }).bytes,
     blocks: input.blocks,
     blocksSent: input.blocks - decision.sendFrom,
     brokenBy:

@@ -1,19 +1,16 @@
 import type { JsonObject } from "../../base/json.ts";
-import { sha256Hex } from "../../base/sha256.ts";
-import { utf8Length } from "../../base/utf8.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { contextLookup, effectiveCapabilities, provenanceOf } from "../planning/contexts.ts";
-import { splitTurn, withoutFirst } from "../planning/instruction-blocks.ts";
-import { ChainRequiredError, plan } from "../planning/plan.ts";
-import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
-import { encodeBody, heldContext, type ShapedBlock, shapedBlocks } from "../planning/shaped-input.ts";
+import { buildRequest, type ShapedBlock, shapedBlocks } from "../planning/build-request.ts";
+import { learnedCapabilities } from "../planning/contexts.ts";
+import { withoutFirst } from "../planning/instruction-blocks.ts";
+import { ChainRequiredError } from "../planning/plan.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { NothingToSendError } from "../session/errors.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
-import { checkSettings } from "../stack/settings-size.ts";
 import type { Retry } from "./reactions.ts";
+import { stepRequest } from "./step-request.ts";
 
 /** One request as it was decided, encoded and recorded. */
 export type Prepared = {
@@ -37,55 +34,33 @@ type Attempt = {
  */
 export function prepare(session: RunSession, frame: string, { outgoing, scope, attempt, retry }: Attempt): Prepared {
   const { engine } = session;
-  const { provider } = engine;
-  const { codec, transport } = provider;
+  const { codec, scope: endpoint, transport } = engine.provider;
   const { without = [], ...planned } = retry;
   const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
-  const capabilities = { ...effectiveCapabilities(session), ...lacking };
-  const { input, instructions } = splitTurn(session.view(), outgoing, provider);
-  const settings = requestSettings(engine, capabilities, [
-    ...instructions,
-    ...scope.instructions.map(({ text }) => text),
-  ]);
-  // The engine's own were looked at when it was made.
-  if (instructions.length + scope.instructions.length > 0) checkSettings(settings);
-  const digest = settingsDigest(settings);
-  const contexts = contextLookup(session);
-  const decision = plan({
-    turn: input,
-    contexts,
-    provenance: provenanceOf(session.turns, session.view()),
-    scope: provider.scope,
-    codec,
-    capabilities,
-    settings,
-    settingsDigest: digest,
-    policy: engine.chain,
-    now: new Date(engine.clock()).toISOString(),
-    ...planned,
-  });
+  const capabilities = { ...learnedCapabilities(engine.provider, session.view(), engine.learned), ...lacking };
+  const asked = stepRequest(session, outgoing, { scope, capabilities });
+  const { turn: input, settings, settingsDigest: digest } = asked;
+  const built = buildRequest({ ...asked, ...planned });
+  const { decision, shaped, bodyText } = built;
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
   if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
-  const { bodyText, shaped } = encodeBody({ turn: input, settings, codec, request: provider }, decision);
   if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
-  const { anchor: named } = decision;
-  const anchor = named === null ? null : contexts.byResponse({ scope: provider.scope, responseId: named.responseId });
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
     attempt,
-    scope: provider.scope,
+    scope: endpoint,
     transport,
     encoder: codec.name,
     settingsDigest: digest,
     decision,
     input: {
       turn: input.digest,
-      held: heldContext(anchor?.held ?? null, shaped),
+      held: built.held,
       blocks: input.length,
       ...(input === outgoing ? {} : { outgoing: outgoing.digest }),
     },
-    requestDigest: sha256Hex(bodyText),
-    requestBytes: utf8Length(bodyText),
+    requestDigest: built.digest,
+    requestBytes: built.bytes,
     ...takeTimings(session),
   };
   const declarer = scope.instructions.at(-1)?.actor ?? engineActor;

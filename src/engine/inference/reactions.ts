@@ -2,8 +2,8 @@ import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
 import { type Decision, type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
+import type { ShapedBlock } from "../planning/build-request.ts";
 import { encryptedReasoning } from "../planning/request-settings.ts";
-import type { ShapedBlock } from "../planning/shaped-input.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
 import type { ProviderError } from "../stack/provider.ts";
 

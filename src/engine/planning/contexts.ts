@@ -5,19 +5,13 @@ import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
-import type { RunSession } from "../session/session.ts";
 import type { Capabilities, Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
 import type { ContextLookup } from "./plan.ts";
 
-type KnownContexts = ContextLookup & {
-  /** The response of an endpoint: another endpoint may give the same id. */
-  byResponse(name: { readonly scope: string; readonly responseId: string }): ServerContext | null;
-};
-
 /** The contexts of a conversation as its log tells them. */
-export function contextsOf(view: ConversationView): KnownContexts {
+export function contextsOf(view: ConversationView): ContextLookup {
   const { server, newest } = view;
   return {
     byTurn: (digest) => server.byTurn.get(digest) ?? [],
@@ -32,48 +26,16 @@ export function contextsOf(view: ConversationView): KnownContexts {
 type Received = { readonly context: ServerContext; readonly turn: Turn };
 
 /** With the Turn as its server holds it: what the instructions said of it is not there. */
-function asHeld(view: ConversationView, received: Received | undefined): Received | null {
+export function asHeld(view: ConversationView, received: Received | undefined): Received | null {
   if (received === undefined) return null;
   const { context, turn } = received;
   return { context, turn: withoutFirst(view, turn, turn.length - context.length) };
-}
-
-/** The same, with what this run has received and the folds may not hold yet. */
-export function contextLookup(session: RunSession): KnownContexts {
-  const logged = contextsBefore(session);
-  const { scope } = session.engine.provider;
-  const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
-  return {
-    ...logged,
-    byTurn: (digest) => {
-      const here = own.filter(({ context }) => context.turn === digest).map(({ context }) => context);
-      const known = new Set(here.map(({ inferenceId }) => inferenceId));
-      return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
-    },
-    byResponse: (name) =>
-      own.find(({ context }) => anchorName(context) === anchorName(name))?.context ?? logged.byResponse(name),
-    newest: (wanted) => asHeld(session.view(), wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
-    invalidation: (context) => session.invalid.get(anchorName(context)) ?? logged.invalidation(context),
-    quarantined: new Set([...session.quarantined, ...logged.quarantined]),
-  };
-}
-
-/** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
-function contextsBefore({ view, stream, firstRevision }: RunSession): KnownContexts {
-  const logged = contextsOf(view());
-  if (firstRevision === null) return logged;
-  const isBefore = (context: ServerContext): boolean => context.stream !== stream || context.revision < firstRevision;
-  return { ...logged, byTurn: (digest) => logged.byTurn(digest).filter(isBefore) };
 }
 
 /**
  * What the endpoint can do: as this process has seen it do, else as the caller has configured it, else as this conversation
  * has seen it do.
  */
-export function effectiveCapabilities({ engine, view }: RunSession): Capabilities {
-  return learnedCapabilities(engine.provider, view(), engine.learned);
-}
-
 export function learnedCapabilities(
   provider: Pick<Provider, "scope" | "capabilities" | "configured" | "settings">,
   view: ConversationView,

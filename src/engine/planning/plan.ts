@@ -3,7 +3,7 @@ import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { ChainPolicy } from "../stack/chain-policy.ts";
-import type { Capabilities, ItemCodec } from "../stack/provider.ts";
+import type { Capabilities, ItemCodec, Provider } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./planned-settings.ts";
 import { shape } from "./shape.ts";
@@ -11,6 +11,8 @@ import { shape } from "./shape.ts";
 /** What is known of the servers' contexts. */
 export type ContextLookup = {
   readonly byTurn: (digest: string) => readonly ServerContext[];
+  /** The response of an endpoint: another endpoint may give the same id. */
+  readonly byResponse: (name: { readonly scope: string; readonly responseId: string }) => ServerContext | null;
   /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
@@ -18,12 +20,15 @@ export type ContextLookup = {
   readonly quarantined: ReadonlySet<string>;
 };
 
+/** A request as it is to be planned, and all that a body is made of but the decision. */
 export type PlanRequest = {
+  /** What the input is made of. */
   readonly turn: Turn;
   readonly contexts: ContextLookup;
   readonly provenance: Provenance;
   readonly scope: string;
   readonly codec: ItemCodec;
+  readonly transport: Provider["transport"];
   readonly capabilities: Capabilities;
   readonly settings: JsonObject;
   readonly settingsDigest: string;

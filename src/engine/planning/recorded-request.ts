@@ -1,29 +1,18 @@
-import { sha256Hex } from "../../base/sha256.ts";
-import { utf8Length } from "../../base/utf8.ts";
 import { anchorName } from "../../domain/anchor-name.ts";
-import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { ItemCodec } from "../stack/provider.ts";
+import { type BuiltRequest, buildRequest } from "./build-request.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
-import { type PlanRequest, plan } from "./plan.ts";
-import { encodeBody, heldContext } from "./shaped-input.ts";
+import type { PlanRequest } from "./plan.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
 export type Codecs = ReadonlyMap<string, ItemCodec>;
-
-/** A request as it was sent, made again of events alone. */
-export type RebuiltRequest = {
-  readonly bodyText: string;
-  /** sha256 of the body's UTF-8 bytes; equal to the recorded `requestDigest`, or the log is damaged. */
-  readonly digest: string;
-  /** What the server held of it as input: equal to the recorded `input.held`. */
-  readonly held: string;
-};
 
 /** The codec that encoded a request is not one of those at hand: a newer turnlog or another provider wrote it. */
 export class UnknownCodecError extends Error {
@@ -38,27 +27,22 @@ export class UnknownCodecError extends Error {
  * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`, or later in the same run.
  * @throws {UnknownCodecError} when its codec is not among `codecs`.
  */
-export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): RebuiltRequest {
-  const request = requestOf(recorded);
-  const { decision } = request;
-  const settings = view.server.settings.get(request.settingsDigest);
-  if (settings === undefined) throw new Error(`its settings ${request.settingsDigest.slice(0, 12)}… were not declared`);
-  const parts = { turn: inputTurn(view, recorded), settings, request, codec: codecOf(request, codecs) };
-  const { bodyText, shaped } = encodeBody(parts, decision);
-  const anchor = anchorOf(view, request);
-  return { bodyText, digest: sha256Hex(bodyText), held: heldContext(anchor?.held ?? null, shaped) };
+export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): BuiltRequest {
+  const { decision, settingsDigest: digest } = requestOf(recorded);
+  if (!view.server.settings.has(digest)) throw new Error(`its settings ${digest.slice(0, 12)}… were not declared`);
+  return buildRequest(recordedRequest(view, recorded, codecs), decision);
 }
 
 /** What of a rebuilt request is not as it was recorded, in words; null when all of it is. */
 export function checkRecordedRequest(
   view: ConversationView,
   recorded: RecordedEvent,
-  rebuilt: RebuiltRequest,
+  rebuilt: BuiltRequest,
 ): string | null {
   const request = requestOf(recorded);
   const { anchor, sendFrom } = request.decision;
   if (rebuilt.digest !== request.requestDigest) return "its rebuilt body is not the one that was sent";
-  if (utf8Length(rebuilt.bodyText) !== request.requestBytes) return "its body has another length than was recorded";
+  if (rebuilt.bytes !== request.requestBytes) return "its body has another length than was recorded";
   const input = inputTurn(view, recorded);
   if (input.length !== request.input.blocks) return "its Turn has another number of blocks";
   if (input.digest !== request.input.turn) return "its input is not of the Turn that was recorded";
@@ -81,33 +65,28 @@ function anchorOf({ server }: ConversationView, { scope, decision }: InferenceRe
 }
 
 /** How the same request would have been planned otherwise, and the body that would have been sent. */
-export function planAgain(
+export const planAgain = (
   view: ConversationView,
   recorded: RecordedEvent,
   codecs: Codecs,
   otherwise: Pick<PlanRequest, "full" | "candidates">,
-): { readonly decision: Decision; readonly bodyText: string } {
-  const request = requestOf(recorded);
-  const parts = planRequest(view, recorded, codecs);
-  const decision = plan({ ...parts, ...otherwise });
-  return { decision, bodyText: encodeBody({ ...parts, request }, decision).bodyText };
-}
+): BuiltRequest => buildRequest({ ...recordedRequest(view, recorded, codecs), ...otherwise });
 
-/** What the planner was asked, as the log tells it. */
-export function planRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
+/** A request as it was planned and sent, as the log tells it. */
+export function recordedRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
   const request = requestOf(recorded);
   const { run } = view.client;
+  const { scope, transport, settingsDigest, decision } = request;
   return {
     turn: inputTurn(view, recorded),
     contexts: contextsOf(view),
     provenance: provenanceOf(run?.turns, view),
-    scope: request.scope,
+    ...{ scope, transport, settingsDigest },
     codec: codecOf(request, codecs),
-    capabilities: request.decision.capabilities,
-    settings: view.server.settings.get(request.settingsDigest) ?? {},
-    settingsDigest: request.settingsDigest,
+    settings: view.server.settings.get(settingsDigest) ?? {},
     policy: run?.started.chain ?? defaultChainPolicy,
-    now: request.decision.now,
+    capabilities: decision.capabilities,
+    now: decision.now,
   };
 }
 

@@ -5,7 +5,7 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
-import { contextLookup } from "../planning/contexts.ts";
+import { contextLookup } from "../inference/step-request.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";

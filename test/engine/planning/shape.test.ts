@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Block } from "../../../src/domain/block.ts";
+import { inputItems, shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
-import { inputItems, shapedBlocks } from "../../../src/engine/planning/shaped-input.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { fullRequest } from "../../support/planning/offline-turns.ts";

@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import { anchorName } from "../../../src/domain/anchor-name.ts";
-import type { Decision, InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
+import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
 import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import { type ContextLookup, type PlanRequest, plan } from "../../../src/engine/planning/plan.ts";
+import { type BuiltRequest, buildRequest } from "../../../src/engine/planning/build-request.ts";
+import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan.ts";
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
-import { heldContext, inputItems, type ShapedBlock, shapedBlocks } from "../../../src/engine/planning/shaped-input.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/client-turn.ts";
 import {
@@ -26,12 +26,7 @@ export type RequestOptions = Partial<Pick<PlanRequest, "full" | "candidates" | "
 };
 
 /** A request as it was planned and encoded, not yet sent. */
-export type Planned = {
-  readonly request: PlanRequest;
-  readonly decision: Decision;
-  readonly shaped: readonly ShapedBlock[];
-  readonly bodyText: string;
-};
+export type Planned = BuiltRequest & { readonly request: PlanRequest };
 
 /** A request that was sent, and what came of it. */
 export type Exchanged = Planned & {
@@ -53,6 +48,7 @@ export function createExchange(server: ReferenceServer) {
   let count = 0;
   const contexts: ContextLookup = {
     byTurn: (digest) => view.byTurn.get(digest) ?? [],
+    byResponse: (name) => view.byResponse.get(anchorName(name)) ?? null,
     newest: (wanted) => (wanted === scope ? newest.value : null),
     invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
     settings: (digest) => view.settings.get(digest) ?? {},
@@ -69,6 +65,7 @@ export function createExchange(server: ReferenceServer) {
       provenance: { authorOf: () => null, removerOf: () => null },
       scope,
       codec: responsesItems,
+      transport: "json",
       capabilities,
       settings,
       settingsDigest: digest,
@@ -76,23 +73,14 @@ export function createExchange(server: ReferenceServer) {
       now,
       ...rest,
     };
-    const decision = plan(request);
-    const shaped = shapedBlocks(turn, decision.sendFrom, decision.repairs, { ...capabilities, scope });
-    const input = inputItems(shaped, responsesItems);
-    const previousResponseId = decision.anchor?.responseId ?? null;
-    const bodyText = responsesItems.encodeRequest({ settings, input, previousResponseId, stream: false });
-    return { request, decision, shaped, bodyText };
+    return { request, ...buildRequest(request) };
   }
 
   async function send(turn: Turn, options: RequestOptions = {}): Promise<Exchanged> {
     const made = planned(turn, options);
     const { status, body: answer } = await post(server, "/responses", { method: "POST", body: made.bodyText });
     if (status !== 200) return { ...made, status, answer, turn, context: null };
-    const request = requestedData(
-      made,
-      view.byResponse.get(anchorName({ scope, responseId: made.decision.anchor?.responseId ?? "" }))?.held ?? null,
-      count,
-    );
+    const request = requestedData(made, count);
     count += 1;
     const { settings } = made.request;
     const { data, blocks } = decodeResponse(answer, {
@@ -133,11 +121,7 @@ export function freshBlockId(): BlockId {
   return blockIdSchema.parse(`blk_${String(made).padStart(20, "0")}`);
 }
 
-function requestedData(
-  { request, decision, shaped, bodyText }: Planned,
-  held: string | null,
-  n: number,
-): InferenceRequestedData {
+function requestedData({ request, decision, held, digest, bytes }: Planned, n: number): InferenceRequestedData {
   return {
     inferenceId: inferenceIdSchema.parse(`inf_${String(n).padStart(20, "0")}`),
     attempt: 0,
@@ -146,8 +130,8 @@ function requestedData(
     encoder: responsesItems.name,
     settingsDigest: request.settingsDigest,
     decision,
-    input: { turn: request.turn.digest, held: heldContext(held, shaped), blocks: request.turn.length },
-    requestDigest: sha256Hex(bodyText),
-    requestBytes: bodyText.length,
+    input: { turn: request.turn.digest, held, blocks: request.turn.length },
+    requestDigest: digest,
+    requestBytes: bytes,
   };
 }

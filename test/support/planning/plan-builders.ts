@@ -81,6 +81,7 @@ export function asked(turn: Turn, known: Known = {}, changes: Partial<PlanReques
     },
     scope,
     codec: responsesItems,
+    transport: "json",
     capabilities: defaultCapabilities,
     settings,
     settingsDigest: digestOf(settings),
@@ -96,6 +97,7 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
   const declared = new Map([{ model: "m" }, ...settings].map((each) => [digestOf(each), each]));
   return {
     byTurn: (digest) => contexts.filter((context) => context.turn === digest && context.unusable !== "no-id"),
+    byResponse: ({ responseId }) => contexts.find((context) => context.responseId === responseId) ?? null,
     newest: (wanted) => {
       const context = contexts.findLast((each) => each.scope === wanted && each.unusable !== "no-id");
       return context === undefined ? null : { context, turn: newestTurn ?? null };

@@ -1,0 +1,62 @@
+import { anchorName } from "../../domain/anchor-name.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ServerContext } from "../../projections/server-contexts.ts";
+import { newRequest } from "../planning/build-request.ts";
+import { asHeld, contextsOf, provenanceOf } from "../planning/contexts.ts";
+import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
+import { requestSettings } from "../planning/request-settings.ts";
+import type { CallScope } from "../session/call-scope.ts";
+import type { RunSession } from "../session/session.ts";
+import type { Capabilities } from "../stack/provider.ts";
+import { checkSettings } from "../stack/settings-size.ts";
+
+type Said = { readonly scope: Pick<CallScope, "instructions">; readonly capabilities: Capabilities };
+
+/** What a step asks: of the Turn that left the innermost layer, with the settings that the engine, Turn and layers say. */
+export function stepRequest(session: RunSession, outgoing: Turn, { scope, capabilities }: Said): PlanRequest {
+  const { engine } = session;
+  const added = scope.instructions.map(({ text }) => text);
+  return newRequest(session.view(), outgoing, {
+    endpoint: engine.provider,
+    settings: (instructions) => {
+      const said = [...instructions, ...added];
+      const settings = requestSettings(engine, capabilities, said);
+      // The engine's own were looked at when it was made.
+      if (said.length > 0) checkSettings(settings);
+      return settings;
+    },
+    capabilities,
+    contexts: contextLookup(session),
+    provenance: provenanceOf(session.turns, session.view()),
+    policy: engine.chain,
+    now: new Date(engine.clock()).toISOString(),
+  });
+}
+
+/** The contexts of the log, with what this run has received and the folds may not hold yet. */
+export function contextLookup(session: RunSession): ContextLookup {
+  const logged = contextsBefore(session);
+  const { scope } = session.engine.provider;
+  const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
+  return {
+    ...logged,
+    byTurn: (digest) => {
+      const here = own.filter(({ context }) => context.turn === digest).map(({ context }) => context);
+      const known = new Set(here.map(({ inferenceId }) => inferenceId));
+      return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
+    },
+    byResponse: (name) =>
+      own.find(({ context }) => anchorName(context) === anchorName(name))?.context ?? logged.byResponse(name),
+    newest: (wanted) => asHeld(session.view(), wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
+    invalidation: (context) => session.invalid.get(anchorName(context)) ?? logged.invalidation(context),
+    quarantined: new Set([...session.quarantined, ...logged.quarantined]),
+  };
+}
+
+/** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
+function contextsBefore({ view, stream, firstRevision }: RunSession): ContextLookup {
+  const logged = contextsOf(view());
+  if (firstRevision === null) return logged;
+  const isBefore = (context: ServerContext): boolean => context.stream !== stream || context.revision < firstRevision;
+  return { ...logged, byTurn: (digest) => logged.byTurn(digest).filter(isBefore) };
+}

@@ -1,0 +1,135 @@
+import type { JsonObject } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import { Block } from "../../domain/block.ts";
+import { emptyContext, extendContext } from "../../domain/context.ts";
+import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { defaultChainPolicy } from "../stack/chain-policy.ts";
+import type { ItemCodec, Provider, Settings } from "../stack/provider.ts";
+import { contextsOf, provenanceOf } from "./contexts.ts";
+import { carriesId } from "./groups.ts";
+import { splitTurn } from "./instruction-blocks.ts";
+import { abortedOutput } from "./pair-calls.ts";
+import { type PlanRequest, plan } from "./plan.ts";
+import { settingsDigest } from "./request-settings.ts";
+
+/** What a request is made for, besides the Turn: where it goes and what is said there; by default, what the view knows. */
+type Asking = Pick<PlanRequest, "capabilities" | "now"> &
+  Partial<Pick<PlanRequest, "contexts" | "provenance" | "policy" | "full" | "candidates">> & {
+    readonly endpoint: Pick<Provider, "scope" | "codec" | "transport" | "systemAs">;
+    /** The settings with what the Turn says by the instructions. */
+    readonly settings: (instructions: readonly string[]) => Settings;
+  };
+
+/** The request of an outgoing Turn, to be planned; how a recorded one was planned says `recordedRequest`. */
+export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, ...asking }: Asking): PlanRequest {
+  const { scope, codec, transport } = endpoint;
+  const { input, instructions } = splitTurn(view, outgoing, endpoint);
+  const settings = asking.settings(instructions);
+  return {
+    contexts: contextsOf(view),
+    provenance: provenanceOf(undefined, view),
+    policy: defaultChainPolicy,
+    ...asking,
+    ...{ turn: input, scope, codec, transport, settings, settingsDigest: settingsDigest(settings) },
+  };
+}
+
+/** A request as it is sent. Digests are computed when they are asked for. */
+export type BuiltRequest = {
+  readonly decision: Decision;
+  readonly shaped: readonly ShapedBlock[];
+  /** The exact body. */
+  readonly bodyText: string;
+  /** The body's length in UTF-8. */
+  readonly bytes: number;
+  /** sha256 of the body's UTF-8 bytes. */
+  readonly digest: string;
+  /** The digest of what the server holds once it has taken the request. */
+  readonly held: string;
+};
+
+/** A block as a request carries it. */
+export type ShapedBlock = { readonly block: Block; readonly withId: boolean };
+
+/**
+ * What is sent of a request once it is decided: the one way to a body, whether it is sent, compared or made again. No rule
+ * is asked, so that a recorded decision gives the same body for ever, whatever the planner does by then.
+ */
+export function buildRequest(request: PlanRequest, decision: Decision = plan(request)): BuiltRequest {
+  const { turn, scope, codec, settings, transport, contexts } = request;
+  const { anchor, sendFrom, repairs, capabilities } = decision;
+  const shaped = shapedBlocks(turn, sendFrom, repairs, { scope, itemIds: capabilities.itemIds });
+  const bodyText = codec.encodeRequest({
+    settings,
+    input: inputItems(shaped, codec),
+    previousResponseId: anchor?.responseId ?? null,
+    stream: transport === "sse",
+  });
+  return {
+    ...{ decision, shaped, bodyText },
+    get bytes() {
+      return utf8Length(bodyText);
+    },
+    get digest() {
+      return sha256Hex(bodyText);
+    },
+    get held() {
+      const before = anchor === null ? null : contexts.byResponse({ scope, responseId: anchor.responseId });
+      return heldContext(before?.held ?? emptyContext, shaped);
+    },
+  };
+}
+
+/** The blocks that a request sends: those of the Turn from `from` on, as the repairs leave them. */
+export function shapedBlocks(
+  turn: Turn,
+  from: number,
+  repairs: readonly Repair[],
+  carriage: { readonly scope: string; readonly itemIds: boolean },
+): readonly ShapedBlock[] {
+  const byIndex = Map.groupBy(repairs, (repair) => (repair.action === "answer" ? repair.before : repair.index));
+  const shaped: ShapedBlock[] = [];
+  for (const [offset, block] of [...turn.after(from), null].entries()) {
+    const here = byIndex.get(from + offset) ?? [];
+    for (const repair of here)
+      if (repair.action === "answer") shaped.push({ block: aborted(repair.callId), withId: false });
+    if (block === null || here.some(({ action }) => action === "omit")) continue;
+    const rename = here.find((repair) => repair.action === "rename-call");
+    const withId = carriesId(block, carriage) && !here.some(({ action }) => action !== "answer");
+    shaped.push({ block: rename === undefined ? block : renamed(block, rename.callId), withId });
+  }
+  return shaped;
+}
+
+/** The items of a request's input. */
+export const inputItems = (shaped: readonly ShapedBlock[], codec: ItemCodec): readonly JsonObject[] =>
+  shaped.map(({ block, withId }) => codec.requestItem(block, { withId }));
+
+/** The digest of what a server holds once it has taken these blocks after a context. */
+const heldContext = (context: string, shaped: readonly ShapedBlock[]): string =>
+  shaped.reduce(
+    (held, { block, withId }) => extendContext(held, withId ? block.digest : withoutItemId(block).digest),
+    context,
+  );
+
+const aborted = (callId: string): Block =>
+  new Block({
+    id: null,
+    kind: "tool_result",
+    payload: { type: "function_call_output", call_id: callId, output: abortedOutput },
+  });
+
+/** What is known by its call id alone. It is not the item that the provider issued, but the rest of it stays as it was. */
+function renamed(block: Block, callId: string): Block {
+  const { id, kind, payload, wire } = block;
+  return withoutItemId(new Block({ id, kind, payload: { ...payload, call_id: callId }, wire }));
+}
+
+function withoutItemId(block: Block): Block {
+  if (block.wire?.itemId === undefined) return block;
+  const { itemId: _, ...wire } = block.wire;
+  return block.withWire(wire);
+}
