@@ -66,7 +66,11 @@ const idle = layer("idle", (next) => (turn) => next(turn));
 async function played(middleware: readonly Layer[], config: Partial<EngineConfig> = {}) {
   const workshop = createWorkshop();
   const engine = (layers: readonly Layer[], other: Partial<EngineConfig> = {}): Engine =>
-    createEngine({ provider: script(), tools: [lookUp], middleware: layers, ...config, ...other });
+    createEngine({
+      ...{ provider: script(), tools: [lookUp], middleware: layers, sleep: async () => undefined },
+      ...config,
+      ...other,
+    });
   await workshop.conversation.append("Find it.");
   await workshop.conversation.run(engine(middleware));
   const replay = (layers: readonly Layer[], other: Partial<EngineConfig> = {}) =>

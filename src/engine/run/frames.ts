@@ -4,11 +4,10 @@ import type { LayerTiming } from "../../domain/events/shared.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { CallScope } from "../session/call-scope.ts";
-import { LateMisuse } from "../session/late-misuse.ts";
+import { LateMisuse } from "../session/layer-watch.ts";
 import { newBlockId, type RunSession, record } from "../session/session.ts";
 import { isHandler, noHandler, noTurn } from "../stack/layer-mistakes.ts";
 import { type Layer, type LayerContext, LayerError, type Next } from "../stack/middleware.ts";
-import { LayerWatch } from "./layer-watch.ts";
 import { type Call, descendsFrom, type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 
 /** The tree of calls of one run: layers around the core. */
@@ -34,11 +33,11 @@ export type FrameSurroundings = {
 
 /** Calls the outermost layer with the Turn that the run starts from; gives what it returned. */
 export async function runStack(stack: Stack, given: Turn, signal: AbortSignal): Promise<Turn> {
-  const watch = new LayerWatch(stack.session.engine.layerTimeoutMs);
+  const { watch } = stack.session;
   const misuse = new LateMisuse();
   try {
     const frame = { depth: 0, frame: "0", given, outer: CallScope.ofRun(signal) };
-    const result = await runFrame({ ...stack, watch, misuse }, frame);
+    const result = await runFrame({ ...stack, misuse }, frame);
     misuse.throwFirst();
     return result;
   } finally {
@@ -47,7 +46,7 @@ export async function runStack(stack: Stack, given: Turn, signal: AbortSignal): 
   }
 }
 
-type WatchedStack = Stack & { readonly watch: LayerWatch; readonly misuse: LateMisuse };
+type WatchedStack = Stack & { readonly misuse: LateMisuse };
 
 /** One call of one layer, or of the core below the last one. */
 type FrameCall = { readonly depth: number; readonly frame: string; readonly given: Turn; readonly outer: CallScope };
@@ -109,7 +108,7 @@ class LayerCall implements FrameSurroundings {
       throw error;
     } finally {
       this.#hasEnded = true;
-      this.#stack.watch.stop(this);
+      this.#stack.session.watch.stop(this);
       // What the layer left running ends with it, and the run goes on when it has.
       this.scope.end(frameEnded);
       if (this.#open.size > 0) await Promise.allSettled(this.#open);
@@ -121,11 +120,12 @@ class LayerCall implements FrameSurroundings {
   }
 
   during<T>(work: Promise<T>): Promise<T> {
-    this.#stack.watch.stop(this);
+    const { watch } = this.#stack.session;
+    watch.stop(this);
     this.#open.add(work);
     const hasSettled = (): void => {
       this.#open.delete(work);
-      if (this.#open.size === 0 && !this.#hasEnded) this.#stack.watch.start(this);
+      if (this.#open.size === 0 && !this.#hasEnded) watch.start(this);
     };
     // A layer may begin something and never look at it.
     work.then(hasSettled, hasSettled);
@@ -166,7 +166,7 @@ class LayerCall implements FrameSurroundings {
 
   /** What the layer returns. Once the call has failed, what the layer still does is nobody's affair. */
   #returned(): Promise<Turn> {
-    const { watch } = this.#stack;
+    const { watch } = this.#stack.session;
     return new Promise((resolve, reject) => {
       this.#fail = reject;
       watch.start(this);

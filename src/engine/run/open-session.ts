@@ -13,10 +13,10 @@ import { acknowledge } from "../inference/acknowledgements.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { ConversationMovedError, RunCancelledError, RunParkedError, RunTakenOverError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
+import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Parking } from "../session/parking.ts";
 import { Recorder } from "../session/recorder.ts";
 import { createCounters, engineActor, type RunSession } from "../session/session.ts";
-import { ThrownErrors } from "../session/thrown-errors.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
@@ -60,7 +60,8 @@ export function openSession(opening: Opening): RunSession {
   const { runId, base, startedAt, before } = beginning;
   const turns = new RunTurns(base);
   const journal = before?.journal ?? new Journal();
-  journal.onDiverged((error) => recorder.fail(error));
+  const watch = new LayerWatch(engine.layerTimeoutMs);
+  journal.watchedBy({ ...engine, watch, signal: running, onDiverged: (error) => recorder.fail(error) });
   const told = newRunRecord(runId);
   for (const recorded of before?.events ?? []) noteRun(told, recorded);
   let answers = journal.responses;
@@ -101,6 +102,7 @@ export function openSession(opening: Opening): RunSession {
     timings: [],
     runningTools: new Set(),
     thrown: new ThrownErrors(),
+    watch,
     acknowledgements: [],
     acknowledging: new Set(),
     onLate: (call, result, told) => {

@@ -82,6 +82,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   try {
     if (before === null) session.emit({ type: "run-start", runId });
     const result = await runStack(stackOf(session, options), base, session.running);
+    session.journal.mustBeConsumed();
     await drainAcknowledgements(session);
     const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
     record(session, { type: "RunCompleted", version: 1, data }, engineActor, "0");
@@ -158,7 +159,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
       } as const);
   try {
     // What the end answers for calls that are open depends on all that the run did.
-    await session.journal.consumed();
+    session.journal.mustBeConsumed();
     const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takeTimings(session) });
     for (const { event, actor } of entries) recorder.record(event, { actor, frame: "0" });
     await recorder.flush();

@@ -1,7 +1,9 @@
+import { innerSignal } from "../../base/abort.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
 import {
   type DivergencePlace,
   type FirstBlock,
@@ -10,6 +12,7 @@ import {
   ReplayDivergedError,
 } from "./divergence.ts";
 import type { PastEffect, PastInference } from "./journal-answer.ts";
+import type { LayerWatch } from "./layer-watch.ts";
 
 type KnownEffect = {
   readonly name: string;
@@ -23,8 +26,13 @@ type Edited = { readonly after: string; readonly revision: number };
 /** A Turn handed on in one direction, at a frame. */
 type Handing = { readonly frame: string; readonly direction: "request" | "response" };
 
-/** How many turns of the event loop may pass without a step of the re-execution before it counts as stuck. */
-const maxIdleTurns = 100;
+/** Who watches a re-execution. */
+type Watching = Pick<EngineOptions, "stuckAfterMs" | "sleep"> & {
+  readonly watch: LayerWatch;
+  readonly signal: AbortSignal;
+  /** Told of a divergence before it is thrown: a layer may catch what comes out of `next`, and must not go on with it. */
+  readonly onDiverged: (error: ReplayDivergedError) => void;
+};
 
 /**
  * What a run has done so far, by frame, attempt and block id: what its re-execution is answered from and compared with
@@ -38,11 +46,11 @@ export class Journal {
   readonly #inferences = new Map<string, PastInference>();
   readonly #inferenceById = new Map<string, PastInference>();
   readonly #effects = new Map<string, KnownEffect>();
-  #onDiverged: (error: ReplayDivergedError) => void = () => undefined;
+  #watching: Watching | null = null;
   #lastRevision: number | null = null;
   #responses = 0;
   #remaining = 0;
-  #consumed: Promise<void> | null = null;
+  #consumed: PromiseWithResolvers<void> | null = null;
   /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
   #unknownEdit: (Handing & FirstBlock) | null = null;
 
@@ -71,9 +79,8 @@ export class Journal {
     return this.#responses;
   }
 
-  /** Tells of a divergence before it is thrown: a layer may catch what comes out of `next`, and must not go on with it. */
-  onDiverged(told: (error: ReplayDivergedError) => void): void {
-    this.#onDiverged = told;
+  watchedBy(watching: Watching): void {
+    this.#watching = watching;
   }
 
   /** Whether the run is still answered from the log. */
@@ -136,26 +143,41 @@ export class Journal {
   /**
    * Resolves when the whole log of the run was met again.
    *
-   * @throws {ReplayDivergedError} when nothing more is met although the re-execution waits here.
+   * @throws {ReplayDivergedError} when the re-execution is stuck: every call of a layer waits for the engine, and for
+   * `stuckAfterMs` nothing was met. A layer at its own work may still come to what the log has.
    */
   consumed(): Promise<void> {
     if (!this.isReplaying) return Promise.resolve();
-    this.#consumed ??= this.#waitUntilConsumed();
-    return this.#consumed;
+    if (this.#consumed === null) {
+      this.#consumed = Promise.withResolvers();
+      this.#untilStuck().catch(this.#consumed.reject);
+    }
+    return this.#consumed.promise;
   }
 
-  async #waitUntilConsumed(): Promise<void> {
-    let seen = this.#remaining;
-    for (let idleTurns = 0; this.isReplaying; idleTurns += 1) {
+  /** The layers have ended: what was not met by now never will be. */
+  mustBeConsumed(): void {
+    if (this.isReplaying) throw this.#stuck();
+  }
+
+  async #untilStuck(): Promise<void> {
+    if (this.#watching === null) throw new Error("nobody watches the re-execution");
+    const { watch, sleep, stuckAfterMs, signal } = this.#watching;
+    const { signal: waiting, end } = innerSignal(signal);
+    const stop = (): void => end(null);
+    this.#consumed?.promise.then(stop, stop);
+    for (;;) {
+      const [remaining, starts] = [this.#remaining, watch.starts];
+      await sleep(stuckAfterMs, waiting);
+      // What is on its way comes in this turn of the event loop, also where a test's sleep takes no time.
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#remaining !== seen) idleTurns = 0;
-      seen = this.#remaining;
-      if (idleTurns === maxIdleTurns) this.#failStuck();
+      if (!this.isReplaying) return;
+      if (this.#remaining === remaining && watch.starts === starts && !watch.isAtWork) throw this.#stuck();
     }
   }
 
   /** What was not met again is where the re-execution left the way of the run. */
-  #failStuck(): never {
+  #stuck(): ReplayDivergedError {
     const edits = [...this.#edits].flatMap(([key, all]) =>
       all.map(({ revision }) => ({ ...handingOf(key), revision, field: "after" })),
     );
@@ -164,7 +186,7 @@ export class Journal {
     }));
     const first = [...edits, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
     const place = { frame: "0", revision: null, field: "answer", ...first };
-    throw this.#diverged(
+    return this.#diverged(
       `${this.#remaining} events of the log were not met again`,
       this.#unknownEdit === null ? place : { ...this.#unknownEdit, revision: place.revision, field: "after" },
     );
@@ -198,12 +220,13 @@ export class Journal {
   #diverged(what: string, place: DivergencePlace): ReplayDivergedError {
     const layer = this.#layers[layerIndex(place.frame, place.direction ?? null)] ?? null;
     const error = new ReplayDivergedError(what, { layer, ...place });
-    this.#onDiverged(error);
+    this.#watching?.onDiverged(error);
     return error;
   }
 
   #meet(events: number): void {
     this.#remaining -= events;
+    if (!this.isReplaying) this.#consumed?.resolve();
   }
 
   #note(recorded: RecordedEvent): void {

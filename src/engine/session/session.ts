@@ -14,9 +14,9 @@ import type { EngineOptions } from "../stack/create-engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import type { Interceptor } from "./breakpoint.ts";
 import type { Journal } from "./journal.ts";
+import type { LayerWatch, ThrownErrors } from "./layer-watch.ts";
 import type { Parking } from "./parking.ts";
 import type { Recorder } from "./recorder.ts";
-import type { ThrownErrors } from "./thrown-errors.ts";
 
 type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 
@@ -57,6 +57,7 @@ export type RunSession = {
   readonly timings: LayerTiming[];
   readonly runningTools: Set<BlockId>;
   readonly thrown: ThrownErrors;
+  readonly watch: LayerWatch;
   /** What waits until a server has answered. */
   readonly acknowledgements: Acknowledgement[];
   /** Work of layers that waited for a server, and goes on. */

@@ -31,6 +31,8 @@ export type EngineOptions = {
   readonly layerTimeoutMs: number;
   /** How long an owner of another process may be silent before its run counts as abandoned. */
   readonly takeoverAfterMs: number;
+  /** How long layers that execute a run again may all wait for the engine without meeting anything of its log. */
+  readonly stuckAfterMs: number;
   /** Asked about effects that may have happened before a run was cut off. */
   readonly onInDoubt: InDoubtHandler | null;
   /** What the model is told of a tool's error. */
@@ -38,7 +40,7 @@ export type EngineOptions = {
   /** Whether a request is sent again whose answer was lost with the process that had asked. */
   readonly onLostResponse: "retry" | "fail";
   readonly retry: RetryPolicy;
-  /** Waits before a request is sent again; rejects when the signal aborts. */
+  /** Waits before a request is sent again, and before a re-execution counts as stuck; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -71,6 +73,12 @@ export type EngineConfig = {
   readonly layerTimeoutMs?: number;
   /** How long the owner of a run may be silent before others take it over; fifteen minutes when absent. */
   readonly takeoverAfterMs?: number;
+  /**
+   * A run that was cut off is executed again against its log. Where all layers wait for the engine and none has met anything
+   * of the log for so long, they will not any more, and the run is told as diverged; thirty seconds when absent. A layer that
+   * waits for something of its own beside a call of the engine needs less than that.
+   */
+  readonly stuckAfterMs?: number;
   readonly observers?: readonly Observer[];
   /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
   readonly onInDoubt?: InDoubtHandler;
@@ -114,6 +122,7 @@ export function checkedEngine(where: string, engine: Engine): EngineOptions {
 
 /** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;
+const stuckAfterMsDefault = 30_000;
 export const takeoverAfterMsDefault = 15 * 60_000;
 
 /**
@@ -145,6 +154,7 @@ export function createEngine(config: EngineConfig): Engine {
     chain: { ...defaultChainPolicy, ...policy },
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
+    stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
     onInDoubt: config.onInDoubt ?? null,
     onToolError: config.onToolError ?? ((error) => `Error: ${messageOf(error)}`),
     onLostResponse: config.onLostResponse ?? "retry",
@@ -169,11 +179,11 @@ export const engineOf = (options: EngineOptions): Engine => ({
 
 const optionNames: OptionNames<EngineConfig> = {
   ...{ provider: true, tools: true, middleware: true, chain: true, maxSteps: true, layerTimeoutMs: true },
-  ...{ takeoverAfterMs: true, observers: true, onInDoubt: true, onLostResponse: true, retry: true },
+  ...{ takeoverAfterMs: true, stuckAfterMs: true, observers: true, onInDoubt: true, onLostResponse: true, retry: true },
   ...{ onToolError: true, sleep: true, clock: true, newId: true },
 };
 
-function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: EngineOptions): void {
+function checkTimeLimits({ tools, provider, layerTimeoutMs, stuckAfterMs, takeoverAfterMs }: EngineOptions): void {
   if (!(takeoverAfterMs >= 1 && Number.isFinite(takeoverAfterMs)))
     throw new RangeError(`createEngine: takeoverAfterMs is ${kindOf(takeoverAfterMs)}: give milliseconds`);
   const check = (what: string, timeoutMs: number): void => {
@@ -182,4 +192,5 @@ function checkTimeLimits({ tools, provider, layerTimeoutMs, takeoverAfterMs }: E
   for (const { name, timeoutMs } of tools) check(`tool ${name}`, timeoutMs);
   if (provider.timeoutMs !== undefined) check(`an answer of ${provider.name}`, provider.timeoutMs);
   check("a layer", layerTimeoutMs);
+  check("a re-execution that meets nothing", stuckAfterMs);
 }

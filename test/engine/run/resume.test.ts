@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
+import { rejectionOf as whenAborted } from "../../../src/base/abort.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { Layer } from "../../../src/engine/stack/middleware.ts";
@@ -163,6 +164,101 @@ describe("a run that was cut off", () => {
     const before = (await eventsOf(conversation)).length;
     expect(await conversation.resume(engine)).toBeNull();
     expect(await eventsOf(conversation)).toHaveLength(before);
+  });
+});
+
+/** Many turns of the event loop, in which a layer waits for something of its own. */
+async function ownWait(): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("a layer that takes its time while the run is executed again", () => {
+  const cutOffAfter = async (layers: readonly Layer[], requests: number) => {
+    const scene = createScene(["one", "two", "three"], { middleware: layers });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    await dieAt(first, beforeRequest(requests));
+    return scene;
+  };
+
+  test("is waited for beside an effect that was cut off", async () => {
+    const audit = Promise.withResolvers<string>();
+    const patient = layer("patient", async (turn, next, ctx) => {
+      const audited = ctx.effect("audit", () => audit.promise, { idempotent: true });
+      audited.catch(() => undefined);
+      await ownWait();
+      const found = await ctx.effect("look-up", () => "found");
+      const result = await next(turn.append(user(found)));
+      await audited;
+      return result;
+    });
+    const scene = await cutOffAfter([patient], 0);
+    audit.resolve("audited");
+    const { conversation, engine } = scene.process({ sleep: (_, signal) => whenAborted(signal) });
+    expect(await conversation.run(engine)).toMatchObject({ resumed: true, status: "completed" });
+    expect(await textsOf(conversation)).toEqual(["hello", "found", "one"]);
+  });
+
+  test("is waited for however often the time for being stuck has passed, while it is at its own work", async () => {
+    const told = Promise.withResolvers<undefined>();
+    const thorough = layer("thorough", async (turn, next, ctx) => {
+      ctx.onAcknowledged(() => told.promise);
+      const result = await next(turn);
+      await ownWait();
+      await ctx.effect("look-up", () => "found");
+      return next(result.append(user("and then?")));
+    });
+    const scene = await cutOffAfter([thorough], 1);
+    told.resolve(undefined);
+    let waits = 0;
+    const { conversation, engine } = scene.process({
+      async sleep() {
+        waits += 1;
+      },
+    });
+    expect(await conversation.run(engine)).toMatchObject({ resumed: true, status: "completed" });
+    expect(waits).toBeGreaterThan(1);
+  });
+
+  test("and waits for what the log does not have is stuck after stuckAfterMs, and told by its name", async () => {
+    let lives = 0;
+    const changed = layer("changed", async (turn, next, ctx) => {
+      const result = await next(turn);
+      if (lives > 0) await ctx.effect("peek", () => "seen");
+      return next(result.append(user("and then?")));
+    });
+    const scene = await cutOffAfter([changed], 1);
+    lives += 1;
+    const waits: number[] = [];
+    const { conversation, engine } = scene.process({
+      stuckAfterMs: 50,
+      async sleep(ms) {
+        waits.push(ms);
+      },
+    });
+    const before = (await eventsOf(conversation)).length;
+    expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "replay-diverged", layer: "changed" });
+    expect(waits).toEqual([50]);
+    expect(await eventsOf(conversation)).toHaveLength(before);
+  });
+
+  test("does not hold up a caller who gives up waiting", async () => {
+    let lives = 0;
+    const abort = new AbortController();
+    const changed = layer("changed", async (turn, next, ctx) => {
+      if (lives > 0) await ctx.effect("peek", () => "seen");
+      return next(turn);
+    });
+    const scene = await cutOffAfter([changed], 0);
+    lives += 1;
+    const { conversation, engine } = scene.process({
+      sleep(_, signal) {
+        abort.abort();
+        return whenAborted(signal);
+      },
+    });
+    const failure = await rejectionOf(conversation.run(engine, { signal: abort.signal }));
+    expect(failure).toMatchObject({ code: "run-cancelled" });
   });
 });
 

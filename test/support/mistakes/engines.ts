@@ -13,7 +13,7 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ model })",
     () => engine({ model: "gpt" }),
-    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'chain', 'maxSteps', 'layerTimeoutMs', 'takeoverAfterMs', 'observers', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
+    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'chain', 'maxSteps', 'layerTimeoutMs', 'takeoverAfterMs', 'stuckAfterMs', 'observers', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
   ],
   [
     "createEngine({}) without provider",
@@ -179,6 +179,11 @@ export const engineMistakes: readonly Mistake[] = [
     "createEngine({ layerTimeoutMs: NaN })",
     () => engine({ layerTimeoutMs: Number.NaN }),
     "a layer may take NaN ms: a limit is from 1 to 2147483647 ms",
+  ],
+  [
+    "createEngine({ stuckAfterMs: '30 s' })",
+    () => engine({ stuckAfterMs: "30 s" }),
+    "a re-execution that meets nothing may take a text: give milliseconds",
   ],
   [
     "createEngine({ takeoverAfterMs: Infinity })",

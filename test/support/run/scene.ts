@@ -20,7 +20,7 @@ export function createScene(answers: readonly ScriptedAnswer[], config: Partial<
   };
   const process = (changes: Partial<EngineConfig> = {}): Life => ({
     conversation: new TurnlogStore(events, { clock: tick }).conversation("cnv_scene"),
-    engine: createEngine({ provider, clock: tick, ...config, ...changes }),
+    engine: createEngine({ provider, clock: tick, sleep: async () => undefined, ...config, ...changes }),
   });
   return { provider, process, clock };
 }
