@@ -3,8 +3,9 @@ import { createServer } from "node:http";
 import { constants } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { type Outcome, startTurnlog, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { startTurnlog, turnlog, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import type { Outcome } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** One line that begins with the program's name, on stderr alone. */

@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { openStore } from "../../src/open-store.ts";
-import { documentOf, type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import type { Outcome } from "../support/process.ts";
 import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
 import { beforeEach, expect, test, vi } from "vitest";
-import { type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { turnlog, turnlogHere } from "../support/cli/command.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";
+import type { Outcome } from "../support/process.ts";
 import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
@@ -120,15 +120,10 @@ test("an append over the server's limit exits 1 with MaxAppendSize, and nothing 
 });
 
 test("the process says so by its exit code, and leaves nothing behind that keeps it", async () => {
-  const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
   const server = await startServer();
-  const ended = await new Promise<{ readonly code: number | null; readonly stderr: string }>((resolve) => {
-    const env = { ...process.env, XDG_CACHE_HOME: temporaryFolder().path };
-    const url = withSetting(server.connectionString, "turnlogNamespace=none");
-    const child = execFile(process.execPath, [main, "ls", "--store", url], { env }, (_, __, stderr) => {
-      resolve({ code: child.exitCode, stderr });
-    });
-  });
+  const url = withSetting(server.connectionString, "turnlogNamespace=none");
+  const cwd = temporaryFolder().path;
+  const ended = await turnlog(["ls", "--store", url], { cwd, env: { XDG_CACHE_HOME: cwd } });
   expect(ended.code).toBe(3);
   expect(ended.stderr).toMatch(/^turnlog: there is no turnlog store at esdb:\/\/127\.0\.0\.1:\d+[^\n]+\n$/);
 });

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { documentOf, type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import type { Outcome } from "../support/process.ts";
 import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

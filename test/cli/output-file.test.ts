@@ -1,9 +1,8 @@
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
-import { expect, onTestFinished, test } from "vitest";
-import { type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { expect, test } from "vitest";
+import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import { type Outcome, outcomeOf } from "../support/process.ts";
 
 const demoStore = useDemoStore();
 
@@ -40,16 +39,11 @@ test.skipIf(isWindows).each(writing)(
   async (typed) => {
     const { file, run } = place();
     expect(await run(typed, file("plain"))).toMatchObject({ code: 0 });
-    makePipe(file("pipe"));
-    const reader = spawn("cat", [file("pipe")], { stdio: ["ignore", "pipe", "inherit"] });
-    onTestFinished(() => void reader.kill("SIGKILL"));
-    const closed = once(reader, "close");
-    const chunks: Buffer[] = [];
-    reader.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    await makePipe(file("pipe"));
+    const reading = outcomeOf("cat", [file("pipe")]);
     expect(await run(typed, file("pipe"))).toMatchObject({ code: 0 });
     expect(lstatSync(file("pipe")).isFIFO()).toBe(true);
-    await closed;
-    expect(Buffer.concat(chunks).toString()).toBe(readFileSync(file("plain"), "utf8"));
+    expect((await reading).stdout).toBe(readFileSync(file("plain"), "utf8"));
   },
 );
 
@@ -57,7 +51,7 @@ test.skipIf(isWindows)(
   "store backup refuses a pipe, which stays one (skipped on Windows, which has none)",
   async () => {
     const { file, run } = place();
-    makePipe(file("pipe"));
+    await makePipe(file("pipe"));
     for (const typed of ["store backup", "store backup --force"]) {
       const outcome = await run(typed, file("pipe"));
       expect(outcome).toMatchObject({ code: 2, stdout: "" });
@@ -83,6 +77,6 @@ test.each([...writing, "store backup", "store backup --force", "store restore --
   },
 );
 
-function makePipe(path: string): void {
-  expect(spawnSync("sh", ["-c", 'mkfifo "$0"', path]).status).toBe(0);
+async function makePipe(path: string): Promise<void> {
+  expect(await outcomeOf("mkfifo", [path])).toMatchObject({ code: 0 });
 }

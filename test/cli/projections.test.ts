@@ -6,8 +6,9 @@ import { type EventStore, StoreUnavailableError } from "../../src/log/ports/even
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { documentOf, type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import type { Outcome } from "../support/process.ts";
 import { changedStore, rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
 import { surroundedViews } from "../support/read-models/surrounded-views.ts";
 import { beyond, said, started, write } from "../support/read-models/written-log.ts";

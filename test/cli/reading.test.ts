@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { stripVTControlCharacters } from "node:util";
@@ -9,8 +8,9 @@ import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
-import { type Outcome, turnlogHere } from "../support/cli/command.ts";
+import { main, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import { type Outcome, outcomeOf } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
@@ -333,13 +333,7 @@ test("ends the body of a request with a line feed on a terminal, and adds nothin
 
 test("a reader that has seen enough ends the command without an error", async () => {
   const { path: cwd } = demoStore();
-  const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
-  const shell = spawnSync("sh", ["-c", `"${process.execPath}" "${main}" show @last --json | head -c 10`], {
-    cwd,
-    env: { PATH: process.env["PATH"] },
-  });
-  expect({ stdout: shell.stdout.toString(), stderr: shell.stderr.toString() }).toEqual({
-    stdout: '{"version"',
-    stderr: "",
-  });
+  const line = `"${process.execPath}" "${main}" show @last --json | head -c 10`;
+  const { stdout, stderr } = await outcomeOf("sh", ["-c", line], { cwd, env: { PATH: process.env["PATH"] } });
+  expect({ stdout, stderr }).toEqual({ stdout: '{"version"', stderr: "" });
 });

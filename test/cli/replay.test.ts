@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { documentOf, type Outcome, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { documentOf, turnlog, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import type { Outcome } from "../support/process.ts";
 
 const demoStore = useDemoStore();
 const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");

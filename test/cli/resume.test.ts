@@ -1,28 +1,25 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { documentOf, type Outcome, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { documentOf, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { type Outcome, startAside, supportFile } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, typesOf } from "../support/workshop.ts";
 
-const stack = fileURLToPath(new URL("../support/cli/cut-off-stack.ts", import.meta.url));
-const script = fileURLToPath(new URL("../support/cli/cut-off-process.ts", import.meta.url));
+const stack = supportFile("cli/cut-off-stack.ts");
 
 /** A store with one conversation, whose run was killed at an effect. */
 async function cutOff(kind: "inference" | "tool" | "append" | "none", phase: "before" | "after") {
   const folder = temporaryFolder();
   const path = folder.file("turnlog.db");
-  const child = spawn(process.execPath, [script, `sqlite:${path}`, kind, phase], { stdio: "inherit" });
-  await once(child, "exit");
+  const { child, closed } = startAside("cli/cut-off-process.ts", [`sqlite:${path}`, kind, phase]);
+  await closed;
   expect(child.signalCode).toBe(kind === "none" ? null : "SIGKILL");
   return {
     folder: folder.path,
@@ -284,7 +281,7 @@ test.each(["resume cnv_cutoff --stack", "replay cnv_cutoff --with"])(
 /** The same stack, on a copy of turnlog of its own, as a project has one beside a global command. */
 function otherCopy(): string {
   const project = temporaryFolder();
-  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const root = join(import.meta.dirname, "../..");
   cpSync(join(root, "src"), project.file("src"), { recursive: true });
   cpSync(stack, project.file("test/support/cli/stack.ts"));
   symlinkSync(realpathSync(join(root, "node_modules")), project.file("node_modules"));
@@ -302,7 +299,7 @@ test.each([
   ],
   ["a block that is not in doubt", ["--settle", "blk_1=rerun"], 3, /'blk_1' is not in doubt/],
   ["a file that is not there", ["--stack", "nowhere.ts"], 3, /nowhere\.ts/],
-  ["a file that exports no engine", ["--stack", script.replace("cut-off-process", "command")], 2, /exports no engine/],
+  ["a file that exports no engine", ["--stack", supportFile("cli/command.ts")], 2, /exports no engine/],
 ] as const)("%s is told in one line, with what to do", async (_, args, code, told) => {
   const world = await cutOff("none", "before");
   const before = await world.types();

@@ -1,11 +1,10 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { main } from "../support/cli/command.ts";
+import { outcomeOf, outputOf } from "../support/process.ts";
 
 const root = resolve(import.meta.dirname, "../..");
-const run = promisify(execFile);
 const readme = await readFile(join(root, "README.md"), "utf8");
 const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = "", code = ""]) => ({
   language,
@@ -31,10 +30,10 @@ for (const [index, { code }] of blocks.filter(({ language }) => language === "ts
   test(`the README's TypeScript block ${index + 1} runs as it stands`, async () => {
     const file = join(folder, `block-${index}.ts`);
     await writeFile(file, code.replaceAll('"turnlog"', JSON.stringify(join(root, "src/index.ts"))));
-    const { stderr, stdout } = await run(process.execPath, [file], { cwd: folder });
-    expect(stderr).toBe("");
+    const ended = await outcomeOf(process.execPath, [file], { cwd: folder });
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
     if (index === 0)
-      expect(stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
+      expect(ended.stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
   });
 }
 
@@ -45,7 +44,6 @@ test("the README's commands run in the order in which they stand", async () => {
   for (const line of own) {
     const [command, ...words] = line.split(" ");
     expect(command).toBe("turnlog");
-    const { stdout } = await run(process.execPath, [join(root, "src/cli/main.ts"), ...words], { cwd: folder });
-    expect(stdout, line).not.toBe("");
+    expect(await outputOf([main, ...words], { cwd: folder }), line).not.toBe("");
   }
 });

@@ -1,12 +1,10 @@
-import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { checkEnvelope } from "../../src/log/codec/envelope.ts";
 import type { Head } from "../../src/log/ports/event-store.ts";
+import { startAside } from "../support/process.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
 import { all } from "../support/stores/prepared.ts";
 
-const script = fileURLToPath(new URL("../support/stores/eventstoredb-appending-process.ts", import.meta.url));
 const processes = 4;
 const appends = (process.env["TURNLOG_LONG"] === "1" ? 10_000 : 1_000) / processes;
 const streams = ["conversation-a", "conversation-b", "conversation-c"];
@@ -42,11 +40,5 @@ test("four processes that race on shared streams leave no gap and no duplicate, 
   await server.idle();
 });
 
-async function acknowledgedBy(url: string): Promise<readonly string[]> {
-  const writer = spawn(process.execPath, [script, url, String(appends), ...streams], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let text = "";
-  for await (const chunk of writer.stdout.setEncoding("utf8")) text += String(chunk);
-  return text.trim().split("\n");
-}
+const acknowledgedBy = (url: string): Promise<readonly string[]> =>
+  all(startAside("stores/eventstoredb-appending-process.ts", [url, String(appends), ...streams]).lines);

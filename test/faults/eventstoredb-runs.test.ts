@@ -1,7 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
@@ -10,11 +6,10 @@ import { openStore } from "../../src/open-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
+import { type Aside, startAside } from "../support/process.ts";
 import { all } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
-
-const program = fileURLToPath(new URL("../support/run/running-process.ts", import.meta.url));
 
 /** A store at a server that is a third process. */
 async function place(): Promise<{ readonly url: string; readonly store: TurnlogStore }> {
@@ -26,22 +21,8 @@ async function place(): Promise<{ readonly url: string; readonly store: TurnlogS
 }
 
 /** A process that runs conversations, one for each line that it is told. */
-function startRunner(url: string, mode: "hang" | "hold", ids: readonly string[]) {
-  const env = { ...process.env, XDG_CACHE_HOME: temporaryFolder().path };
-  const child = spawn(process.execPath, [program, url, mode, ...ids], { stdio: ["pipe", "pipe", "inherit"], env });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  /** The lines up to one of these. */
-  async function readTo(last: RegExp): Promise<readonly string[]> {
-    const read: string[] = [];
-    for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
-      read.push(next.value);
-      if (last.test(next.value)) break;
-    }
-    return read;
-  }
-  return { child, readTo, tell: (line: string) => child.stdin.write(`${line}\n`) };
-}
+const startRunner = (url: string, mode: "hang" | "hold", ids: readonly string[]): Aside =>
+  startAside("run/running-process.ts", [url, mode, ...ids], { ...process.env, XDG_CACHE_HOME: temporaryFolder().path });
 
 test("of two processes that run a conversation at once one proceeds and the other is told, and no event is doubled", async () => {
   const { url, store } = await place();
@@ -65,16 +46,14 @@ test("a run of a living process is refused and its owner named; once it was kill
   const { url, store } = await place();
   const conversation = store.conversation("cnv_killed");
   await conversation.append("hello");
-  const { child, readTo, tell } = startRunner(url, "hang", ["cnv_killed"]);
+  const { child, readTo, tell, kill } = startRunner(url, "hang", ["cnv_killed"]);
   await readTo(/^open/);
   tell("go");
   await readTo(/^began/);
   const answering = createEngine({ provider: scripted(["an answer"]) });
   const refused = await rejectionOf(conversation.run(answering));
   expect(refused).toMatchObject({ code: "run-in-progress", owner: { pid: child.pid } });
-  const ended = once(child, "exit");
-  child.kill("SIGKILL");
-  await ended;
+  await kill();
   const runners = [startRunner(url, "hold", ["cnv_killed"]), startRunner(url, "hold", ["cnv_killed"])];
   for (const runner of runners) await runner.readTo(/^open/);
   await raceOnce(runners, "cnv_killed");
@@ -86,7 +65,7 @@ test("a run of a living process is refused and its owner named; once it was kill
 });
 
 /** Lets both try at once: the one that asks the model holds the run until it is told to go on, the other is told. */
-async function raceOnce(runners: readonly ReturnType<typeof startRunner>[], id: string): Promise<void> {
+async function raceOnce(runners: readonly Aside[], id: string): Promise<void> {
   for (const { tell } of runners) tell(id);
   const first = await Promise.all(runners.map(({ readTo }) => readTo(/^(began|refused|completed)/)));
   const words = first.map((lines) => lines.at(-1)?.split(" ")[0]);

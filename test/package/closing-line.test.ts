@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Outcome, outcomeOf } from "../support/package/outcome.ts";
+import { type Outcome, outcomeOf } from "../support/process.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -46,5 +46,8 @@ const lastLine = (text: string): string | undefined => text.trimEnd().split("\n"
 const vitest = (...names: readonly string[]): Promise<Outcome> =>
   outcomeOf(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...names], {
     cwd: folder,
-    env: { VITEST: undefined, VITEST_MODE: undefined, VITEST_POOL_ID: undefined, VITEST_WORKER_ID: undefined },
+    env: {
+      ...process.env,
+      ...{ VITEST: undefined, VITEST_MODE: undefined, VITEST_POOL_ID: undefined, VITEST_WORKER_ID: undefined },
+    },
   });

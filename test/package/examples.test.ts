@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../support/package/consumer.ts";
-import { outcomeOf } from "../support/package/outcome.ts";
+import { outcomeOf } from "../support/process.ts";
 
 /** Something that each example says when it does what it is there to show. */
 const saysByExample: Readonly<Record<string, RegExp>> = {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test.each(examples)("the example %s runs as it stands, without a key", async (example) => {
-  const env = { OPENAI_API_KEY: undefined, NO_COLOR: "1" };
+  const env = { ...process.env, OPENAI_API_KEY: undefined, NO_COLOR: "1" };
   const outcome = await outcomeOf(process.execPath, [join(root, "examples", example)], { cwd: folder, env });
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
   expect(outcome.stdout).toMatch(saysByExample[example] ?? "an entry in saysByExample");

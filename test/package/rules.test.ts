@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import floors from "../../tools/floors.json" with { type: "json" };
-import { outcomeOf } from "../support/package/outcome.ts";
+import { outcomeOf } from "../support/process.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 

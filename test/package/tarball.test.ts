@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { installTarball, manifestSchema, root, writeJson } from "../support/package/consumer.ts";
 import { findOldNode } from "../support/package/old-node.ts";
-import { type Outcome, outcomeOf, outputOf } from "../support/package/outcome.ts";
+import { type Outcome, outcomeOf, outputOf } from "../support/process.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -85,7 +85,10 @@ if (oldNode === null) test.skip("a too old Node: there is none on PATH, so its r
 const command = (): string => join(folder, "node_modules/.bin/turnlog");
 
 const turnlog = (...words: readonly string[]): Promise<Outcome> =>
-  outcomeOf(process.execPath, [command(), ...words], { cwd: folder, env: { TURNLOG_STORE: undefined, NO_COLOR: "1" } });
+  outcomeOf(process.execPath, [command(), ...words], {
+    cwd: folder,
+    env: { ...process.env, TURNLOG_STORE: undefined, NO_COLOR: "1" },
+  });
 
 async function packedFiles(): Promise<readonly string[]> {
   const installed = join(folder, "node_modules/turnlog");

@@ -1,17 +1,13 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createProjector } from "../../src/read-models/projector.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { startAside } from "../support/process.ts";
 import { rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
 import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const script = fileURLToPath(new URL("../support/read-models/projecting-process.ts", import.meta.url));
 const kills = 25;
 
 // A hundred kills, on four logs.
@@ -26,12 +22,10 @@ test.each([1, 2, 3, 4])(
     for (let kill = 0; kill < kills; kill += 1) {
       await write(store, [...next(), ...next(), ...next()]);
       // Up to the first save and beyond, into what comes while it is live.
-      const child = spawn(process.execPath, [script, path, String(1 + ((kill * 7 + seed) % 31))], {
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      const closed = once(child, "close");
+      const saves = String(1 + ((kill * 7 + seed) % 31));
+      const { child, lines, closed } = startAside("read-models/projecting-process.ts", [path, saves]);
       // One event for each save, so that there is always a next step.
-      for await (const _ of createInterface({ input: child.stdout })) await write(store, next());
+      for await (const _ of lines) await write(store, next());
       await closed;
       expect(child.signalCode).toBe("SIGKILL");
       eventsSeen.push((await store.views.builds("conversation-list"))[0]?.events ?? 0);

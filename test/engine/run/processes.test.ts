@@ -1,41 +1,16 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import { type Aside, startAside, supportFile } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
-const program = fileURLToPath(new URL("../../support/run/running-process.ts", import.meta.url));
-
-function startRunner(path: string, mode: "hang" | "race", ids: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, [program, `sqlite:${path}`, mode, ...ids], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  return child;
-}
-
-/** The lines of a process, as they come. */
-function linesOf({ stdout }: ChildProcess): AsyncIterator<string> {
-  if (stdout === null) throw new Error("the output of a runner is a pipe");
-  return createInterface({ input: stdout })[Symbol.asyncIterator]();
-}
-
-/** The lines up to one of these. */
-async function readTo(lines: AsyncIterator<string>, last: RegExp): Promise<string[]> {
-  const read: string[] = [];
-  for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
-    read.push(next.value);
-    if (last.test(next.value)) break;
-  }
-  return read;
-}
+const startRunner = (path: string, mode: "hang" | "race", ids: readonly string[]): Aside =>
+  startAside("run/running-process.ts", [`sqlite:${path}`, mode, ...ids]);
 
 async function openAt(path: string): Promise<TurnlogStore> {
   const store = await openStore(`sqlite:${path}`);
@@ -51,13 +26,12 @@ test("two processes that run the same conversations never both proceed", async (
   const ids = Array.from({ length: 25 }, (_, n) => `cnv_race_${n}`);
   for (const id of ids) await store.conversation(id).append("hello");
   const runners = [startRunner(path, "race", ids), startRunner(path, "race", ids)];
-  const outputs = runners.map(linesOf);
-  for (const output of outputs) await readTo(output, /^open/);
+  for (const { readTo } of runners) await readTo(/^open/);
   const lines: string[] = [];
   for (const id of ids) {
-    for (const { stdin } of runners) stdin?.write(`${id}\n`);
+    for (const { tell } of runners) tell(id);
     // Both begin the next one together.
-    for (const output of outputs) lines.push(...(await readTo(output, /^(completed|refused)/)));
+    for (const { readTo } of runners) lines.push(...(await readTo(/^(completed|refused)/)));
   }
   const overlapping = ids.filter((id) =>
     callsOf(lines, id).some(({ began }, n, calls) => n > 0 && began < (calls[n - 1]?.ended ?? 0n)),
@@ -92,20 +66,17 @@ test("a run of a living process is refused and its owner named; of a killed one 
   const store = await openAt(path);
   const conversation = store.conversation("cnv_killed");
   await conversation.append("hello");
-  const child = startRunner(path, "hang", ["cnv_killed"]);
-  const lines = linesOf(child);
-  await readTo(lines, /^open/);
-  child.stdin?.write("go\n");
-  await readTo(lines, /^began/);
+  const { child, readTo, tell, kill } = startRunner(path, "hang", ["cnv_killed"]);
+  await readTo(/^open/);
+  tell("go");
+  await readTo(/^began/);
 
   const refused = await rejectionOf(conversation.run(answering()));
   expect(refused).toMatchObject({ code: "run-in-progress", owner: { pid: child.pid } });
   expect(String(refused)).toContain(`process ${child.pid}`);
 
   await conversation.append("are you there?");
-  const ended = once(child, "exit");
-  child.kill("SIGKILL");
-  await ended;
+  await kill();
   const { text, turn, closedRun } = await conversation.run(answering(), { unfinished: "abandon" });
   const events = await eventsOf(conversation);
   const started = events.find(({ event }) => event.type === "RunStarted");
@@ -120,7 +91,7 @@ test("a run of another thread of this process is left to it", async () => {
   const store = await openAt(path);
   const conversation = store.conversation("cnv_thread");
   await conversation.append("hello");
-  const thread = new Worker(new URL("../../support/run/running-thread.ts", import.meta.url), {
+  const thread = new Worker(supportFile("run/running-thread.ts"), {
     workerData: { url: `sqlite:${path}`, id: conversation.id },
   });
   onTestFinished(async () => {

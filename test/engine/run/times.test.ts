@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import { outputOf, supportFile } from "../../support/process.ts";
 import { createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { add, calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, eventsOf } from "../../support/workshop.ts";
@@ -55,7 +53,7 @@ test("layers are told no time before the newest event's, whatever the clock does
 });
 
 test("a layer that never returns is named, though nothing else keeps the process alive", async () => {
-  const script = fileURLToPath(new URL("../../support/run/hanging-layer.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [script]);
-  expect(stdout).toContain("hanging did not return within 50 ms of its own work");
+  expect(await outputOf([supportFile("run/hanging-layer.ts")])).toContain(
+    "hanging did not return within 50 ms of its own work",
+  );
 });

@@ -1,7 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { isDead, lifeOf, thisProcess } from "../../../src/log/writer/owner.ts";
+import { startAside } from "../../support/process.ts";
 
 test("another thread of this process, or another copy of turnlog in it, is alive", () => {
   const other = { ...thisProcess, processId: "prc_another_thread" };
@@ -18,14 +17,10 @@ test("an owner in another pid namespace, on another boot or another machine is n
 });
 
 test("a process is gone when its number is, and alive until then", async () => {
-  const child = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "inherit"] });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  await once(child, "spawn");
+  const { child, kill } = startAside("run/waiting-process.ts", []);
   const owner = { ...thisProcess, processId: "prc_child", pid: child.pid ?? 0, startedAt: "not told" };
   expect(lifeOf(owner)).toBe("alive");
-  const ended = once(child, "exit");
-  child.kill("SIGKILL");
-  await ended;
+  await kill();
   expect(lifeOf(owner)).toBe("dead");
 });
 

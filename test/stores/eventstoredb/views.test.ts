@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { defaultViewsPath } from "../../../src/stores/eventstoredb/views.ts";
+import { outputOf } from "../../support/process.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 import { append } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
@@ -57,7 +57,7 @@ test("keeps the views of each store in a file of its own in the user's cache", (
   expect(left.startsWith(process.env["XDG_CACHE_HOME"] ?? homedir())).toBe(true);
 });
 
-test("names the command that installs the client when it is not there", () => {
+test("names the command that installs the client when it is not there", async () => {
   const script = `
     import { registerHooks } from "node:module";
     registerHooks({
@@ -68,7 +68,7 @@ test("names the command that installs the client when it is not there", () => {
     const { openStore } = await import(${JSON.stringify(new URL("../../../src/open-store.ts", import.meta.url).href)});
     await openStore("esdb://127.0.0.1:1?tls=false").catch((error) => console.log(error.code, error.message));
   `;
-  const said = execFileSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+  const said = await outputOf(["--input-type=module", "--eval", script]);
   expect(said).toContain("store-unavailable");
   expect(said).toContain("npm install @eventstore/db-client");
 });

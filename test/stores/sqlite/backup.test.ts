@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import {
   closeSync,
   copyFileSync,
@@ -13,7 +11,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
 import {
@@ -24,10 +21,9 @@ import {
 } from "../../../src/log/ports/event-store.ts";
 import { backUpStore, FileExistsError, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { startAside } from "../../support/process.ts";
 import { all, append, headAfter, text, withoutPosition } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
-
-const appending = fileURLToPath(new URL("../../support/stores/appending-process.ts", import.meta.url));
 
 async function opened(path: string): Promise<SqliteStore> {
   const store = await openSqliteStore(path);
@@ -70,21 +66,19 @@ test("a backup has what an open store wrote, though it is in the log beside the 
 test("backups while another process writes are each whole, and each a beginning of the log", async () => {
   const { file } = temporaryFolder();
   const streams = Array.from({ length: 4 }, (_, index) => `conversation-cnv_0${index}`);
-  const writer = spawn(process.execPath, [appending, file("store.db"), "100000", ...streams], {
-    stdio: ["ignore", "pipe", "inherit"],
+  const writer = startAside("stores/appending-process.ts", [file("store.db"), "100000", ...streams]);
+  let chunks = 0;
+  writer.child.stdout?.on("data", () => {
+    chunks += 1;
   });
-  onTestFinished(() => void writer.kill("SIGKILL"));
-  const lines: string[] = [];
-  writer.stdout.setEncoding("utf8").on("data", (chunk: string) => lines.push(chunk));
-  await once(writer.stdout, "data");
+  await writer.readTo(/./);
   for (let round = 0; round < 6; round += 1) {
-    const before = lines.length;
-    await expect.poll(() => lines.length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(before);
+    const before = chunks;
+    await expect.poll(() => chunks, { interval: 1, timeout: 30_000 }).toBeGreaterThan(before);
     backUpStore(file("store.db"), file("backup.db"), { force: true });
     copyFileSync(file("backup.db"), file(`backup-${round}.db`));
   }
-  writer.kill("SIGKILL");
-  await once(writer, "close");
+  await writer.kill();
   const { events } = await logOf(file("store.db"));
   const lengths: number[] = [];
   for (let round = 0; round < 6; round += 1) {

@@ -1,21 +1,16 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import type { EventStore, Head, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { type Aside, startAside } from "../../support/process.ts";
 import { all } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
-
-const script = fileURLToPath(new URL("../../support/stores/appending-process.ts", import.meta.url));
 
 test("two processes that race for one stream leave no gap and no duplicate", async () => {
   const path = temporaryFolder().file("store.db");
   const writers = [startWriter(path, 150, ["s"]), startWriter(path, 150, ["s"])];
   const lines = await Promise.all(writers.map((writer) => linesOf(writer, Number.POSITIVE_INFINITY)));
-  expect(writers.map((writer) => writer.exitCode)).toEqual([0, 0]);
+  expect(writers.map(({ child }) => child.exitCode)).toEqual([0, 0]);
   await using store = await openSqliteStore(path, { mustExist: true });
   const events = await checkedEvents(store, "s");
   expect(linesFor(events)).toEqual(inOrder(lines.flat()));
@@ -31,7 +26,7 @@ test("a process killed 50 times while it appends loses no acknowledged event and
     // Killed right after it has opened the file, or some appends later, in the midst of the next one.
     const lines = await linesOf(writer, 1 + ((round * 7) % 60));
     for (const line of lines) acknowledged.add(line);
-    expect(writer.signalCode).toBe("SIGKILL");
+    expect(writer.child.signalCode).toBe("SIGKILL");
   }
   await using store = await openSqliteStore(path, { mustExist: true });
   const stored = new Set<string>();
@@ -51,24 +46,21 @@ test("a subscription sees what another process writes, each event once and in or
     // 60 appends of 1, 2, 3, 1, … events to each of two streams.
     if (seen.length === 240) abort.abort();
   }
-  if (writer.exitCode === null) await once(writer, "exit");
+  await writer.closed;
   expect(seen).toEqual(await all(store.readLog()));
 });
 
-function startWriter(path: string, appends: number, streams: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [script, path, String(appends), ...streams], { stdio: ["ignore", "pipe", "inherit"] });
-}
+const startWriter = (path: string, appends: number, streams: readonly string[]): Aside =>
+  startAside("stores/appending-process.ts", [path, String(appends), ...streams]);
 
 /** The lines of a writer until it ends; it is killed once it has written so many. */
-async function linesOf(writer: ChildProcess, killAfter: number): Promise<string[]> {
-  if (writer.stdout === null) throw new Error("the writer's output is a pipe");
+async function linesOf(writer: Aside, killAfter: number): Promise<string[]> {
   const lines: string[] = [];
-  const closed = once(writer, "close");
-  for await (const line of createInterface({ input: writer.stdout })) {
+  for await (const line of writer.lines) {
     lines.push(line);
-    if (lines.length === killAfter) writer.kill("SIGKILL");
+    if (lines.length === killAfter) writer.child.kill("SIGKILL");
   }
-  await closed;
+  await writer.closed;
   return lines.filter((line) => line !== "open");
 }
 

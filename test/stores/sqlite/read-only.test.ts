@@ -1,7 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
@@ -10,24 +7,28 @@ import { openImmutable } from "../../../src/stores/sqlite/immutable-reader.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../../support/cli/command.ts";
 import { useDemoStore } from "../../support/cli/demo-store.ts";
+import { outputOf, startAside, supportFile } from "../../support/process.ts";
 import { all, append, headAfter } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
-const script = fileURLToPath(new URL("../../support/cli/reading-process.ts", import.meta.url));
 
 const outcomesSchema = z.array(
   z.strictObject({ typed: z.string(), code: z.int(), stdout: z.string(), stderr: z.string() }),
 );
 
 /** What commands come to for a user who may read everything in the folder, and write nothing, or make files of his own. */
-function readAs(folder: string, commands: readonly string[], folderMode = 0o555): z.infer<typeof outcomesSchema> {
+async function readAs(
+  folder: string,
+  commands: readonly string[],
+  folderMode = 0o555,
+): Promise<z.infer<typeof outcomesSchema>> {
   for (const name of readdirSync(folder)) chmodSync(`${folder}/${name}`, 0o444);
   chmodSync(folder, folderMode);
   onTestFinished(() => {
     chmodSync(folder, 0o755);
   });
-  const text = execFileSync(process.execPath, [script, `${folder}/turnlog.db`, ...commands], { encoding: "utf8" });
+  const text = await outputOf([supportFile("cli/reading-process.ts"), `${folder}/turnlog.db`, ...commands]);
   return outcomesSchema.parse(JSON.parse(text));
 }
 
@@ -51,7 +52,7 @@ const asReader = test.skipIf(needsUser);
 asReader("who may only read a store reads all that it holds (skipped where the system has no users)", async () => {
   const { path } = demoStore();
   const there = readFileSync(`${path}/turnlog.db`);
-  for (const { typed, code, stdout, stderr } of readAs(path, reading)) {
+  for (const { typed, code, stdout, stderr } of await readAs(path, reading)) {
     // The two Turns differ.
     expect({ typed, code, stderr }).toMatchObject({ code: typed.startsWith("diff") ? 1 : 0 });
     expect(stdout, typed).not.toBe("");
@@ -67,25 +68,25 @@ asReader("read models that lag behind are made for one time (skipped where the s
   await using store = await openStore(`sqlite:${file("turnlog.db")}`);
   await store.conversation("cnv_later").append("said later");
   await store.close();
-  const [listed, status] = readAs(path, ["ls", "projections"]);
+  const [listed, status] = await readAs(path, ["ls", "projections"]);
   expect(listed).toMatchObject({ code: 0, stderr: "" });
   expect(listed?.stdout).toContain("said later");
   expect(status?.stdout).toMatch(/conversation-list .* 2 behind/);
 });
 
-asReader("a store that may only be read is backed up (skipped where the system has no users)", () => {
+asReader("a store that may only be read is backed up (skipped where the system has no users)", async () => {
   const { path } = demoStore();
   const elsewhere = temporaryFolder();
   chmodSync(elsewhere.path, 0o777);
-  const [backup] = readAs(path, [`store backup ${elsewhere.file("backup.db")}`]);
+  const [backup] = await readAs(path, [`store backup ${elsewhere.file("backup.db")}`]);
   expect(backup).toMatchObject({ code: 0, stderr: "" });
   expect(backup?.stdout).toContain("66 events");
 });
 
-asReader("a command that writes says what it lacks (skipped where the system has no users)", () => {
+asReader("a command that writes says what it lacks (skipped where the system has no users)", async () => {
   const { path } = demoStore();
   const typed = ["fork @last@12", "resume @last --settle blk_1=rerun", "projections rebuild", "demo -q"];
-  for (const { code, stdout, stderr } of readAs(path, typed)) {
+  for (const { code, stdout, stderr } of await readAs(path, typed)) {
     expect({ code, stdout }).toEqual({ code: 6, stdout: "" });
     expect(stderr).toMatch(/^turnlog: \S+turnlog\.db cannot be written: give this user write permission on .*\n$/);
   }
@@ -97,31 +98,22 @@ asReader("a backup is read where it lies (skipped where the system has no users)
   backUpStore(file("turnlog.db"), file("backup.db"));
   rmSync(file("turnlog.db"));
   copyFileSync(file("backup.db"), file("turnlog.db"));
-  expect(readAs(path, ["verify"])).toMatchObject([{ code: 0 }]);
+  expect(await readAs(path, ["verify"])).toMatchObject([{ code: 0 }]);
 });
 
 asReader(
   "a log beside the file is read with it, or the store is refused (skipped where the system has no users)",
   async () => {
     const { file, path } = temporaryFolder();
-    const writer = spawn(
-      process.execPath,
-      [
-        fileURLToPath(new URL("../../support/stores/appending-process.ts", import.meta.url)),
-        file("turnlog.db"),
-        "1000000",
-        "conversation-cnv_some",
-      ],
-      { stdio: ["ignore", "pipe", "inherit"] },
-    );
-    await once(writer.stdout, "data");
-    writer.kill("SIGKILL");
-    await once(writer, "close");
+    const writing = [file("turnlog.db"), "1000000", "conversation-cnv_some"];
+    const { readTo, kill } = startAside("stores/appending-process.ts", writing);
+    await readTo(/./);
+    await kill();
     expect(readFileSync(file("turnlog.db-wal")).length).toBeGreaterThan(0);
-    expect(readAs(path, ["ls"])).toMatchObject([{ code: 0 }]);
+    expect(await readAs(path, ["ls"])).toMatchObject([{ code: 0 }]);
     chmodSync(path, 0o755);
     rmSync(file("turnlog.db-shm"));
-    const [refused] = readAs(path, ["ls"]);
+    const [refused] = await readAs(path, ["ls"]);
     expect(refused).toMatchObject({ code: 6, stdout: "" });
     expect(refused?.stderr).toContain("give this user write permission on");
   },
@@ -131,17 +123,16 @@ asReader(
   "a reader who may write in the folder leaves nothing there that keeps the owner out (skipped where the system has no users)",
   async () => {
     const { path, file } = demoStore();
-    for (const { typed, code } of readAs(path, ["ls", "verify", `store backup ${file("backup.db")}`], 0o777))
+    for (const { typed, code } of await readAs(path, ["ls", "verify", `store backup ${file("backup.db")}`], 0o777))
       expect({ typed, code }).toEqual({ typed, code: 0 });
     expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
-    const opening = fileURLToPath(new URL("../../support/stores/opening-process.ts", import.meta.url));
-    const refused = execFileSync(process.execPath, [opening, file("turnlog.db")], { encoding: "utf8" });
+    const refused = await outputOf([supportFile("stores/opening-process.ts"), file("turnlog.db")]);
     expect(refused).toContain("store-unavailable");
     expect(refused).toContain("give this user write permission on the file and its folder");
     expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
     await using store = await openSqliteStore(file("turnlog.db"));
     await append(store, {});
-    expect(readAs(path, ["ls"], 0o777), "while its owner has it open").toMatchObject([{ code: 0 }]);
+    expect(await readAs(path, ["ls"], 0o777), "while its owner has it open").toMatchObject([{ code: 0 }]);
     await append(store, {});
     await store.close();
     expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db", "turnlog.db.heads"]);

@@ -1,7 +1,5 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { isActor } from "../../../src/domain/actor.ts";
 import {
@@ -12,6 +10,7 @@ import {
   StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { outputOf, supportFile } from "../../support/process.ts";
 import { describeEventStore } from "../../support/stores/contract.ts";
 import { describeSnapshots } from "../../support/stores/contract-snapshots.ts";
 import { describeViews } from "../../support/stores/contract-views.ts";
@@ -224,11 +223,10 @@ test("says what to do when the file cannot be created", async () => {
   }
 });
 
-test("says what to do without write permission", () => {
+test("says what to do without write permission", async () => {
   const folder = temporaryFolder();
   chmodSync(folder.path, 0o555);
-  const script = fileURLToPath(new URL("../../support/stores/opening-process.ts", import.meta.url));
-  const error = execFileSync(process.execPath, [script, folder.file("store.db")], { encoding: "utf8" });
+  const error = await outputOf([supportFile("stores/opening-process.ts"), folder.file("store.db")]);
   expect(error).toContain("store-unavailable");
   expect(error).toContain(`give this user write permission on ${folder.path}`);
 });

@@ -1,17 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { execute } from "../../../src/cli/program.ts";
-
-/** What a call of the command came to. */
-export type Outcome = {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-};
+import { type Outcome, type Started, start } from "../process.ts";
 
 export type CommandOptions = {
   readonly cwd: string;
+  /** Beside PATH, all that its environment has. */
   readonly env?: Readonly<Record<string, string>>;
   /** For Node itself, before the file. */
   readonly nodeArguments?: readonly string[];
@@ -19,56 +12,21 @@ export type CommandOptions = {
   readonly output?: number;
 };
 
-const children = new Set<ChildProcess>();
-
-// A test that failed may have left its process waiting.
-process.once("exit", () => {
-  for (const child of children) child.kill("SIGKILL");
-});
-
-const main = join(import.meta.dirname, "../../../src/cli/main.ts");
+/** The file that is the command. */
+export const main = join(import.meta.dirname, "../../../src/cli/main.ts");
 
 /** Runs `turnlog` as a process, to its end. */
-export async function turnlog(args: readonly string[], options: CommandOptions): Promise<Outcome> {
-  return startTurnlog(args, options).ended;
-}
+export const turnlog = (args: readonly string[], options: CommandOptions): Promise<Outcome> =>
+  startTurnlog(args, options).ended;
 
-export type Started = {
-  readonly child: ChildProcess;
-  readonly ended: Promise<Outcome>;
-  /** Resolves with stdout so far once it has a whole line. */
-  readonly firstLine: Promise<string>;
-};
-
-/** The same, while it runs; it does not outlive the tests. */
+/** The same, while it runs. */
 export function startTurnlog(args: readonly string[], options: CommandOptions): Started {
-  const { cwd, env = {}, nodeArguments = [], output = "pipe" } = options;
-  const child = spawn(process.execPath, [...nodeArguments, main, ...args], {
-    cwd,
-    env: { PATH: process.env["PATH"], ...env },
-    stdio: ["ignore", output, "pipe"],
-  });
-  children.add(child);
-  child.once("close", () => children.delete(child));
-  const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
-  const firstLine = new Promise<string>((resolve) => {
-    child.stdout?.on("data", () => {
-      if (stdout.text().includes("\n")) resolve(stdout.text());
-    });
-  });
-  const ended = once(child, "close").then(() => ({
-    code: child.exitCode,
-    stdout: stdout.text(),
-    stderr: stderr.text(),
-  }));
-  return { child, ended, firstLine };
+  const { env, nodeArguments = [], ...where } = options;
+  return start(process.execPath, [...nodeArguments, main, ...args], { ...where, env: { ...clean, ...env } });
 }
 
-function textOf(stream: NodeJS.ReadableStream | null): { readonly text: () => string } {
-  const chunks: Buffer[] = [];
-  stream?.on("data", (chunk: Buffer) => chunks.push(chunk));
-  return { text: () => Buffer.concat(chunks).toString() };
-}
+/** What every process needs of this one's environment; the rest would change what a command does. */
+const clean = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] };
 
 /**
  * Runs the same in this process, which is faster: all but `main.ts`, process and pipes. Paths that are typed have to be

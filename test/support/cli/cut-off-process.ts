@@ -1,6 +1,7 @@
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { engine } from "./cut-off-stack.ts";
+import "../keep-compiled.ts";
 
 /** Begins a run and dies in it, as `kill -9` does: `node cut-off-process.ts <store> <kind of effect> <before | after>`. */
 const [url = "", kind = "", phase = ""] = process.argv.slice(2);

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import * as z from "zod";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { comeLater, engineOf, holdAt, openWorld, placeSchema } from "./crash-world.ts";
+import "../keep-compiled.ts";
 
 /**
  * A process that plays runs, each up to a stop, and is killed: `node crash-process.ts`, and its orders in a line. A run is

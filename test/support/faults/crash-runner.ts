@@ -1,19 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import type * as z from "zod";
+import { startAside } from "../process.ts";
 import { type Orders, reportSchema } from "./crash-process.ts";
 
 type Report = z.infer<typeof reportSchema>;
-
-const program = fileURLToPath(new URL("crash-process.ts", import.meta.url));
-const children = new Set<ChildProcess>();
-
-// A test that failed may have left its process waiting.
-process.once("exit", () => {
-  for (const child of children) child.kill("SIGKILL");
-});
 
 type Reports = ReadonlyMap<string, Report>;
 
@@ -25,21 +14,18 @@ export async function playAside(
   orders: Omit<Orders, "isTalking">,
   maxLines = Number.POSITIVE_INFINITY,
 ): Promise<Reports> {
-  const child = spawn(process.execPath, [program], { stdio: ["pipe", "pipe", "inherit"] });
-  children.add(child);
-  const ended = once(child, "exit");
+  const { child, lines, closed, tell } = startAside("faults/crash-process.ts", []);
   const isTalking = maxLines < Number.POSITIVE_INFINITY;
-  child.stdin.end(`${JSON.stringify({ ...orders, isTalking })}\n`);
+  tell(JSON.stringify({ ...orders, isTalking }));
   const reports = new Map<string, Report>();
-  let lines = 0;
-  for await (const line of createInterface({ input: child.stdout })) {
+  let count = 0;
+  for await (const line of lines) {
     const report = reportSchema.parse(JSON.parse(line));
     reports.set(report.id, report);
-    lines += 1;
-    if (lines === maxLines) child.kill("SIGKILL");
+    count += 1;
+    if (count === maxLines) child.kill("SIGKILL");
   }
-  await ended;
-  children.delete(child);
+  await closed;
   if (child.signalCode !== "SIGKILL") throw new Error(`the process ended by itself: exit code ${child.exitCode}`);
   return reports;
 }

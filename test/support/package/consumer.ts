@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { outcomeOf } from "./outcome.ts";
+import { outcomeOf } from "../process.ts";
 
 export const root = join(import.meta.dirname, "..", "..");
 

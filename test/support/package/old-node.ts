@@ -1,5 +1,5 @@
 import { delimiter, join, sep } from "node:path";
-import { outcomeOf } from "./outcome.ts";
+import { outcomeOf } from "../process.ts";
 
 /** The first Node on PATH that is too old for the package, or null; npm's scripts put a current one before it. */
 export async function findOldNode(): Promise<string | null> {

@@ -3,6 +3,7 @@ import { conversationList } from "../../../src/projections/conversation-list.ts"
 import { createProjector } from "../../../src/read-models/projector.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { surroundedViews } from "./surrounded-views.ts";
+import "../keep-compiled.ts";
 
 /**
  * A process of its own that runs the conversation list and is killed at its n-th step, which is before, between or after

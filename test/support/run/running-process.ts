@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import "../keep-compiled.ts";
 
 /**
  * A process of its own that runs conversations: `node running-process.ts <store> <hang | hold | race> <conversation>…`.

@@ -2,6 +2,7 @@ import { writeSync } from "node:fs";
 import type { Head } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { headAfter, prepared } from "./prepared.ts";
+import "../keep-compiled.ts";
 
 /**
  * A process of its own that appends as fast as it can and says what was acknowledged, a line `stream revision id` each:
