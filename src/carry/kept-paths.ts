@@ -23,10 +23,18 @@ const named = (...paths: readonly string[]): KeptPaths => ({ kept: [], named: pa
 const part = all(kept("type"), named("text", "refusal"));
 
 const block = all(
-  kept("id", "kind", "digest", "payload.type", "payload.role", "payload.phase", "payload.call_id"),
+  kept("id", "kind", "digest", "payload.type", "payload.role", "payload.phase", "payload.callId"),
   ...["payload.content[]", "payload.output[]", "payload.summary[]"].map((place) => under(place, part)),
-  named("payload.name", "payload.arguments", "payload.input", "wire.scope", "wire.residue"),
-  kept("wire.itemId", "wire.group.id", "wire.group.index", "wire.group.size", "wire.group.stored", "wire.partial"),
+  named("payload.name", "payload.arguments", "wire.scope", "wire.ciphertext", "wire.residue"),
+  kept(
+    "wire.itemId",
+    "wire.group.id",
+    "wire.group.index",
+    "wire.group.size",
+    "wire.group.stored",
+    "wire.partial",
+    "wire.incomplete",
+  ),
 );
 
 const content = all(under("block", block), kept("ref.id", "ref.digest"));

@@ -20,6 +20,8 @@ const wireSchema = z.strictObject({
     }),
   ),
   partial: z.exactOptional(z.literal(true)),
+  incomplete: z.exactOptional(z.literal(true)),
+  ciphertext: z.exactOptional(z.string()),
   residue: z.exactOptional(residueSchema),
 });
 

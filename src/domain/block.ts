@@ -21,6 +21,10 @@ export type Wire = {
   readonly group?: { readonly id: string; readonly index: number; readonly size: number; readonly stored: boolean };
   /** The response did not complete: its text is kept, its calls are neither executed nor sent. */
   readonly partial?: true;
+  /** The item did not come whole, in a response that did. */
+  readonly incomplete?: true;
+  /** What only the provider can read: encrypted reasoning, a compaction, a signature. */
+  readonly ciphertext?: string;
   /** What a plain encoding of the payload lacks of the item received, as `jsonDifference` tells it. */
   readonly residue?: JsonValue;
 };
@@ -33,9 +37,9 @@ type BlockFields = {
 };
 
 /**
- * One item of a conversation, a frozen object: an assignment is a TypeError. One block is one wire item. The payload speaks the vocabulary of the Open
- * Responses specification, normalised: text parts are `{type: "text"}` whatever their role, and absent optionals are left
- * out.
+ * One item of a conversation, a frozen object: an assignment is a TypeError. The payload speaks turnlog's own
+ * vocabulary, which docs/EVENTS.md lists and each provider's codec translates: text parts are `{type: "text"}` whatever their
+ * role, a call and its result have a `callId`, and absent optionals are left out.
  *
  * A block without id is a draft; recording it gives it one.
  */
@@ -98,8 +102,8 @@ export class Block {
     return this.#digest;
   }
 
-  /** The provider's item type: `message`, `function_call`, `web_search_call` and so on. */
-  get itemType(): string {
+  /** What form of its kind it is: `message`, `reasoning`, `function`, `custom`, or what the provider calls it. */
+  get type(): string {
     const { type } = this.payload;
     if (typeof type === "string") return type;
     return this.kind === "reasoning" ? "reasoning" : "message";
@@ -137,12 +141,12 @@ export class Block {
 
   /** The provider's id that pairs a call with its result. It may repeat in a conversation: pairing is positional. */
   get callId(): string | null {
-    return textOf(this.payload["call_id"]);
+    return textOf(this.payload["callId"]);
   }
 
-  /** The arguments of a call, as the very string received; empty for other blocks. */
+  /** The arguments of a call, as the very string received: JSON, or free text where its type is `custom`; else empty. */
   get arguments(): string {
-    return textOf(this.payload["arguments"]) ?? textOf(this.payload["input"]) ?? "";
+    return textOf(this.payload["arguments"]) ?? "";
   }
 
   /**
@@ -158,11 +162,11 @@ export class Block {
   withText(text: string): Block {
     switch (this.kind) {
       case "tool_call":
-        return this.withPayload({ ...this.payload, ["arguments" in this.payload ? "arguments" : "input"]: text });
+        return this.withPayload({ ...this.payload, arguments: text });
       case "tool_result":
         return this.withPayload({ ...this.payload, output: text });
       case "reasoning":
-        return this.withPayload({ ...this.payload, summary: [{ type: "summary_text", text }] });
+        return this.withPayload({ ...this.payload, summary: [{ type: "text", text }] });
       default:
         return this.withPayload({ ...this.payload, content: [{ type: "text", text }] });
     }

@@ -12,7 +12,7 @@ const cacheHints: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_
 type Essential = {
   readonly kind: string;
   readonly payload: JsonObject;
-  readonly wire: { readonly scope: string; readonly itemId?: string; readonly residue?: JsonValue } | null;
+  readonly wire: { readonly scope: string; readonly itemId?: string; readonly ciphertext?: string } | null;
 };
 
 /**
@@ -25,19 +25,15 @@ export function essenceText(block: Essential): string {
   if (wire?.itemId !== undefined && isEqualById(kind)) {
     return canonicalJson({ kind, scope: wire.scope, itemId: wire.itemId });
   }
-  const ciphertext = isEqualById(kind) ? ciphertextOf(wire?.residue) : undefined;
   const content = essentialMembers(payload, true);
-  return canonicalJson(ciphertext === undefined ? { kind, content } : { kind, content, ciphertext });
+  const ciphertext = isEqualById(kind) ? wire?.ciphertext : undefined;
+  return canonicalJson(
+    ciphertext === undefined ? { kind, content } : { kind, content, ciphertext: sha256Hex(ciphertext) },
+  );
 }
 
 /** Reasoning, and everything that is kept verbatim: compaction and hosted-tool items. */
 const isEqualById = (kind: string): boolean => kind === "reasoning" || kind === "other";
-
-function ciphertextOf(residue: JsonValue | undefined): string | undefined {
-  if (!isJsonObject(residue) || !isJsonObject(residue["set"])) return undefined;
-  const { encrypted_content: ciphertext } = residue["set"];
-  return typeof ciphertext === "string" ? sha256Hex(ciphertext) : undefined;
-}
 
 /** A hint stands beside the `type` of an item or a part; elsewhere (a tool's schema) its name is an ordinary one. */
 function essentialMembers(object: JsonObject, mayHoldHints: boolean): JsonObject {

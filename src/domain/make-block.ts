@@ -24,7 +24,7 @@ export function toolCall(fields: CallFields): Block {
   checkText("toolCall: callId", callId, "the id that its result names");
   checkText("toolCall: name", name, "the name of the tool");
   checkText("toolCall: arguments", given, "them as JSON text");
-  const payload = { type: "function_call", call_id: callId, name, arguments: given };
+  const payload = { type: "function", callId, name, arguments: given };
   return new Block({ id: null, kind: "tool_call", payload });
 }
 
@@ -34,31 +34,24 @@ const resultFields: OptionNames<ResultFields> = { callId: true, output: true, ty
 /** What a tool answered to a call: pairing is by position, so it belongs after the call it answers. */
 export function toolResult(fields: ResultFields): Block {
   checkOptions("toolResult", fields, resultFields);
-  const { callId, output, type = "function_call_output" } = fields;
+  const { callId, output, type = "function" } = fields;
   checkText("toolResult: callId", callId, "the id of the call that it answers");
-  return new Block({ id: null, kind: "tool_result", payload: { type, call_id: callId, output } });
+  return new Block({ id: null, kind: "tool_result", payload: { type, callId, output } });
 }
 
 /** A text part of a message. */
 export const text = (value: string): JsonObject => ({ type: "text", text: value });
 
 /** An image part, by address or data URL. */
-export const image = (imageUrl: string, detail = "auto"): JsonObject => ({
-  type: "image",
-  image_url: imageUrl,
-  detail,
-});
+export const image = (url: string, detail = "auto"): JsonObject => ({ type: "image", url, detail });
 
 /** A file part: by the provider's id, or its content as a data URL with a name. */
 export const file = (
-  fields: { readonly file_id: string } | { readonly filename: string; readonly file_data: string },
-): JsonObject => ({
-  type: "file",
-  ...fields,
-});
+  fields: { readonly fileId: string } | { readonly name: string; readonly data: string },
+): JsonObject => ({ type: "file", ...fields });
 
 /** An audio part: base64 data and its format. */
-export const audio = (data: string, format: string): JsonObject => ({ type: "audio", input_audio: { data, format } });
+export const audio = (data: string, format: string): JsonObject => ({ type: "audio", audio: { data, format } });
 
 function message(role: string, content: string | readonly JsonObject[], phase?: string): Block {
   const parts = contentParts(content, role === "developer" ? "system" : role);

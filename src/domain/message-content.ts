@@ -1,9 +1,9 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { kindOf } from "../base/options.ts";
 
 /**
  * The content of a message as a block holds it: a list of parts, whose types do not depend on the role. Parts in the words
- * of chat APIs (`image_url`, `input_text`) are said in ours; those of other types stay as they are.
+ * of model APIs (`image_url`) are said in ours; those of other types stay as they are.
  *
  * @param where - Who takes the content, for the error.
  * @throws {TypeError} for what is neither a text nor a list of parts.
@@ -21,16 +21,17 @@ function partOf(part: JsonValue, where: string): JsonObject {
   const { type } = part;
   if (typeof type !== "string") throw new TypeError(`${where} has no type: give a part such as { type: "text", text }`);
   const own = ownPart(type, part);
-  const member = neededMembers.get(own.type);
-  if (member === undefined || typeof own[member] === "string" || typeof own["file_id"] === "string") return own;
+  const needed = neededMembers.get(own.type);
+  if (needed === undefined || needed.some((member) => typeof own[member] === "string")) return own;
+  const [member = ""] = needed;
   throw new TypeError(`${where} is of type ${type}, and its ${member} is ${kindOf(own[member])}: give a text`);
 }
 
-/** What a part cannot do without; an image or a file that was uploaded has a `file_id` in its place. */
-const neededMembers: ReadonlyMap<string, string> = new Map([
-  ["text", "text"],
-  ["image", "image_url"],
-  ["refusal", "refusal"],
+/** What a part cannot do without: one of these, as a text. */
+const neededMembers: ReadonlyMap<string, readonly string[]> = new Map([
+  ["text", ["text"]],
+  ["image", ["url", "fileId"]],
+  ["refusal", ["refusal"]],
 ]);
 
 type OwnPart = JsonObject & { readonly type: string };
@@ -39,10 +40,29 @@ function ownPart(type: string, part: JsonObject): OwnPart {
   const { image_url: image, file } = part;
   if (type === "image_url") {
     const { url, detail } = isJsonObject(image) ? image : { url: image };
-    return { type: "image", image_url: url, detail: detail ?? "auto" };
+    return { type: "image", url, detail: detail ?? "auto" };
   }
-  if (type === "file" && isJsonObject(file)) return { type, ...file };
-  if (type === "input_audio") return { ...part, type: "audio" };
-  const ours = type.startsWith("input_") ? type.slice("input_".length) : type === "output_text" ? "text" : type;
-  return { ...part, type: ours };
+  const ours = type.replace(/^(input|output)_/, "");
+  const own = type === "file" && isJsonObject(file) ? { type, ...file } : part;
+  if (!partTypes.has(ours)) return { ...own, type };
+  const renamed: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(own))
+    if (value !== undefined) setMember(renamed, otherNames.get(name) ?? name, value);
+  return { ...renamed, type: ours };
 }
+
+const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
+
+/** What model APIs call the members of our parts. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ...([
+    ["image_url", "url"],
+    ["file_url", "url"],
+    ["file_id", "fileId"],
+  ] as const),
+  ...([
+    ["file_data", "data"],
+    ["filename", "name"],
+    ["input_audio", "audio"],
+  ] as const),
+]);

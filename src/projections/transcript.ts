@@ -63,7 +63,7 @@ function said(
       return event.data.output
         .map(blockFromJson)
         .filter(entersTurn)
-        .map((block) => ({ block, name: block.kind === "tool_call" ? (block.name ?? block.itemType) : null }));
+        .map((block) => ({ block, name: block.kind === "tool_call" ? (block.name ?? block.type) : null }));
     case "ToolFinished":
       return [{ block: blockFromJson(event.data.result), name: tools.get(event.data.blockId) ?? null }];
     default:

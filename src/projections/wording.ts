@@ -60,8 +60,8 @@ export const counted = (count: number, noun: string): string => `${grouped(count
 
 /** What a block is, in a word or two: `user`, `tool_call weather`, `reasoning`, `web_search_call`. */
 export function blockLabel(block: Block): string {
-  if (block.kind === "other") return excerpt(block.itemType, 40);
-  return block.kind === "tool_call" ? `tool_call ${excerpt(block.name ?? block.itemType, 40)}` : block.kind;
+  if (block.kind === "other") return excerpt(block.type, 40);
+  return block.kind === "tool_call" ? `tool_call ${excerpt(block.name ?? block.type, 40)}` : block.kind;
 }
 
 /** An actor in a word: `shorten-results@1.2.0`, `weather`, `user`. `describeActor` says more. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../base/json.ts";
 import type { BlockKind } from "../domain/block.ts";
+import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
  * The block kind of an item of the Responses API, by its type and role (responses-api.md 1.2 and 1.3). The union is open:
@@ -14,6 +15,25 @@ export function kindOfItem(item: JsonObject): BlockKind {
   if (callTypes.has(type)) return "tool_call";
   return resultTypes.has(type) ? "tool_result" : "other";
 }
+
+/** What the blocks of calls and results call their form; the other types are the provider's own. */
+const ownTypes: ReadonlyMap<string, OwnNames> = new Map([
+  ["tool_call", ownNames({ function_call: "function", custom_tool_call: "custom" })],
+  ["tool_result", ownNames({ function_call_output: "function", custom_tool_call_output: "custom" })],
+]);
+
+/** The names that types of items have in blocks of a kind. */
+export const typesOf = (kind: string): OwnNames => ownTypes.get(kind) ?? verbatim;
+
+/** The names that members of an item of this type have in blocks of a kind. */
+export function membersOf(kind: string, type: string): OwnNames {
+  if (type === "custom_tool_call") return membersOfFreeCall;
+  return kind === "tool_call" || kind === "tool_result" ? membersOfPair : verbatim;
+}
+
+const verbatim = ownNames({});
+const membersOfPair = ownNames({ call_id: "callId" });
+const membersOfFreeCall = ownNames({ call_id: "callId", input: "arguments" });
 
 /** The item types whose `status` the API requires in an input item (openai 7.57.0, `ResponseInputItem`). */
 export const statusRequired: ReadonlySet<string> = new Set([

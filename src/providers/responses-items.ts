@@ -2,13 +2,13 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
 import type { ItemCodec } from "../engine/stack/provider.ts";
-import { idRequired, kindOfItem, statusRequired } from "./item-kinds.ts";
-import { contentFor, partRefusal, partsOf } from "./message-parts.ts";
+import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
+import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { encodeRequest } from "./request-body.ts";
 
 /**
  * The items of the Responses API (responses-api.md, sections 1.2 and 1.3) as blocks and back. A block's payload is the
- * item, normalised; what that leaves out is the residue: the difference between the item that the payload alone stands
+ * item, normalised and in turnlog's names; what that leaves out is the residue: the difference between the item that the payload alone stands
  * for and the item received. So the item is rebuilt exactly, whatever was in it.
  */
 export const responsesItems: ItemCodec = {
@@ -22,13 +22,18 @@ export const responsesItems: ItemCodec = {
 
 type Content = Pick<Block, "kind" | "payload" | "wire">;
 
-function decodeItem(item: JsonObject, wire: Wire): Block {
+function decodeItem(item: JsonObject, given: Wire): Block {
   const kind = kindOfItem(item);
   const payload = payloadOf(kind, item);
-  const { id } = item;
-  const issued = typeof id === "string" && payload["id"] === undefined ? { ...wire, itemId: id } : wire;
-  const residue = residueOf({ kind, payload, wire: issued }, item);
-  return new Block({ id: null, kind, payload, wire: residue === undefined ? issued : { ...issued, residue } });
+  const { id, encrypted_content: ciphertext } = item;
+  const wire: Wire = {
+    ...given,
+    ...(typeof id === "string" && payload["id"] === undefined ? { itemId: id } : {}),
+    ...(isSealed(kind) && typeof ciphertext === "string" ? { ciphertext } : {}),
+    ...(item["status"] === "incomplete" ? { incomplete: true } : {}),
+  };
+  const residue = residueOf({ kind, payload, wire }, item);
+  return new Block({ id: null, kind, payload, wire: residue === undefined ? wire : { ...wire, residue } });
 }
 
 function encodeItem(block: Block): JsonObject {
@@ -39,28 +44,31 @@ function encodeItem(block: Block): JsonObject {
 }
 
 function requestItem(block: Block, { withId }: { readonly withId: boolean }): JsonObject {
-  const { itemType } = block;
   const { type, ...members } = plainItem({ kind: block.kind, payload: block.payload, wire: null });
+  const itemType = typeof type === "string" ? type : block.type;
   const item: Record<string, JsonValue> = type === undefined ? {} : { type };
   if (withId && block.wire?.itemId !== undefined) item["id"] = block.wire.itemId;
   for (const [name, value] of Object.entries(members)) {
     if (value !== undefined && value !== null && !isBookkeeping(itemType, name)) setMember(item, name, value);
   }
   if (isMessage(block.kind) && block.kind !== "assistant") delete item["phase"];
-  if (statusRequired.has(itemType)) item["status"] = receivedText(block, "status") ?? "completed";
-  const ciphertext = receivedText(block, "encrypted_content");
-  if (ciphertext !== null) item["encrypted_content"] = ciphertext;
+  if (statusRequired.has(itemType)) item["status"] = receivedStatus(block) ?? "completed";
+  if (block.wire?.ciphertext !== undefined) item["encrypted_content"] = block.wire.ciphertext;
   return item;
 }
 
 function refusal(block: Block, { withId }: { readonly withId: boolean }): string | null {
-  const { itemType, kind, payload } = block;
+  const { type, kind, payload } = block;
   const isSentWithId = withId && block.wire?.itemId !== undefined;
   const isReference = kind === "other" && payload["type"] === undefined;
-  if (!isSentWithId && (isReference || idRequired.has(itemType))) return `${itemType} cannot be sent without its id`;
-  if (itemType === "compaction" && requestItem(block, { withId })["encrypted_content"] === undefined) {
+  if (!isSentWithId && (isReference || idRequired.has(type))) return `${type} cannot be sent without its id`;
+  if (type === "compaction" && requestItem(block, { withId })["encrypted_content"] === undefined) {
     return "compaction cannot be sent without its encrypted content";
   }
+  if (typesOf(kind).isForeign(type)) return `a block of kind ${kind} calls ${type} '${typesOf(kind).own(type)}'`;
+  const names = membersOf(kind, typesOf(kind).wire(type));
+  const foreign = Object.keys(payload).find(names.isForeign);
+  if (foreign !== undefined) return `a block of kind ${kind} calls ${foreign} '${names.own(foreign)}'`;
   if (!isMessage(kind)) return null;
   const refusals = block.parts.map((part) => partRefusal(kind, part));
   return refusals.find((reason) => reason !== null) ?? null;
@@ -69,27 +77,56 @@ function refusal(block: Block, { withId }: { readonly withId: boolean }): string
 function payloadOf(kind: BlockKind, item: JsonObject): JsonObject {
   const payload: Record<string, JsonValue> = {};
   const type = typeof item["type"] === "string" ? item["type"] : "message";
+  const names = membersOf(kind, type);
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined || value === null || isBookkeeping(type, name) || isNoContent(kind, name, value)) continue;
-    const holdsParts = (isMessage(kind) && name === "content") || (isPartOutput(type, name) && isJsonList(value));
-    setMember(payload, name, holdsParts ? partsOf(value) : value);
+    setMember(payload, names.own(name), ownValue(kind, { type, name, value }));
   }
   return payload;
 }
 
-/** The item that a payload alone stands for, with the id that the provider gave it. */
+type Member = { readonly type: string; readonly name: string; readonly value: JsonValue };
+
+function ownValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
+  if (name === "type") return typesOf(kind).own(type);
+  if (isMessage(kind) && name === "content") return partsOf(value);
+  if (isPartOutput(type, name) && isJsonList(value)) return partsOf(value);
+  const thought = kind === "reasoning" ? thoughtTypes.get(name) : undefined;
+  return thought === undefined ? value : thoughtsOf(value, thought);
+}
+
+/** The item that a payload alone stands for, with the id that the provider gave it and what only the provider can read. */
 function plainItem({ kind, payload, wire }: Content): JsonObject {
-  const issued = wire?.itemId === undefined ? {} : { id: wire.itemId };
+  const issued = {
+    ...(wire?.itemId === undefined ? {} : { id: wire.itemId }),
+    ...(wire?.ciphertext === undefined ? {} : { encrypted_content: wire.ciphertext }),
+  };
   if (isMessage(kind)) {
     const { role, content, ...rest } = payload;
-    const said = content === undefined ? {} : { content: contentFor(role, partsOf(content)) };
+    const said = content === undefined ? {} : { content: contentFor(role, content) };
     return { type: "message", role, ...said, ...rest, ...issued };
   }
-  if (kind === "reasoning") return { type: "reasoning", summary: [], ...payload, ...issued };
-  const { type, output } = payload;
-  if (!isJsonList(output) || !isPartOutput(type, "output")) return { ...payload, ...issued };
-  return { ...payload, output: contentFor("tool", partsOf(output)), ...issued };
+  const given: JsonObject = kind === "reasoning" ? { type: "reasoning", summary: [], ...payload } : payload;
+  const type = typeof given["type"] === "string" ? typesOf(kind).wire(given["type"]) : "";
+  const names = membersOf(kind, type);
+  const item: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined) setMember(item, names.wire(name), wireValue(kind, { type, name, value }));
+  return { ...item, ...issued };
 }
+
+function wireValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
+  if (name === "type" && typeof value === "string") return type;
+  if (isPartOutput(type, name) && isJsonList(value)) return contentFor("tool", value);
+  const thought = kind === "reasoning" ? thoughtTypes.get(name) : undefined;
+  return thought === undefined ? value : thoughtsFor(value, thought);
+}
+
+/** What the parts of a reasoning are called, by the member that holds them. */
+const thoughtTypes: ReadonlyMap<string, string> = new Map([
+  ["summary", "summary_text"],
+  ["content", "reasoning_text"],
+]);
 
 function residueOf(content: Content, item: JsonObject): JsonValue | undefined {
   const plain = plainItem(content);
@@ -113,7 +150,7 @@ function inOrder(item: JsonObject, order: readonly JsonValue[]): JsonObject {
 }
 
 /** What a function answers is a text or a list of parts, as a message's content is. */
-const isPartOutput = (type: JsonValue | undefined, name: string): boolean =>
+const isPartOutput = (type: string, name: string): boolean =>
   name === "output" && (type === "function_call_output" || type === "custom_tool_call_output");
 
 /** Members that say how an item fared, not what it says. */
@@ -128,15 +165,18 @@ function isBookkeeping(type: string, name: string): boolean {
 function isNoContent(kind: BlockKind, name: string, value: JsonValue): boolean {
   // The API knows a phase for the assistant only: elsewhere it answers 400 (responses-api.md 2.7).
   if (isMessage(kind)) return name === "type" || (name === "phase" && kind !== "assistant");
-  if (name === "encrypted_content") return kind === "reasoning" || kind === "other";
+  if (name === "encrypted_content") return isSealed(kind);
   return kind === "reasoning" && (name === "summary" || name === "content") && isJsonList(value) && value.length === 0;
 }
 
-/** A text that the item came with and that is no part of the payload. */
-function receivedText({ wire }: Block, name: string): string | null {
+/** The status that the item came with, where it says another than a whole item's. */
+function receivedStatus({ wire }: Block): string | null {
   const set = isJsonObject(wire?.residue) ? wire.residue["set"] : undefined;
-  const value = isJsonObject(set) && Object.hasOwn(set, name) ? set[name] : undefined;
+  const value = isJsonObject(set) ? set["status"] : undefined;
   return typeof value === "string" ? value : null;
 }
+
+/** Kinds whose content their own provider may encrypt. */
+const isSealed = (kind: BlockKind): boolean => kind === "reasoning" || kind === "other";
 
 const isMessage = (kind: BlockKind): boolean => kind === "user" || kind === "assistant" || kind === "system";

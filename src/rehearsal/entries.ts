@@ -128,8 +128,8 @@ function partJson(part: Part) {
       return image(part.source, part.detail);
     case "file":
       return part.filename === undefined
-        ? file({ file_id: part.source })
-        : file({ filename: part.filename, file_data: part.source });
+        ? file({ fileId: part.source })
+        : file({ name: part.filename, data: part.source });
     case "audio":
       return audio(part.data, part.format);
   }

@@ -37,7 +37,7 @@ test("parts are those of a message, and its text is what a person reads of them"
   const parts = [
     text("See "),
     image("data:,"),
-    file({ file_id: "file_1" }),
+    file({ fileId: "file_1" }),
     audio("AA==", "wav"),
     { type: "refusal", refusal: "no" },
   ];
@@ -51,12 +51,12 @@ test("a call says its name, call id and arguments, and a result its call id and 
     name: "weather",
     callId: "call_1",
     arguments: '{"city":"Paris"}',
-    itemType: "function_call",
+    type: "function",
   });
   expect(result).toMatchObject({
     callId: "call_1",
     text: "72F",
-    itemType: "function_call_output",
+    type: "function",
     name: null,
     role: null,
   });
@@ -66,18 +66,18 @@ test("a call says its name, call id and arguments, and a result its call id and 
 });
 
 test("an item's type is its payload's, or else follows from its kind", () => {
-  expect([thought.itemType, user("Hi").itemType]).toEqual(["reasoning", "message"]);
-  expect(new Block({ id: null, kind: "other", payload: { type: "web_search_call" } }).itemType).toBe("web_search_call");
+  expect([thought.type, user("Hi").type]).toEqual(["reasoning", "message"]);
+  expect(new Block({ id: null, kind: "other", payload: { type: "web_search_call" } }).type).toBe("web_search_call");
 });
 
 test("withText changes what a person reads, whatever the kind", () => {
-  const custom = new Block({ id: null, kind: "tool_call", payload: { type: "custom_tool_call", input: "old" } });
+  const custom = new Block({ id: null, kind: "tool_call", payload: { type: "custom", arguments: "old" } });
   for (const block of [user("old"), assistant("old"), call, custom, result, thought]) {
     const changed = block.withText("new");
     expect([changed.text, changed.kind, changed.id]).toEqual(["new", block.kind, block.id]);
     expect(changed.digest).not.toBe(block.digest);
   }
-  expect(custom.withText("new").payload).toEqual({ type: "custom_tool_call", input: "new" });
+  expect(custom.withText("new").payload).toEqual({ type: "custom", arguments: "new" });
   expect(call.withText("{}").payload).toMatchObject({ name: "weather", arguments: "{}" });
 });
 

@@ -52,7 +52,7 @@ test.each<[string, Said | readonly Said[], ReturnType<typeof draftsOf>]>([
         { type: "file", file: { file_id: "file_1" } },
       ],
     },
-    [user([text("See"), image("data:,", "low"), image("data:,"), audio("AA==", "wav"), file({ file_id: "file_1" })])],
+    [user([text("See"), image("data:,", "low"), image("data:,"), audio("AA==", "wav"), file({ fileId: "file_1" })])],
   ],
   [
     "parts of the Responses API",

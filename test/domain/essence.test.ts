@@ -95,12 +95,11 @@ test("members that are undefined are absent", () => {
 });
 
 const reasoning = (summary: string, wire: Wire | null = null): Block =>
-  new Block({ id: null, kind: "reasoning", payload: { summary: [{ type: "summary_text", text: summary }] }, wire });
-const ciphertext = (value: string): JsonObject => ({ set: { encrypted_content: value } });
+  new Block({ id: null, kind: "reasoning", payload: { summary: [{ type: "text", text: summary }] }, wire });
 
 test("reasoning of one item id is equal whatever its ciphertext and summary, but not across scopes", () => {
-  const first = reasoning("a", { scope: "s", itemId: "rs_1", residue: ciphertext("x") });
-  const again = reasoning("b", { scope: "s", itemId: "rs_1", residue: ciphertext("y") });
+  const first = reasoning("a", { scope: "s", itemId: "rs_1", ciphertext: "x" });
+  const again = reasoning("b", { scope: "s", itemId: "rs_1", ciphertext: "y" });
   expect(again.digest).toBe(first.digest);
   expect(reasoning("a", { scope: "s", itemId: "rs_2" }).digest).not.toBe(first.digest);
   expect(reasoning("a", { scope: "t", itemId: "rs_1" }).digest).not.toBe(first.digest);
@@ -108,7 +107,7 @@ test("reasoning of one item id is equal whatever its ciphertext and summary, but
 
 test("reasoning without an item id counts by its text and ciphertext", () => {
   const issued = (summary: string, value: string): string =>
-    reasoning(summary, { scope: "s", residue: ciphertext(value) }).digest;
+    reasoning(summary, { scope: "s", ciphertext: value }).digest;
   expect(new Set([issued("a", "x"), issued("a", "y"), issued("b", "x"), reasoning("a").digest]).size).toBe(4);
   expect(reasoning("a", { scope: "s" }).digest).toBe(reasoning("a").digest);
 });
@@ -138,13 +137,13 @@ test("a string over 64 KiB of UTF-8 counts as its blob", () => {
   const bytes = 64 * 1024 + 1;
   const long = `${"a".repeat(bytes - 2)}é`;
   const blob = `{"$blob":{"bytes":${bytes},"sha256":"${hex(long)}"}}`;
-  const canonical = `{"content":{"call_id":"call_1","output":${blob},"type":"function_call_output"},"kind":"tool_result"}`;
+  const canonical = `{"content":{"callId":"call_1","output":${blob},"type":"function"},"kind":"tool_result"}`;
   expect(outputDigest(long)).toBe(hex(canonical));
 });
 
 test("a string of 64 KiB counts as itself", () => {
   const longest = `${"a".repeat(64 * 1024 - 2)}é`;
-  const canonical = `{"content":{"call_id":"call_1","output":"${longest}","type":"function_call_output"},"kind":"tool_result"}`;
+  const canonical = `{"content":{"callId":"call_1","output":"${longest}","type":"function"},"kind":"tool_result"}`;
   expect(outputDigest(longest)).toBe(hex(canonical));
 });
 

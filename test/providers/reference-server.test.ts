@@ -60,8 +60,8 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
     itemsOf(response["output"]).map((item) => responsesItems.decodeItem(item, { scope: provider.scope }));
   const resultsFor = (blocks: readonly Block[]): readonly Block[] =>
     blocks.flatMap((block) => {
-      const type = block.itemType === "custom_tool_call" ? "custom_tool_call_output" : "function_call_output";
-      const output = type === "custom_tool_call_output" ? [text("ok")] : "ok";
+      const type = block.type === "custom" ? "custom" : "function";
+      const output = type === "custom" ? [text("ok")] : "ok";
       return block.kind === "tool_call" ? [toolResult({ callId: block.callId ?? "", output, type })] : [];
     });
 

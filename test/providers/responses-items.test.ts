@@ -70,7 +70,7 @@ describe("any item", () => {
         const sent = codec.requestItem(block, { withId: false });
         expect(sent).not.toHaveProperty("created_by");
         expect(Object.values(sent)).not.toContain(null);
-        if (block.itemType !== "local_shell_call_output") expect(sent).not.toHaveProperty("id");
+        if (block.type !== "local_shell_call_output") expect(sent).not.toHaveProperty("id");
         if (block.kind !== "assistant" && block.role !== null && block.kind !== "other")
           expect(sent).not.toHaveProperty("phase");
       }),
@@ -142,7 +142,7 @@ describe("a payload", () => {
       arguments: '{ "a" : 1.0 }',
       status: "completed",
     });
-    expect(call.payload).toEqual({ type: "function_call", call_id: "c", name: "n", arguments: '{ "a" : 1.0 }' });
+    expect(call.payload).toEqual({ type: "function", callId: "c", name: "n", arguments: '{ "a" : 1.0 }' });
     expect(call.digest).toBe(toolCall({ callId: "c", name: "n", arguments: '{ "a" : 1.0 }' }).digest);
   });
 
@@ -156,13 +156,14 @@ describe("a payload", () => {
     });
     expect(payload).toEqual({ type: "reasoning" });
     expect(wire?.itemId).toBe("rs_1");
-    expect(wire?.residue).toEqual({ set: { content: null, encrypted_content: "gAAA" } });
+    expect(wire?.ciphertext).toBe("gAAA");
+    expect(wire?.residue).toEqual({ set: { content: null } });
   });
 
   test("keeps the id that pairs a local shell's output, and the status of a patch", () => {
     expect(decode({ type: "local_shell_call_output", id: "call_1", output: "ok" }).payload["id"]).toBe("call_1");
     const patched = { type: "apply_patch_call_output", call_id: "c", status: "failed" };
-    expect(decode(patched).payload).toEqual(patched);
+    expect(decode(patched).payload).toEqual({ type: "apply_patch_call_output", callId: "c", status: "failed" });
     expect(codec.requestItem(decode(patched), { withId: false })).toEqual(patched);
   });
 });
@@ -179,7 +180,7 @@ describe("a request's item", () => {
       phase: "final_answer",
     });
     expect(plain(system("hi", "developer"))["role"]).toBe("developer");
-    expect(plain(user([image("data:,"), file({ file_id: "file_1" })]))["content"]).toEqual([
+    expect(plain(user([image("data:,"), file({ fileId: "file_1" })]))["content"]).toEqual([
       { type: "input_image", image_url: "data:,", detail: "auto" },
       { type: "input_file", file_id: "file_1" },
     ]);
@@ -216,7 +217,7 @@ describe("a request's item", () => {
     ];
     expect(plain(block)).toEqual({ type: "function_call_output", call_id: "c", output });
     expect(decode(plain(block)).digest).toBe(block.digest);
-    const custom = toolResult({ callId: "c", output: [text("72F")], type: "custom_tool_call_output" });
+    const custom = toolResult({ callId: "c", output: [text("72F")], type: "custom" });
     expect(plain(custom)["output"]).toEqual(output.slice(0, 1));
   });
 

@@ -30,7 +30,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   signal.throwIfAborted();
   session.turns.startTool(id);
   const resultId = newBlockId(session, frame);
-  const name = call.name ?? call.itemType;
+  const name = call.name ?? call.type;
   const past = session.journal.effect(id, name, frame);
   if (past.state === "finished") return finishedBefore(session, call, past);
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
@@ -113,7 +113,7 @@ function settled(
   const { call } = place;
   const given: ToolAnswer =
     settlement.how === "result"
-      ? told(session, call.name ?? call.itemType, settlement.output)
+      ? told(session, call.name ?? call.type, settlement.output)
       : { output: inDoubtText, outcome: "in-doubt" };
   return finish(session, place, { ...given, durationMs: 0, actor });
 }

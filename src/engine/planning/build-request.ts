@@ -119,13 +119,13 @@ const aborted = (callId: string): Block =>
   new Block({
     id: null,
     kind: "tool_result",
-    payload: { type: "function_call_output", call_id: callId, output: abortedOutput },
+    payload: { type: "function", callId, output: abortedOutput },
   });
 
 /** What is known by its call id alone. It is not the item that the provider issued, but the rest of it stays as it was. */
 function renamed(block: Block, callId: string): Block {
   const { id, kind, payload, wire } = block;
-  return withoutItemId(new Block({ id, kind, payload: { ...payload, call_id: callId }, wire }));
+  return withoutItemId(new Block({ id, kind, payload: { ...payload, callId }, wire }));
 }
 
 function withoutItemId(block: Block): Block {

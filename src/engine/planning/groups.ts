@@ -1,4 +1,3 @@
-import { isJsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { ItemCodec } from "../stack/provider.ts";
 
@@ -91,7 +90,7 @@ export function legaliseGroup(group: Group, options: GroupOptions): void {
 function unsendable({ block, hasId }: Candidate, options: GroupOptions): string | null {
   const { kind, wire, id } = block;
   if (wire?.partial === true && kind !== "assistant") return "partial";
-  if (kind === "tool_call" && receivedMember(block, "status") === "incomplete") return "incomplete-call";
+  if (wire?.incomplete === true && kind === "tool_call") return "incomplete-call";
   // Only their own endpoint understands what is kept verbatim.
   const isOwn = kind === "reasoning" || kind === "other";
   if (isOwn && wire !== null && wire.scope !== options.scope) return "foreign";
@@ -105,25 +104,18 @@ function unsendableReasoning({ block, hasId }: Candidate, { isBroken, next }: Gr
   if (block.wire === null) return "edited-reasoning";
   if (isBroken) return "broken-group";
   if (next === undefined || !isModelsOwn(next)) return "no-follower";
-  return hasId || typeof receivedMember(block, "encrypted_content") === "string" ? null : "unreadable";
+  return hasId || block.wire.ciphertext !== undefined ? null : "unreadable";
 }
 
 /** What a model says after it has thought: reasoning is taken only with it (responses-api.md 3). */
-function isModelsOwn({ kind, itemType }: Block): boolean {
-  return (
-    kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !isState(itemType))
-  );
+function isModelsOwn({ kind, type }: Block): boolean {
+  return kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !isState(type));
 }
 
-const isState = (itemType: string): boolean =>
-  itemType === "additional_tools" || itemType === "configuration_update" || itemType === "compaction_trigger";
+const isState = (type: string): boolean =>
+  type === "additional_tools" || type === "configuration_update" || type === "compaction_trigger";
 
 function follows(before: Block | undefined, after: Block | undefined): boolean {
   const [left, right] = [before?.wire?.group, after?.wire?.group];
   return left !== undefined && right !== undefined && left.id === right.id && right.index === left.index + 1;
-}
-
-function receivedMember(block: Block, name: string): unknown {
-  const residue = block.wire?.residue;
-  return isJsonObject(residue) && isJsonObject(residue["set"]) ? residue["set"][name] : undefined;
 }

@@ -127,7 +127,7 @@ function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Re
 }
 
 function extended(stretch: OpenExchange | null, { block, group, index }: Candidate): OpenExchange {
-  const isModelSide = block.kind !== "user" && block.kind !== "system" && block.itemType !== "compaction_trigger";
+  const isModelSide = block.kind !== "user" && block.kind !== "system" && block.type !== "compaction_trigger";
   const place = block.wire?.group?.index ?? null;
   const isNeighbour =
     stretch !== null &&

@@ -10,10 +10,10 @@ export type CallFacts = {
   readonly mayStayOpen: boolean;
 };
 
-/** What answers what: the result types of each call type. A `function_call_output` may answer any call. */
+/** What answers what: the result types of each call type. A result of type `function` may answer any call. */
 const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
-  ["function_call", "function_call_output"],
-  ["custom_tool_call", "custom_tool_call_output"],
+  ["function", "function"],
+  ["custom", "custom"],
   ["tool_search_call", "tool_search_output"],
   ["computer_call", "computer_call_output"],
   ["shell_call", "shell_call_output"],
@@ -25,8 +25,8 @@ const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
 
 /** A block as a call that wants a result; null for everything else. Hosted calls are complete in themselves. */
 export function callFacts(block: Block): CallFacts | null {
-  const type = block.itemType;
-  if (!resultTypeByCallType.has(type) || isServersSearch(block)) return null;
+  const { type, kind } = block;
+  if (kind === "tool_result" || !resultTypeByCallType.has(type) || isServersSearch(block)) return null;
   if (type === "mcp_approval_request") {
     const id = block.wire?.itemId ?? text(block.payload["id"]);
     return id === null ? null : { key: id, type, mayStayOpen: true };
@@ -39,23 +39,23 @@ export const isResult = (block: Block): boolean => block.kind === "tool_result" 
 
 /** Whether this result can answer that call. A result without call id answers any call: the caller looks for the only one. */
 export function answers(result: Block, call: CallFacts): boolean {
-  const type = result.itemType;
-  if (type !== "function_call_output" && type !== resultTypeByCallType.get(call.type)) return false;
+  const type = result.type;
+  if (type !== "function" && type !== resultTypeByCallType.get(call.type)) return false;
   const key = resultKey(result);
-  return key === null ? type === "function_call_output" : key === call.key;
+  return key === null ? type === "function" : key === call.key;
 }
 
 /** What a result names its call by; null where it leaves it out. */
 export function resultKey(result: Block): string | null {
-  const { payload, itemType } = result;
-  if (itemType === "mcp_approval_response") return text(payload["approval_request_id"]);
-  if (itemType === "local_shell_call_output") return result.callId ?? text(payload["id"]);
+  const { payload, type } = result;
+  if (type === "mcp_approval_response") return text(payload["approval_request_id"]);
+  if (type === "local_shell_call_output") return result.callId ?? text(payload["id"]);
   return result.callId;
 }
 
 /** A tool search is the client's to answer only where it says so (responses-api.md 1.2). */
-function isServersSearch({ itemType, payload }: Block): boolean {
-  return itemType.startsWith("tool_search_") && payload["execution"] !== "client";
+function isServersSearch({ type, payload }: Block): boolean {
+  return type.startsWith("tool_search_") && payload["execution"] !== "client";
 }
 
 const text = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);

@@ -37,7 +37,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   let pairing = pairingAt(turn, from, { blocks, options });
   for (const group of groupsOf(blocks, from)) {
     const [first] = group.members;
-    if (first?.block.itemType === "compaction_trigger" && first.index !== turn.length - 1) first.omitted = "not-last";
+    if (first?.block.type === "compaction_trigger" && first.index !== turn.length - 1) first.omitted = "not-last";
     group.isRepeated = group.members.some(
       ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.digest),
     );

@@ -107,7 +107,7 @@ export function openSession(opening: Opening): RunSession {
     acknowledging: new Set(),
     onLate: (call, result, told) => {
       const data = { blockId: idOf(call), result: blockToJson(result), ...told, late: true as const };
-      const actor: Actor = { kind: "tool", name: call.name ?? call.itemType };
+      const actor: Actor = { kind: "tool", name: call.name ?? call.type };
       stream.commit([{ event: { type: "ToolFinished", version: 1, data }, actor, runId }]).catch(() => undefined);
     },
     emit: emitter(opening, { turns, journal }),

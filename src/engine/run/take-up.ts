@@ -144,7 +144,7 @@ function mustHaveTools({ id, turns }: OpenRun, { tools }: EngineOptions, offered
   const names = new Set(tools.map(({ name }) => name));
   const missing = turns.openCalls
     .filter((call) => call.id !== null && turns.isToolStarted(call.id))
-    .map((call) => call.name ?? call.itemType)
+    .map((call) => call.name ?? call.type)
     .filter((name) => !names.has(name) && offered.has(name));
   if (missing.length > 0) throw new ToolMissingError(id, missing, "was cut off in");
 }

@@ -54,7 +54,7 @@ function isOfTheApp({ name }: Block, tools: readonly Tool[], ctx: LayerContext):
   return offeredTools(ctx.settings).has(name);
 }
 
-const isRunnable = (call: Block): boolean => call.itemType === "function_call" || call.itemType === "custom_tool_call";
+const isRunnable = (call: Block): boolean => call.type === "function" || call.type === "custom";
 
 /** The tool loop asked the model as often as it may, and it still calls tools. */
 export class IterationLimitError extends Error {

@@ -206,7 +206,7 @@ test("a custom tool call gets its input as text and a result of its kind", async
   };
   const { turn } = await run([{ items: [item] }, "done"], { tools: [shout] });
   expect(turn.blocks.find(({ kind }) => kind === "tool_result")).toMatchObject({
-    itemType: "custom_tool_call_output",
+    type: "custom",
     text: '{"say":"hi"}',
   });
 });

@@ -34,7 +34,7 @@ describe("calls and results", () => {
           ...results,
         ),
       );
-    expect(custom(result("call_a", { type: "custom_tool_call_output" }))).toMatch(/ custom_tool_call_output:call_a$/);
+    expect(custom(result("call_a", { type: "custom" }))).toMatch(/ custom_tool_call_output:call_a$/);
     expect(custom(result("call_a"))).toMatch(/ function_call_output:call_a$/);
     expect(custom(result("call_a", { type: "shell_call_output" }))).toMatch(/ function_call_output:call_a:aborted$/);
   });
@@ -126,7 +126,7 @@ describe("calls and results", () => {
     const nameless = new Block({
       id: freshBlockId(),
       kind: "tool_result",
-      payload: { type: "function_call_output", output: "x" },
+      payload: { type: "function", output: "x" },
     });
     expect(sent(turnOf(asks(), response("a", [fc("call_a")]), nameless), 2, { heldFrom: 1 })).toBe(
       "function_call_output",

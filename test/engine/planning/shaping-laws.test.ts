@@ -53,7 +53,7 @@ describe("shaping", () => {
           const groups = groupsOf(turn.after(from), from);
           const length = groups[seed % Math.max(1, groups.length)]?.members[0]?.index ?? turn.length;
           const prefix = turn.slice(length);
-          if (prefix.last?.itemType === "compaction_trigger") continue;
+          if (prefix.last?.type === "compaction_trigger") continue;
           stable += 1;
           const options = { ...fullRequest, heldFrom };
           const inside = (repairs: readonly Repair[]) => sorted(repairs.filter((repair) => placeOf(repair) < length));
@@ -105,7 +105,7 @@ describe("shaping", () => {
       new Block({
         id: freshBlockId(),
         kind: "tool_result",
-        payload: { type: "function_call_output", call_id: callId, output: "done" },
+        payload: { type: "function", callId, output: "done" },
       });
     const turn = Turn.of(prefix).append(
       call(0, "call_a"),

@@ -49,7 +49,7 @@ test("calls that the loop cannot run are left to the app, with the results of th
   };
   const answer: ScriptedAnswer = { items: [click], calls: [{ name: "add", arguments: { left: 1 } }] };
   const { outcome, provider, turn } = await run([answer, "never asked for"]);
-  expect(outcome).toMatchObject({ status: "calls-open", openCalls: [{ itemType: "computer_call" }] });
+  expect(outcome).toMatchObject({ status: "calls-open", openCalls: [{ type: "computer_call" }] });
   expect(provider.requests).toHaveLength(1);
   expect(resultsOf(turn)).toEqual(["2"]);
 });

@@ -70,7 +70,7 @@ function draftOf(made: Made): Block {
     case "assistant":
       return assistant(made.text);
     case "image":
-      return user([{ type: "image", image_url: "data:image/png;base64,AA==", detail: "auto" }]);
+      return user([{ type: "image", url: "data:image/png;base64,AA==", detail: "auto" }]);
     case "trigger":
       return new Block({ id: null, kind: "other", payload: { type: "compaction_trigger" } });
     case "tools":
@@ -85,7 +85,7 @@ function draftOf(made: Made): Block {
       return toolResult({
         callId: made.callId,
         output: "a result",
-        ...(made.type === "custom_tool_call" ? { type: "custom_tool_call_output" } : {}),
+        ...(made.type === "custom_tool_call" ? { type: "custom" } : {}),
       });
     case "foreign":
       return foreignBlock(made.item);
@@ -94,9 +94,9 @@ function draftOf(made: Made): Block {
 
 function callOf(callId: string, type: string): Block {
   const payloads = new Map([
-    ["custom_tool_call", { type, call_id: callId, name: "c", input: "x" }],
-    ["computer_call", { type, call_id: callId, action: { type: "screenshot" }, pending_safety_checks: [] }],
-    ["apply_patch_call", { type, call_id: callId, operation: { type: "delete_file", path: "a" } }],
+    ["custom_tool_call", { type: "custom", callId, name: "c", arguments: "x" }],
+    ["computer_call", { type, callId, action: { type: "screenshot" }, pending_safety_checks: [] }],
+    ["apply_patch_call", { type, callId, operation: { type: "delete_file", path: "a" } }],
   ]);
   const payload = payloads.get(type);
   if (payload === undefined) return toolCall({ callId, name: "f", arguments: "{}" });
@@ -123,7 +123,7 @@ function foreignBlock(item: Extract<Made, { readonly is: "foreign" }>["item"]): 
 }
 
 const resultTypes = new Map([
-  ["custom_tool_call", "custom_tool_call_output"],
+  ["custom", "custom"],
   ["computer_call", "computer_call_output"],
   ["shell_call", "shell_call_output"],
   ["local_shell_call", "local_shell_call_output"],
@@ -133,7 +133,7 @@ const resultTypes = new Map([
 function openCalls(turn: Turn): readonly Block[] {
   const open: Block[] = [];
   for (const block of turn.blocks) {
-    if (block.kind === "tool_call" || block.itemType === "mcp_approval_request") open.push(block);
+    if (block.kind === "tool_call" || block.type === "mcp_approval_request") open.push(block);
     const answered = block.kind === "tool_result" ? open.findLastIndex(({ callId }) => callId === block.callId) : -1;
     if (answered >= 0) open.splice(answered, 1);
   }
@@ -142,18 +142,15 @@ function openCalls(turn: Turn): readonly Block[] {
 
 function resultTo(call: Block): Block {
   const id = freshBlockId();
-  const { itemType, callId } = call;
+  const { type, callId } = call;
   const result = (payload: Block["payload"]): Block => new Block({ id, kind: "tool_result", payload });
-  if (itemType === "mcp_approval_request") {
+  if (type === "mcp_approval_request") {
     return result({ type: "mcp_approval_response", approval_request_id: call.wire?.itemId ?? "none", approve: true });
   }
-  if (itemType === "local_shell_call")
-    return result({ type: "local_shell_call_output", id: callId ?? "", output: "done" });
-  if (itemType === "tool_search_call") {
-    return result({ type: "tool_search_output", call_id: callId, execution: "client", tools: [] });
+  if (type === "local_shell_call") return result({ type: "local_shell_call_output", id: callId ?? "", output: "done" });
+  if (type === "tool_search_call") {
+    return result({ type: "tool_search_output", callId, execution: "client", tools: [] });
   }
-  const output = itemType === "shell_call" ? [] : "done";
-  return toolResult({ callId: callId ?? "", output, type: resultTypes.get(itemType) ?? "function_call_output" }).withId(
-    id,
-  );
+  const output = type === "shell_call" ? [] : "done";
+  return toolResult({ callId: callId ?? "", output, type: resultTypes.get(type) ?? "function" }).withId(id);
 }
