@@ -1,16 +1,13 @@
-import { hasOwnDigest } from "../domain/block-json.ts";
-import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationOfStream } from "../domain/ids.ts";
-import { type Codecs, checkRecordedRequest, rebuildRequest } from "../engine/planning/recorded-request.ts";
-import { settingsDigest } from "../engine/planning/request-settings.ts";
+import { CheckedFold, damageWords } from "../engine/planning/checked-fold.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { readAncestors } from "../log/history/lineage.ts";
 import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
 import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { isOfTheStore, readEnvelope } from "../log/read-each.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
@@ -49,7 +46,7 @@ export class StreamCheck {
   readonly #stream: string;
   readonly #options: StreamOptions & { readonly skipped: SkippedEvents };
   readonly #isConversation: boolean;
-  #view: ConversationView;
+  #folds: CheckedFold;
   head: Head | null = null;
   requests = 0;
   problem: StreamProblem | null = null;
@@ -60,7 +57,7 @@ export class StreamCheck {
     this.#stream = stream;
     this.#options = options;
     this.#isConversation = conversationOfStream(stream) !== null;
-    this.#view = conversationView.initial(stream);
+    this.#folds = new CheckedFold(stream, options.codecs);
   }
 
   get #due(): number {
@@ -122,41 +119,35 @@ export class StreamCheck {
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
     if (!this.#isConversation || this.#options.skipped.has(this.#stream, envelope.revision)) return null;
     const recorded = await readEnvelope(this.#store, envelope);
-    const wrong = blocksIn(recorded.event).find((block) => !hasOwnDigest(block));
-    if (wrong !== undefined) return this.#problem("fold", `block ${wrong.id} is not what its digest names`);
-    try {
-      if (recorded.revision === 0) await this.#inherit(recorded);
-      this.#view = conversationView.apply(this.#view, recorded);
-    } catch (error) {
-      return this.#problem("fold", describe(error));
+    if (recorded.revision === 0) {
+      const inherited = await this.#inherit(recorded);
+      if (inherited !== null) return inherited;
     }
-    return this.#checkMeaning(recorded);
+    const wrong = this.#folds.take(recorded);
+    if (wrong !== null) return this.#problem("fold", wrong.words);
+    if (recorded.event.type !== "InferenceRequested") return null;
+    this.requests += 1;
+    try {
+      const other = this.#folds.checkRequest(recorded);
+      return other && this.#problem("request", other.words);
+    } catch (error) {
+      return this.#problem("request", describe(error));
+    }
   }
 
   /** A fork is folded on what its ancestors say; whether they say it soundly is told of their own streams. */
-  #inherit(first: RecordedEvent): Promise<void> {
-    return foldAround(this.#reader, async (skipped) => {
-      this.#view = conversationView.initial(this.#stream);
-      for await (const { recorded } of readAncestors(this.#reader, first, skipped)) {
-        this.#view = conversationView.apply(this.#view, recorded);
-      }
-    }).catch((error: unknown) => {
+  async #inherit(first: RecordedEvent): Promise<StreamProblem | null> {
+    try {
+      await foldAround(this.#reader, async (skipped) => {
+        this.#folds = new CheckedFold(this.#stream, this.#options.codecs);
+        for await (const { recorded } of readAncestors(this.#reader, first, skipped)) this.#folds.inherit(recorded);
+      });
+      return null;
+    } catch (error) {
       const isDamaged = error instanceof ConversationDamagedError && error.stream !== this.#stream;
-      throw isDamaged ? new Error(`what it was forked from is damaged ${error.message}`, { cause: error }) : error;
-    });
-  }
-
-  #checkMeaning(recorded: RecordedEvent): StreamProblem | null {
-    const { event } = recorded;
-    if (event.type === "SettingsDeclared" && settingsDigest(event.data.settings) !== event.data.digest) {
-      return this.#problem("fold", "its settings are not those that its digest names");
+      const words = isDamaged ? `what it was forked from is damaged ${error.message}` : describe(error);
+      return this.#problem("fold", words);
     }
-    if (event.type !== "InferenceRequested") return null;
-    this.requests += 1;
-    const problem = tryTo(() =>
-      checkRecordedRequest(this.#view, recorded, rebuildRequest(this.#view, recorded, this.#options.codecs)),
-    );
-    return problem === null ? null : this.#problem("request", problem);
   }
 
   #checkSavedHead(): StreamProblem | null {
@@ -185,19 +176,8 @@ export class StreamCheck {
   }
 }
 
-function tryTo(work: () => string | null): string | null {
-  try {
-    return work();
-  } catch (error) {
-    return describe(error);
-  }
-}
-
 /** What is wrong, in words; an error that says nothing about the events is thrown on. */
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (isOfTheStore(error)) throw error;
-  return error instanceof ConversationDamagedError && error.cause instanceof Error
-    ? error.cause.message
-    : error.message;
+  if (error instanceof Error && isOfTheStore(error)) throw error;
+  return damageWords(error);
 }

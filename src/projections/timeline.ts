@@ -4,7 +4,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
-import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
+import { type ConversationEvent, type ConversationEventOf, isRunEnd } from "../domain/events/event.ts";
 import { type Decision, type Divergence, learnedName } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { asidesOf } from "./asides.ts";
@@ -58,8 +58,7 @@ export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): 
   // A fork leaves its parent's run.
   if (event.type === "ConversationStarted") view.isRunOpen = false;
   if (event.type === "EventSkipped" && runId !== null) view.isRunOpen = false;
-  if (event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled")
-    view.isRunOpen = false;
+  if (isRunEnd(event)) view.isRunOpen = false;
 }
 
 /** How a request was sent, in a few words: `rebased 1 back`. */

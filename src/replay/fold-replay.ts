@@ -1,28 +1,17 @@
 import type { OptionNames } from "../base/options.ts";
-import { utf8Length } from "../base/utf8.ts";
-import { hasOwnDigest } from "../domain/block-json.ts";
-import { blocksIn } from "../domain/events/blocks-in.ts";
-import type { ConversationEvent } from "../domain/events/event.ts";
-import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
+import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { plan } from "../engine/planning/plan.ts";
-import {
-  type Codecs,
-  checkRecordedRequest,
-  inputTurn,
-  rebuildRequest,
-  recordedRequest,
-} from "../engine/planning/recorded-request.ts";
-import { settingsDigest } from "../engine/planning/request-settings.ts";
+import { CheckedFold, type Mismatch } from "../engine/planning/checked-fold.ts";
+import { type PlanRequest, plan } from "../engine/planning/plan.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { foldAround } from "../log/history/skipped-events.ts";
 import type { EventStore, Head } from "../log/ports/event-store.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
+import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { checkReplay } from "./replay-options.ts";
 
 export type FoldReplayOptions = {
@@ -66,10 +55,10 @@ export async function replayFolds(
   const { codecs, to: wanted = -1, onProgress } = options;
   const to = await existingRevision(reader.store, stream, wanted);
   const changed = await firstChanged(reader.store, stream, to);
-  const folds = new FoldComparison(stream, codecs);
+  let folds = new FoldComparison(stream, codecs);
   try {
     await foldAround(reader, async (skipped) => {
-      folds.clear();
+      folds = new FoldComparison(stream, codecs);
       for await (const { recorded } of readHistory(reader, stream, { to, skipped })) {
         folds.take(recorded);
         onProgress?.(folds.events);
@@ -113,9 +102,7 @@ function earlier(
 
 /** Folds events one by one, and compares each with what those before it give. */
 class FoldComparison {
-  readonly #stream: string;
-  readonly #codecs: Codecs;
-  #view: ConversationView;
+  readonly #folds: CheckedFold;
   /** Whether the server has refused to continue, in the step that is being made: from then on it is sent everything. */
   #isRefused = false;
   events = 0;
@@ -124,97 +111,34 @@ class FoldComparison {
   difference: ReplayDifference | null = null;
 
   constructor(stream: string, codecs: Codecs) {
-    this.#stream = stream;
-    this.#codecs = codecs;
-    this.#view = conversationView.initial(stream);
-  }
-
-  /** Begins anew. */
-  clear(): void {
-    this.#view = conversationView.initial(this.#stream);
-    this.#isRefused = false;
-    this.events = 0;
-    this.turns = 0;
-    this.requests = 0;
-    this.difference = null;
+    this.#folds = new CheckedFold(stream, codecs);
   }
 
   take(recorded: RecordedEvent): void {
     const { event } = recorded;
-    const block = blocksIn(event).find((json) => !hasOwnDigest(json));
-    if (block !== undefined) {
-      const found = { field: "block.digest", recorded: block.digest, replayed: null };
-      this.difference = differenceAt(recorded, found, `block ${block.id} is not what its digest names`);
+    const wrong = this.#folds.take(recorded);
+    if (wrong !== null) {
+      this.#differ(recorded, wrong);
+      // Unless an operator skipped the event, this is where the replay ends.
+      if (wrong.cause instanceof ConversationDamagedError) throw wrong.cause;
       return;
     }
-    if (!this.#fold(recorded)) return;
     this.events += 1;
     if (isTurnCompared(event)) this.turns += 1;
     if (event.type === "AnchorInvalidated" && recorded.runId !== null) this.#isRefused = true;
-    if (event.type === "SettingsDeclared") {
-      const { digest, settings } = event.data;
-      const found = firstDifference(digest, settingsDigest(settings), "digest");
-      this.difference = found === null ? null : differenceAt(recorded, found);
-    }
     if (event.type !== "InferenceRequested") return;
     if (event.data.attempt === 0) this.#isRefused = false;
     this.requests += 1;
-    this.difference = this.#compareRequest(recorded, event.data);
+    const decide = (asked: PlanRequest) => plan(this.#isRefused ? { ...asked, full: "refused" } : asked);
+    const other = this.#folds.checkRequest(recorded, decide);
+    if (other !== null) this.#differ(recorded, other);
   }
 
-  #fold(recorded: RecordedEvent): boolean {
-    try {
-      this.#view = conversationView.apply(this.#view, recorded);
-      return true;
-    } catch (error) {
-      const cause = error instanceof ConversationDamagedError ? error.cause : error;
-      const message = cause instanceof Error ? cause.message : String(cause);
-      const found = { field: foldedField(recorded.event), recorded: null, replayed: null };
-      this.difference = differenceAt(recorded, found, message);
-      // Unless an operator skipped the event, this is where the replay ends.
-      if (error instanceof ConversationDamagedError) throw error;
-      return false;
-    }
-  }
-
-  #compareRequest(recorded: RecordedEvent, request: InferenceRequestedData): ReplayDifference | null {
-    const view = this.#view;
-    const { settingsDigest: digest, input, requestDigest, requestBytes } = request;
-    const settings = view.server.settings.get(digest);
-    const declared = firstDifference(
-      digest,
-      settings === undefined ? null : settingsDigest(settings),
-      "settingsDigest",
-    );
-    if (declared !== null) return differenceAt(recorded, declared);
-    const asked = recordedRequest(view, recorded, this.#codecs);
-    const decision = plan(this.#isRefused ? { ...asked, full: "refused" } : asked);
-    const decided = firstDifference(request.decision, decision, "decision");
-    if (decided !== null) return differenceAt(recorded, decided);
-    const rebuilt = rebuildRequest(view, recorded, this.#codecs);
-    const { bodyText, held, digest: bodyDigest } = rebuilt;
-    const found =
-      firstDifference(input.blocks, inputTurn(view, recorded).length, "input.blocks") ??
-      firstDifference(input.turn, inputTurn(view, recorded).digest, "input.turn") ??
-      firstDifference(input.held, held, "input.held") ??
-      firstDifference(requestDigest, bodyDigest, "requestDigest") ??
-      firstDifference(requestBytes, utf8Length(bodyText), "requestBytes");
-    if (found !== null) return differenceAt(recorded, found);
-    const problem = checkRecordedRequest(view, recorded, rebuilt);
-    const other = { field: "input", recorded: null, replayed: null };
-    return problem === null ? null : differenceAt(recorded, other, problem);
+  /** Two values show more than words do. */
+  #differ(recorded: RecordedEvent, mismatch: Mismatch): void {
+    this.difference = differenceAt(recorded, mismatch, mismatch.replayed === null ? mismatch.words : undefined);
   }
 }
 
-const isTurnCompared = ({ type }: ConversationEvent): boolean =>
-  ["RunStarted", "TurnEdited", "TurnReverted", "InferenceRequested"].includes(type) || isEnd(type);
-
-const isEnd = (type: ConversationEvent["type"]): boolean =>
-  type === "RunCompleted" || type === "RunFailed" || type === "RunCancelled";
-
-/** The member that a fold compares the Turn with. */
-function foldedField({ type }: ConversationEvent): string {
-  if (type === "RunStarted") return "base";
-  if (type === "InferenceRequested") return "input.turn";
-  return isEnd(type) || type === "TurnEdited" || type === "TurnReverted" ? "after" : "event";
-}
+const isTurnCompared = (event: ConversationEvent): boolean =>
+  isRunEnd(event) || ["RunStarted", "TurnEdited", "TurnReverted", "InferenceRequested"].includes(event.type);

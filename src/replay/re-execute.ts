@@ -1,5 +1,6 @@
-import type { ConversationEvent } from "../domain/events/event.ts";
+import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { changedSettings } from "../engine/planning/planned-settings.ts";
 import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
@@ -14,7 +15,7 @@ import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
+import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay } from "./replay-options.ts";
 import { stepComparison } from "./step-comparison.ts";
@@ -154,15 +155,12 @@ function endDifference(run: RecordedRun, entries: readonly ProposedEvent[], plac
   if (end === null || isCutOff(run)) return null;
   const news = entries.find(({ event }) => newsWords(event) !== null);
   if (news !== undefined) return newsDifference(news, end, place);
-  const ended = entries.map(({ event }) => event).findLast(isEnd);
+  const ended = entries.map(({ event }) => event).findLast(isRunEnd);
   const found =
     firstDifference(end.event.type, ended?.type ?? null, "type") ??
     firstDifference(comparable(end.event), comparable(ended), "end");
   return found === null ? null : { ...differenceAt(end, { ...found, field: found.field.replace(/^end\./, "") }) };
 }
-
-const isEnd = ({ type }: ConversationEvent): boolean =>
-  type === "RunCompleted" || type === "RunFailed" || type === "RunCancelled";
 
 function comparable(end: ConversationEvent | undefined) {
   if (end?.type === "RunFailed") {

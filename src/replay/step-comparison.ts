@@ -2,9 +2,10 @@ import type { InferenceRequestedData } from "../domain/events/inference-events.t
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { stepRequest } from "../engine/inference/step-request.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
+import { firstDifference } from "../engine/planning/checked-fold.ts";
 import type { SingleStep } from "../engine/run/run.ts";
 import { ReplayDivergedError } from "../engine/session/divergence.ts";
-import { differenceAt, firstDifference, type ReplayDifference } from "./difference.ts";
+import { differenceAt, type ReplayDifference } from "./difference.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
 /** Looks at the steps of a re-execution, and keeps the first difference. */
@@ -51,7 +52,7 @@ function stepDifference(
   recorded: Request,
   events: readonly RecordedEvent[],
 ): ReplayDifference | null {
-  const { decision, encoder, settingsDigest: digest, requestDigest } = recorded.event.data;
+  const { decision, encoder, settingsDigest: digest, requestDigest, scope: endpoint, transport } = recorded.event.data;
   const asked = stepRequest(session, outgoing, { scope, capabilities: decision.capabilities });
   const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
@@ -60,9 +61,11 @@ function stepDifference(
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
   }
+  // The engine may be at another endpoint: what was sent to the recorded one is compared.
+  const then = { ...asked, scope: endpoint, transport };
   const found =
     firstDifference(encoder, asked.codec.name, "encoder") ??
-    firstDifference(requestDigest, buildRequest(asked, decision).digest, "requestDigest");
+    firstDifference(requestDigest, buildRequest(then, decision).digest, "requestDigest");
   return found === null ? null : differenceAt(recorded, found);
 }
 

@@ -57,6 +57,11 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
 export type ConversationEvent = z.infer<typeof conversationEventSchema>;
 export type ConversationEventOf<T extends ConversationEvent["type"]> = Extract<ConversationEvent, { readonly type: T }>;
 
+export type RunEnd = ConversationEventOf<"RunCompleted" | "RunFailed" | "RunCancelled">;
+
+export const isRunEnd = (event: ConversationEvent): event is RunEnd =>
+  event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled";
+
 /** An event type or version that this turnlog does not know, or data that is not of its schema. Never skipped. */
 export class UnreadableEventError extends Error {
   override readonly name = "UnreadableEventError";

@@ -1,9 +1,7 @@
-import { anchorName } from "../../domain/anchor-name.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { ServerContext } from "../../projections/server-contexts.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { ItemCodec } from "../stack/provider.ts";
 import { type BuiltRequest, buildRequest } from "./build-request.ts";
@@ -31,37 +29,6 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
   const { decision, settingsDigest: digest } = requestOf(recorded);
   if (!view.server.settings.has(digest)) throw new Error(`its settings ${digest.slice(0, 12)}… were not declared`);
   return buildRequest(recordedRequest(view, recorded, codecs), decision);
-}
-
-/** What of a rebuilt request is not as it was recorded, in words; null when all of it is. */
-export function checkRecordedRequest(
-  view: ConversationView,
-  recorded: RecordedEvent,
-  rebuilt: BuiltRequest,
-): string | null {
-  const request = requestOf(recorded);
-  const { anchor, sendFrom } = request.decision;
-  if (rebuilt.digest !== request.requestDigest) return "its rebuilt body is not the one that was sent";
-  if (rebuilt.bytes !== request.requestBytes) return "its body has another length than was recorded";
-  const input = inputTurn(view, recorded);
-  if (input.length !== request.input.blocks) return "its Turn has another number of blocks";
-  if (input.digest !== request.input.turn) return "its input is not of the Turn that was recorded";
-  if (sendFrom !== (anchor?.length ?? 0)) return "it does not send what follows its anchor";
-  if (anchor !== null) {
-    const context = anchorOf(view, request);
-    if (context === null) return `its anchor ${anchor.responseId} is no response of this conversation`;
-    if (context.length !== anchor.length || context.inferenceId !== anchor.inferenceId)
-      return `its anchor ${anchor.responseId} is another than was recorded`;
-    if (context.turn !== input.contextAt(anchor.length))
-      return `what ${anchor.responseId} holds is no beginning of its Turn`;
-  }
-  return rebuilt.held === request.input.held ? null : "what the server held of it is not what was recorded";
-}
-
-/** What the log knows of the response that a request continues from. */
-function anchorOf({ server }: ConversationView, { scope, decision }: InferenceRequestedData): ServerContext | null {
-  const { anchor } = decision;
-  return anchor === null ? null : (server.byResponse.get(anchorName({ scope, responseId: anchor.responseId })) ?? null);
 }
 
 /** How the same request would have been planned otherwise, and the body that would have been sent. */
@@ -104,7 +71,8 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
   return outgoing === undefined ? turn : withoutFirst(view, turn, Math.max(0, turn.length - blocks));
 }
 
-function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
+/** @throws {Error} for an event that is no request. */
+export function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
   if (event.type !== "InferenceRequested") throw new Error(`the event at revision ${revision} is no request`);
   return event.data;
 }

@@ -1,0 +1,149 @@
+import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
+import { hasOwnDigest } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
+import { type ConversationEvent, isRunEnd } from "../../domain/events/event.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { ServerContext } from "../../projections/server-contexts.ts";
+import { buildRequest } from "./build-request.ts";
+import type { PlanRequest } from "./plan.ts";
+import { type Codecs, recordedRequest, requestOf } from "./recorded-request.ts";
+import { settingsDigest } from "./request-settings.ts";
+
+/** A member of an event that is another when it is made again: as the log has it, and as it should be. */
+export type DifferentField = { readonly field: string; readonly recorded: JsonValue; readonly replayed: JsonValue };
+
+/** What of an event does not follow from it and the events before it. */
+export type Mismatch = DifferentField & {
+  readonly words: string;
+  /** What the fold threw. */
+  readonly cause?: unknown;
+};
+
+/** A fold that computes anew what events say of themselves and of what came before: verification and replay are its readers. */
+export class CheckedFold {
+  readonly #codecs: Codecs;
+  view: ConversationView;
+
+  constructor(stream: string, codecs: Codecs) {
+    this.#codecs = codecs;
+    this.view = conversationView.initial(stream);
+  }
+
+  /** Takes what a fork goes on from as it stands: whoever verifies its own stream looks at it. */
+  inherit(recorded: RecordedEvent): void {
+    this.view = conversationView.apply(this.view, recorded);
+  }
+
+  /** Takes the next event. The fold compares the Turns; beside them the digests of blocks and settings are looked at. */
+  take(recorded: RecordedEvent): Mismatch | null {
+    const { event } = recorded;
+    const block = blocksIn(event).find((json) => !hasOwnDigest(json));
+    if (block !== undefined) {
+      const words = `block ${block.id} is not what its digest names`;
+      return { field: "block.digest", recorded: block.digest, replayed: null, words };
+    }
+    try {
+      this.view = conversationView.apply(this.view, recorded);
+    } catch (cause) {
+      return { field: foldedField(event), recorded: null, replayed: null, words: damageWords(cause), cause };
+    }
+    if (event.type !== "SettingsDeclared") return null;
+    const { digest, settings } = event.data;
+    return compare("digest", [digest, settingsDigest(settings)], "its settings are not those that its digest names");
+  }
+
+  /**
+   * Makes the request that was taken last again, and compares it with what was recorded. With `decide` it is planned anew,
+   * too; without it no rule is asked, so that a request of last year is right whatever the planner does today.
+   *
+   * @throws {UnknownCodecError} when its codec is not at hand.
+   */
+  checkRequest(recorded: RecordedEvent, decide?: (asked: PlanRequest) => Decision): Mismatch | null {
+    const { decision, input, scope, settingsDigest: digest, requestDigest, requestBytes } = requestOf(recorded);
+    const { anchor, sendFrom } = decision;
+    if (!this.view.server.settings.has(digest)) {
+      return compare("settingsDigest", [digest, null], `its settings ${digest.slice(0, 12)}… were not declared`);
+    }
+    const asked = recordedRequest(this.view, recorded, this.#codecs);
+    const decided = decide === undefined ? null : firstDifference(decision, decide(asked), "decision");
+    if (decided !== null) return { ...decided, words: differenceWords(decided) };
+    const built = buildRequest(asked, decision);
+    const context = anchor === null ? null : asked.contexts.byResponse({ scope, responseId: anchor.responseId });
+    return (
+      compare("input.blocks", [input.blocks, asked.turn.length], "its Turn has another number of blocks") ??
+      compare("input.turn", [input.turn, asked.turn.digest], "its input is not of the Turn that was recorded") ??
+      compare("requestDigest", [requestDigest, built.digest], "its rebuilt body is not the one that was sent") ??
+      compare("requestBytes", [requestBytes, built.bytes], "its body has another length than was recorded") ??
+      compare("decision.sendFrom", [sendFrom, anchor?.length ?? 0], "it does not send what follows its anchor") ??
+      (anchor === null ? null : checkAnchor(anchor, context, asked.turn)) ??
+      compare("input.held", [input.held, built.held], "what the server held of it is not what was recorded")
+    );
+  }
+}
+
+function checkAnchor(anchor: NonNullable<Decision["anchor"]>, context: ServerContext | null, turn: Turn) {
+  const { responseId, inferenceId, length } = anchor;
+  const field = "decision.anchor";
+  if (context === null)
+    return compare(field, [anchor, null], `its anchor ${responseId} is no response of this conversation`);
+  const known = { responseId, inferenceId: context.inferenceId, length: context.length };
+  return (
+    compare(
+      field,
+      [{ responseId, inferenceId, length }, known],
+      `its anchor ${responseId} is another than was recorded`,
+    ) ?? compare(field, [turn.contextAt(length), context.turn], `what ${responseId} holds is no beginning of its Turn`)
+  );
+}
+
+function compare(field: string, [recorded, replayed]: readonly [JsonValue, JsonValue], words: string): Mismatch | null {
+  const found = firstDifference(recorded, replayed, field);
+  return found && { ...found, words };
+}
+
+/** The first member, by path, in which two values differ as JSON; null when they are equal. */
+export function firstDifference(recorded: JsonValue, replayed: JsonValue, field: string): DifferentField | null {
+  if (isJsonObject(recorded) && isJsonObject(replayed)) {
+    for (const name of new Set([...Object.keys(recorded), ...Object.keys(replayed)])) {
+      const found = firstDifference(recorded[name] ?? null, replayed[name] ?? null, `${field}.${name}`);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+  if (isJsonList(recorded) && isJsonList(replayed) && recorded.length === replayed.length) {
+    for (const [index, value] of recorded.entries()) {
+      const found = firstDifference(value, replayed[index] ?? null, `${field}.${index}`);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+  return recorded === replayed ? null : { field, recorded, replayed };
+}
+
+export const differenceWords = ({ field, recorded, replayed }: DifferentField): string =>
+  `${field} is ${shown(recorded)} in the log, and ${shown(replayed)} when it is made again`;
+
+const maxShown = 80;
+
+function shown(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+}
+
+/** What is wrong with an event, in words, without its place. */
+export function damageWords(error: unknown): string {
+  const cause = error instanceof ConversationDamagedError && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** The member that a fold compares the Turn with. */
+function foldedField(event: ConversationEvent): string {
+  const { type } = event;
+  if (type === "RunStarted") return "base";
+  if (type === "InferenceRequested") return "input.turn";
+  return isRunEnd(event) || type === "TurnEdited" || type === "TurnReverted" ? "after" : "event";
+}
