@@ -20,7 +20,7 @@ const conversations = 40;
 const exchanges = 6;
 
 const changing =
-  /\b(?:run|inf|blk|cnv|prc)_\w{16,}|\b[\da-f]{64}\b|\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+  /\b(?:run|inf|blk|cnv|prc)_[\w-]{16,}|\b[\da-f]{64}\b|\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -152,7 +152,9 @@ async function playLayers(tree, url) {
       if (draw(8) === 0) await conversation.revertToExchange(0);
     }
     const past = await conversation.at(-1);
-    documents[`view ${n}`] = normalised(JSON.stringify({ turn: await past.content(), held: past.serverContexts }));
+    const { blocks } = await past.content();
+    const said = blocks.map((block) => [block.id, block.kind, block.role, block.text, block.name, block.arguments]);
+    documents[`view ${n}`] = normalised(JSON.stringify({ said, held: past.serverContexts.length }));
   }
   for (const [index, { bodyText }] of server.requests.entries()) documents[`body ${index}`] = normalised(bodyText);
   return documents;
@@ -171,8 +173,9 @@ function drawFrom(seed) {
 function normalised(text) {
   const numbers = new Map();
   const numbered = text.replace(changing, (id) => {
+    if (/^\d{4}-/.test(id)) return "<time>";
     if (!numbers.has(id)) numbers.set(id, `<${numbers.size + 1}>`);
-    return /^\d{4}-/.test(id) ? "<time>" : numbers.get(id);
+    return numbers.get(id);
   });
   return numbered
     .replace(
