@@ -155,7 +155,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
   ToolParked: kept("blockId", "name"),
   ToolSettled: all(kept("blockId", "settlement.how"), named("settlement.output")),
-  EffectStarted: kept("effectId", "name", "idempotencyKey"),
+  EffectStarted: kept("effectId", "name", "idempotencyKey", "idempotent"),
   EffectFinished: all(kept("effectId", "answer.outcome", "durationMs"), named("answer.value", "answer.message")),
   BlobChunkStored: all(kept("index", "of"), named("text")),
 };

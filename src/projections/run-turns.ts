@@ -138,6 +138,11 @@ export class RunTurns {
     if (!this.#made.has(id) && id.startsWith("run_")) this.#made.set(id, { block, author });
   }
 
+  /** A block that this run made, as it was made. */
+  made(id: BlockId): Block | null {
+    return this.#made.get(id)?.block ?? null;
+  }
+
   /** Who made this version, of those made in this run. */
   authorOf(block: Block): Actor | null {
     return this.#authors.get(versionKey(idOf(block), block.digest)) ?? null;

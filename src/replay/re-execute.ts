@@ -6,7 +6,7 @@ import { requestSettings, settingsDigest } from "../engine/planning/request-sett
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
-import { StackChangedError, ToolMissingError } from "../engine/session/errors.ts";
+import { EffectInDoubtError, StackChangedError, ToolMissingError } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
 import { stackDifference } from "../engine/stack/stack-difference.ts";
@@ -98,14 +98,13 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
     newId: (prefix) => `${prefix}_${"0".repeat(16)}`,
     learned: new Map(),
     observers: [],
-    onInDoubt: null,
   };
   const journal = new Journal(
     turns,
     engine.layers.map(({ name }) => name),
   );
   for (const recorded of events) journal.note(recorded);
-  const before = { firstRevision, journal, events };
+  const before = { firstRevision, journal, events, doubts: null };
   const beginning = { runId, base: turns.base, startedAt, epoch: 0, before };
   const comparison = stepComparison(run);
   const place = { stream, layers: engine.layers };
@@ -117,6 +116,7 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
   } catch (error) {
     if (comparison.difference !== null) return comparison.difference;
     if (error instanceof ReplayDivergedError) return divergence(error, place);
+    if (error instanceof EffectInDoubtError) return endDifference(run, [], place);
     if (error instanceof WouldWriteError) return endDifference(run, error.entries, place);
     throw error;
   }
@@ -191,7 +191,6 @@ function newsWords(event: ConversationEvent): string | null {
     case "InferenceRequested":
       return "the model was asked once more";
     case "ToolStarted":
-    case "ToolParked":
       return `the tool ${event.data.name} was called`;
     case "EffectStarted":
       return `the effect ${event.data.name} was begun`;

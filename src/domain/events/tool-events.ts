@@ -49,7 +49,13 @@ export const toolSettled = z.strictObject({
 export const effectStarted = z.strictObject({
   type: z.literal("EffectStarted"),
   version: z.literal(1),
-  data: z.strictObject({ effectId: blockIdSchema, name: z.string(), idempotencyKey: z.string() }),
+  data: z.strictObject({
+    effectId: blockIdSchema,
+    name: z.string(),
+    idempotencyKey: z.string(),
+    /** Doing it twice with one key does what doing it once does: it is begun again where nobody knows whether it happened. */
+    idempotent: z.exactOptional(z.literal(true)),
+  }),
 });
 
 /** What came of it, and what it answers from now on: a value, or the message of its failure. */

@@ -1,64 +1,46 @@
-import { rejectionOf } from "../../base/abort.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { Block } from "../../domain/block.ts";
-import type { Settlement } from "../../domain/events/tool-events.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { PastEffect } from "../session/journal-answer.ts";
-import { engineActor, type RunSession, record } from "../session/session.ts";
+import type { Journal } from "../session/journal.ts";
+import { engineActor } from "../session/session.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
 import { recordableSettlement } from "../stack/doubt.ts";
 
-/** An effect as it is to be begun, or what takes its place. */
-export type EffectStart =
-  | { readonly begin: "first" | "again" }
-  | {
-      readonly begin: "no";
-      readonly settlement: Exclude<Settlement, { readonly how: "rerun" }>;
-      readonly actor: Actor;
-    };
-
-type Doubtful = {
-  readonly blockId: BlockId;
-  readonly name: string;
-  readonly call: Block | null;
-  readonly idempotent: boolean;
-  readonly frame: string;
-  readonly signal: AbortSignal;
+/** What is said of the effects in doubt of a run that is taken up, and those of which nobody can say anything yet. */
+export type Doubts = {
+  readonly events: readonly ProposedEvent[];
+  readonly left: ReadonlyMap<BlockId, string>;
 };
 
 /**
- * How an effect begins, by what the log knows of it (the table of MODEL 10). What may have happened and is not idempotent
- * waits here until somebody settles it: the run is parked meanwhile, and this call ends with it.
+ * Asks the app about every tool call and effect that the log says began, may have happened, and is not idempotent. It
+ * follows from the log alone, so nothing is executed before it is known; the journal answers what is settled.
  *
- * @throws {TypeError} when the app settles it with what is no JSON.
+ * @throws {TypeError} when the app settles one with what is no JSON.
  */
-export async function effectStartOf(
-  session: RunSession,
-  past: Exclude<PastEffect, { readonly state: "finished" }>,
-  effect: Doubtful,
-): Promise<EffectStart> {
-  if (past.state === "none") return { begin: "first" };
-  if (past.state === "started" && effect.idempotent) return { begin: "again" };
-  if (past.state === "settled") return settledBy(past.settlement, past.actor);
-  // Nobody is asked, and nothing is written, before the log of the run was met again.
-  await session.journal.consumed();
-  const { runId } = session;
-  const { blockId, name, call, frame } = effect;
-  if (past.state === "started") {
-    record(session, { type: "ToolParked", version: 1, data: { blockId, name } }, engineActor, frame);
+export async function decideDoubts(runId: string, journal: Journal, engine: EngineOptions): Promise<Doubts> {
+  const events: ProposedEvent[] = [];
+  const left = new Map<BlockId, string>();
+  for (const { id: blockId, name, frame, call, past } of journal.unfinishedEffects()) {
+    const tool = engine.tools.find((candidate) => candidate.name === name);
+    // A tool that never was there has nothing to do twice.
+    const isIdempotent = (): boolean => tool === undefined || tool.idempotent;
+    if (past.state === "started" && (call === null ? past.isIdempotent : isIdempotent())) continue;
+    const note = (event: ProposedEvent["event"], actor: Actor): void => {
+      events.push({ event, runId, actor, frame });
+    };
+    note({ type: "ToolParked", version: 1, data: { blockId, name } }, engineActor);
+    const decided = (await engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
+    if (decided === null) left.set(blockId, name);
+    else {
+      const settlement = recordableSettlement(decided, name);
+      const actor = { kind: "app" } as const;
+      note({ type: "ToolSettled", version: 1, data: { blockId, settlement } }, actor);
+      journal.settle(blockId, { state: "settled", settlement, actor });
+    }
   }
-  const decided = (await session.engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
-  if (decided !== null) {
-    const settlement = recordableSettlement(decided, name);
-    const actor = { kind: "app" } as const;
-    record(session, { type: "ToolSettled", version: 1, data: { blockId, settlement } }, actor, frame);
-    return settledBy(settlement, actor);
-  }
-  session.parking.wait(blockId, name);
-  return rejectionOf(effect.signal);
+  return { events, left };
 }
-
-const settledBy = (settlement: Settlement, actor: Actor): EffectStart =>
-  settlement.how === "rerun" ? { begin: "first" } : { begin: "no", settlement, actor };
 
 /** What the model, or the layer, is told of an effect that nobody will ever know the end of. */
 export const inDoubtText = "in doubt: the run was cut off while this ran; it may have taken effect";

@@ -1,14 +1,13 @@
-import { rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { isNestedDeeper, type JsonValue, jsonCopy, maxNesting } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { intercept } from "../session/breakpoint.ts";
 import { delivered, type RunSession, record } from "../session/session.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
 import { checkTimeLimit } from "../stack/time-limit.ts";
-import { effectStartOf, inDoubtText } from "./in-doubt.ts";
+import { inDoubtText } from "./in-doubt.ts";
+import { perform, withinTime } from "./perform.ts";
 
 type EffectAnswer = ConversationEventOf<"EffectFinished">["data"]["answer"];
 
@@ -45,46 +44,33 @@ export class EffectFailedError extends Error {
  */
 export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
   const { engine } = session;
-  const { id, name, frame, actor, idempotent = false, timeoutMs = engine.layerTimeoutMs } = place;
+  const { id, name, frame, actor, signal, isAside = false } = place;
+  const { idempotent = false, timeoutMs = engine.layerTimeoutMs } = place;
   checkTimeLimit(`the effect ${name}`, timeoutMs, engine.takeoverAfterMs);
   const past = session.journal.effect(id, name, frame);
   if (past.state === "finished") {
-    if (place.isAside !== true) delivered(session, past.at);
+    if (!isAside) delivered(session, past.at);
     if (past.answer.type !== "effect") throw new Error(`${id} is a tool call, not an effect of a layer`);
     return answered(name, past.answer.answer);
   }
-  const beginning = await effectStartOf(session, past, { ...place, blockId: id, call: null, idempotent });
-  if (beginning.begin === "no") {
-    const { settlement } = beginning;
-    const answer: EffectAnswer =
+  const { answer, durationMs, settledBy } = await perform<Done>(session, past, {
+    ...{ frame, signal, actor, effect: { kind: "effect", frame, name } },
+    isIdempotent: past.state === "started" && past.isIdempotent,
+    start: {
+      ...{ type: "EffectStarted", version: 1 },
+      data: { effectId: id, name, idempotencyKey: id, ...(idempotent ? { idempotent: true } : {}) },
+    },
+    work: () => attempt({ ...place, timeoutMs }, work),
+    injected: (value, failure) => (failure === undefined ? given(name, value) : failed(failure, undefined)),
+    settled: (settlement) =>
       settlement.how === "result"
-        ? { outcome: "ok", value: settlement.output }
-        : { outcome: "error", message: inDoubtText };
-    return finish(session, place, { answer, durationMs: 0, actor: beginning.actor });
-  }
-  if (beginning.begin === "first") {
-    record(
-      session,
-      { type: "EffectStarted", version: 1, data: { effectId: id, name, idempotencyKey: id } },
-      actor,
-      frame,
-    );
-  }
-  await session.recorder.flush();
-  place.signal.throwIfAborted();
-  const began = performance.now();
-  const done = await session.parking.during(() =>
-    intercept(
-      session.interceptor,
-      { kind: "effect", frame, name },
-      {
-        work: () => attempt({ ...place, timeoutMs }, work),
-        injected: (value, failure) => (failure === undefined ? given(name, value) : failed(failure, undefined)),
-      },
-    ),
-  );
-  const durationMs = Math.round((performance.now() - began) * 100) / 100;
-  return finish(session, place, { answer: done.answer, durationMs, actor, cause: done.cause });
+        ? { answer: { outcome: "ok", value: settlement.output } }
+        : { answer: { outcome: "error", message: inDoubtText } },
+  });
+  const data = { effectId: id, answer: answer.answer, durationMs };
+  const at = isAside ? undefined : delivered(session, session.now());
+  record(session, { type: "EffectFinished", version: 1, data }, settledBy ?? actor, frame, at);
+  return answered(name, answer.answer, answer.cause);
 }
 
 type Done = { readonly answer: EffectAnswer; readonly cause?: unknown };
@@ -109,37 +95,10 @@ const tooDeep = (name: string, cause?: unknown): Done =>
 const failed = (message: string, cause: unknown): Done => ({ answer: { outcome: "error", message }, cause });
 
 async function attempt(place: EffectPlace & { readonly timeoutMs: number }, work: EffectWork): Promise<Done> {
-  const { id, name, timeoutMs } = place;
-  const timeout = new AbortController();
-  const signal = AbortSignal.any([place.signal, timeout.signal]);
-  const timer = setTimeout(
-    () => timeout.abort(new Error(`the effect ${name} did not end within ${timeoutMs} ms`)),
-    timeoutMs,
-  );
-  try {
-    return given(name, await Promise.race([work({ idempotencyKey: id, signal }), rejectionOf(signal)]));
-  } catch (cause) {
-    // Whether it happened is not known: whoever takes the run up asks.
-    if (place.signal.aborted) throw cause;
-    return failed(messageOf(cause), cause);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-type Finish = {
-  readonly answer: EffectAnswer;
-  readonly durationMs: number;
-  readonly actor: Actor;
-  readonly cause?: unknown;
-};
-
-function finish(session: RunSession, { id, name, frame, isAside }: EffectPlace, given: Finish): JsonValue {
-  const { answer, durationMs, actor, cause } = given;
-  const data = { effectId: id, answer, durationMs };
-  const at = isAside === true ? undefined : delivered(session, session.now());
-  record(session, { type: "EffectFinished", version: 1, data }, actor, frame, at);
-  return answered(name, answer, cause);
+  const { id, name, timeoutMs, signal } = place;
+  const limits = { signal, timeoutMs, tooLate: `the effect ${name} did not end within ${timeoutMs} ms` };
+  const ended = await withinTime(limits, (ends) => work({ idempotencyKey: id, signal: ends }));
+  return ended.outcome === "ok" ? given(name, ended.value) : failed(messageOf(ended.error), ended.error);
 }
 
 function answered(name: string, answer: EffectAnswer, cause?: unknown): JsonValue {

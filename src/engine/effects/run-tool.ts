@@ -1,4 +1,3 @@
-import { rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { jsonTextOf } from "../../base/json.ts";
 import { unwatched } from "../../base/unwatched.ts";
@@ -7,11 +6,11 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
 import { resultBlock } from "../../domain/result-block.ts";
-import { intercept } from "../session/breakpoint.ts";
 import type { PastEffect } from "../session/journal-answer.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
-import { type EffectStart, effectStartOf, inDoubtText } from "./in-doubt.ts";
+import { inDoubtText } from "./in-doubt.ts";
+import { millisecondsSince, perform, withinTime } from "./perform.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
 /** What the model is told: a text as it is, anything else as JSON. */
@@ -34,36 +33,23 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const past = session.journal.effect(id, name, frame);
   if (past.state === "finished") return finishedBefore(session, call, past);
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
+  const place = { call, frame, resultId };
   session.runningTools.add(id);
   try {
-    // A tool that never was there has nothing to do twice.
-    const idempotent = tool === undefined || tool.idempotent;
-    const beginning = await effectStartOf(session, past, { blockId: id, name, call, idempotent, frame, signal });
-    if (beginning.begin === "no") return settled(session, { call, frame, resultId }, beginning);
-    if (beginning.begin === "first") {
-      const data = { blockId: id, name, idempotencyKey: id };
-      record(session, { type: "ToolStarted", version: 1, data }, engineActor, frame);
-    }
-    await session.recorder.flush();
-    signal.throwIfAborted();
-    session.emit({ type: "tool-call-start", frame, call });
-    const began = performance.now();
-    const onLate = (late: ToolAnswer): void => {
-      const durationMs = performance.now() - began;
-      session.onLate(call, resultBlock(call, late.output).withId(resultId), { outcome: late.outcome, durationMs });
-    };
-    const { output, outcome } = await session.parking.during(() =>
-      intercept(
-        session.interceptor,
-        { kind: "tool", frame, call },
-        {
-          work: () => answerOf(session, tool, call, { ...callOf(session, id), idempotencyKey: id, signal, onLate }),
-          injected: (given) => told(session, name, given),
-        },
-      ),
-    );
-    const durationMs = Math.round((performance.now() - began) * 100) / 100;
-    return finish(session, { call, frame, resultId }, { output, outcome, durationMs, actor: { kind: "tool", name } });
+    const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
+      ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
+      // A tool that never was there has nothing to do twice.
+      isIdempotent: tool === undefined || tool.idempotent,
+      start: { type: "ToolStarted", version: 1, data: { blockId: id, name, idempotencyKey: id } },
+      onBegin: () => session.emit({ type: "tool-call-start", frame, call }),
+      work: () => answerOf(session, tool, { ...place, signal }),
+      injected: (given) => told(session, name, given),
+      settled: (settlement) =>
+        settlement.how === "result"
+          ? told(session, name, settlement.output)
+          : { output: inDoubtText, outcome: "in-doubt" },
+    });
+    return finish(session, place, { ...answer, durationMs, actor: settledBy ?? { kind: "tool", name } });
   } finally {
     session.runningTools.delete(id);
     saveWhileOthersRun(session);
@@ -104,20 +90,6 @@ function finishedBefore(
   return block;
 }
 
-/** Somebody said what became of a call that nobody knew the end of. */
-function settled(
-  session: RunSession,
-  place: CallPlace,
-  { settlement, actor }: Extract<EffectStart, { readonly begin: "no" }>,
-): Block {
-  const { call } = place;
-  const given: ToolAnswer =
-    settlement.how === "result"
-      ? told(session, call.name ?? call.type, settlement.output)
-      : { output: inDoubtText, outcome: "in-doubt" };
-  return finish(session, place, { ...given, durationMs: 0, actor });
-}
-
 /** What a tool gave, as the model is told it. An error is its error, whether thrown or not, and so is what has no text. */
 function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   if (output instanceof Error) return failed(session, output);
@@ -148,48 +120,30 @@ function saveWhileOthersRun(session: RunSession): void {
   });
 }
 
-/** What names the call, for a tool that opens a conversation of its own. */
-const callOf = ({ stream, runId }: RunSession, blockId: BlockId): CallName => ({
+/** What a tool is told, with what names the call for one that opens a conversation of its own. */
+const contextOf = ({ stream, runId }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
   conversationId: conversationIdSchema.parse(conversationOfStream(stream)),
   runId: runIdSchema.parse(runId),
-  blockId,
+  blockId: idOf(call),
+  callId: call.callId ?? "",
+  idempotencyKey: idOf(call),
+  signal,
 });
-
-type CallName = Pick<ToolContext, "conversationId" | "runId" | "blockId">;
-type Attempt = CallName & {
-  readonly idempotencyKey: string;
-  readonly signal: AbortSignal;
-  /** Gets the answer of a tool that came back when nobody waited for it any more. */
-  readonly onLate: (answer: ToolAnswer) => void;
-};
 
 async function answerOf(
   session: RunSession,
   tool: Tool | undefined,
-  call: Block,
-  attempt: Attempt,
+  { call, resultId, signal }: CallPlace & { readonly signal: AbortSignal },
 ): Promise<ToolAnswer> {
-  const { signal, onLate, ...named } = attempt;
   if (tool === undefined) return failed(session, new Error(`there is no tool named ${call.name ?? "?"}`));
-  const timeout = new AbortController();
-  const ends = AbortSignal.any([signal, timeout.signal]);
-  const timer = setTimeout(() => timeout.abort(new Error(`no answer within ${tool.timeoutMs} ms`)), tool.timeoutMs);
-  try {
-    const context = { ...named, callId: call.callId ?? "", signal: ends };
-    const work = tool.run(call.arguments, context);
-    work.then(
-      (output) => {
-        if (ends.aborted) onLate(told(session, tool.name, output ?? ""));
-      },
-      () => undefined,
-    );
-    const output = await Promise.race([work, rejectionOf(ends)]);
-    return told(session, tool.name, output ?? "");
-  } catch (error) {
-    // Whether it took effect is not known: whoever ends the run says so.
-    if (signal.aborted) throw error;
-    return failed(session, error, timeout.signal.aborted ? "timeout" : "error");
-  } finally {
-    clearTimeout(timer);
-  }
+  const { timeoutMs, name } = tool;
+  const began = performance.now();
+  const onLate = (given: unknown): void => {
+    const { output, outcome } = told(session, name, given ?? "");
+    const result = resultBlock(call, output).withId(resultId);
+    session.onLate(call, result, { outcome, durationMs: millisecondsSince(began) });
+  };
+  const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };
+  const ended = await withinTime(limits, (ends) => tool.run(call.arguments, contextOf(session, call, ends)));
+  return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
 }

@@ -110,7 +110,7 @@ async function answerOf(
   work: () => Promise<InferenceResponse>,
 ): Promise<InferenceResponse | ProviderError> {
   try {
-    return await session.parking.during(() => intercept(session.interceptor, effect, { work, injected: asResponse }));
+    return await intercept(session.interceptor, effect, { work, injected: asResponse });
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;

@@ -50,7 +50,7 @@ export async function waitToRetry(
   scope.throwIfEnded();
   const { sleep } = session.engine;
   try {
-    await session.parking.during(() => sleep(leftMs, scope.signal));
+    await sleep(leftMs, scope.signal);
   } finally {
     scope.throwIfEnded();
   }

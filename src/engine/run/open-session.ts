@@ -3,20 +3,19 @@ import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
-import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
+import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import { ConversationMovedError, RunCancelledError, RunParkedError, RunTakenOverError } from "../session/errors.ts";
+import { ConversationMovedError, RunCancelledError, RunTakenOverError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
-import { Parking } from "../session/parking.ts";
 import { Recorder } from "../session/recorder.ts";
-import { createCounters, engineActor, type RunSession } from "../session/session.ts";
+import { createCounters, type RunSession } from "../session/session.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
@@ -37,10 +36,15 @@ export type RunStart = {
     readonly firstRevision: number;
     readonly journal: Journal;
     readonly events: readonly RecordedEvent[];
+    /** What becomes of what was in doubt: while something is left the run is parked, and not executed. A replay decides nothing. */
+    readonly doubts: Doubts | null;
   } | null;
   /** The caller wanted another answer although nothing waited for one. */
   readonly again?: boolean;
 };
+
+/** Whether something is in doubt that nobody has settled. */
+export const isInDoubt = ({ before }: RunStart): boolean => (before?.doubts?.left.size ?? 0) > 0;
 
 type Opening = {
   readonly stream: RunStream;
@@ -68,7 +72,8 @@ export function openSession(opening: Opening): RunSession {
   let isOurs = false;
   const recorder = new Recorder({
     ...{ stream, runId, interceptor, onFailure },
-    barrier: () => journal.consumed(),
+    // One that stays in doubt is not executed, and waits for nothing.
+    barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
     guard: () => mustBeOurs(stream, beginning, isOurs),
     onDurable: (events) => {
       isOurs = true;
@@ -90,7 +95,6 @@ export function openSession(opening: Opening): RunSession {
     ...{ runId, engine, turns, journal, recorder, signal, running, interceptor },
     stream: stream.name,
     firstRevision: before?.firstRevision ?? null,
-    parking: new Parking((inDoubt) => park(session, inDoubt)),
     view: () => stream.view,
     contexts: [],
     record: told,
@@ -134,16 +138,6 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
   // Layers are told when the run began, so it must not be recorded as any later.
   const isLate = stream.lastAt !== null && Date.parse(stream.lastAt) > startedAt;
   if (before === null && (committed !== base || isLate)) throw new ConversationMovedError();
-}
-
-/** Ends this process's part of the run: it stays open, without an owner, until people have settled what is in doubt. */
-function park(session: RunSession, inDoubt: ReadonlyMap<BlockId, string>): void {
-  const { runId, recorder } = session;
-  const blockIds = [...inDoubt.keys()];
-  const reason = new RunParkedError(runId, [...inDoubt]);
-  recorder
-    .close({ type: "RunParked", version: 1, data: { blockIds } }, { actor: engineActor, frame: "0" }, reason)
-    .catch(() => undefined);
 }
 
 /**

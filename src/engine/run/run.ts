@@ -1,16 +1,18 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
 import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { countBrought } from "../../projections/answers.ts";
+import type { Doubts } from "../effects/in-doubt.ts";
 import { cancelUnderWay } from "../inference/background.ts";
 import { inferStep } from "../inference/infer.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
-import { RunCancelledError, RunFailedError, RunParkedError, type Thrower } from "../session/errors.ts";
+import { RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/refused.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
@@ -21,7 +23,7 @@ import type { RunPart } from "../stack/run-part.ts";
 import { closingEntries } from "./close.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
-import { openSession, type RunStart, type RunStream } from "./open-session.ts";
+import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
 
 export type ExecuteOptions = {
   readonly signal?: AbortSignal;
@@ -61,7 +63,8 @@ export async function executeRun(
   try {
     // What goes wrong here ends no run: none has begun.
     if (before === null) recordStart(session, beginning);
-    else recordResumption(session, beginning.epoch);
+    else recordResumption(session, beginning.epoch, before.doubts);
+    if (isInDoubt(beginning)) return await park(session, beginning, { stream, options });
     return await runToEnd(session, { stream, beginning, options });
   } finally {
     end(new Error("the run has ended"));
@@ -94,11 +97,21 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     session.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
-    const failure = await failRun(session, error);
-    if (!(failure instanceof RunParkedError)) throw failure;
-    const how = { turn: stream.view.client.committed, isNew: true, closedRun, inDoubt: failure.inDoubt };
-    return resultOf(session.record, { answered: base, brought: 0, ...how });
+    throw await failRun(session, error);
   }
+}
+
+/** Ends this process's part of the run: it stays open, without an owner, until people have settled what is in doubt. */
+async function park(
+  session: RunSession,
+  { base, before }: RunStart,
+  { stream, options }: Pick<Execution, "stream" | "options">,
+): Promise<RunResult> {
+  const left = before?.doubts?.left ?? new Map<BlockId, string>();
+  record(session, { type: "RunParked", version: 1, data: { blockIds: [...left.keys()] } }, engineActor, "0");
+  await session.recorder.flush();
+  const how = { turn: stream.view.client.committed, isNew: true, closedRun: options.closedRun, inDoubt: [...left] };
+  return resultOf(session.record, { answered: base, brought: 0, ...how });
 }
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
@@ -139,9 +152,10 @@ function recordStart(session: RunSession, { base, again = false }: RunStart): vo
 }
 
 /** The first thing that the new owner writes, in one append with what it does first. */
-function recordResumption({ engine, recorder }: RunSession, epoch: number): void {
+function recordResumption({ engine, recorder }: RunSession, epoch: number, doubts: Doubts | null): void {
   const data = { epoch, owner: thisProcess, stack: engine.layers.map(describeLayer) };
   recorder.record({ type: "RunResumed", version: 1, data }, { actor: { kind: "recovery" }, frame: "0" });
+  for (const { event, ...by } of doubts?.events ?? []) recorder.record(event, by);
 }
 
 /** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */

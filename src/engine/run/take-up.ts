@@ -5,6 +5,7 @@ import { isDead, thisProcess } from "../../log/writer/owner.ts";
 import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
+import { decideDoubts } from "../effects/in-doubt.ts";
 import { cancelUnderWay, underWayOf } from "../inference/background.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, StackChangedError, ToolMissingError } from "../session/errors.ts";
@@ -119,7 +120,8 @@ async function resumeRun(
   }
   mustHaveTools(run, engine, offeredTools(stream.view.server.settings.get(run.started.settingsDigest)));
   const startedAt = Date.parse(run.startedAt);
-  const before = { firstRevision, journal, events };
+  const doubts = await decideDoubts(runId, journal, engine);
+  const before = { firstRevision, journal, events, doubts };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   try {
     // A run keeps the policy that it began with: what its requests were planned by is said once.

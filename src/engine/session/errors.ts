@@ -1,5 +1,4 @@
 import { messageOf } from "../../base/error-message.ts";
-import type { BlockId } from "../../domain/ids.ts";
 import { LayerError } from "../stack/middleware.ts";
 
 /** A run was begun by what a run of the same conversation waits for: each would wait for the other for ever. */
@@ -136,15 +135,12 @@ export class ToolMissingError extends Error {
   }
 }
 
-/** The run waits until what is in doubt has been settled; it is no failure, and run() tells it as a status. */
-export class RunParkedError extends Error {
-  override readonly name = "RunParkedError";
-  readonly code = "run-parked";
-  /** Block ids and names. */
-  readonly inDoubt: readonly (readonly [BlockId, string])[];
+/** A run that is replayed was left in doubt about this: what it would have gone on with, nobody can tell. */
+export class EffectInDoubtError extends Error {
+  override readonly name = "EffectInDoubtError";
+  readonly code = "effect-in-doubt";
 
-  constructor(runId: string, inDoubt: readonly (readonly [BlockId, string])[]) {
-    super(`run ${runId} waits until ${inDoubt.map(([id, name]) => `${name} (${id})`).join(", ")} will be settled`);
-    this.inDoubt = inDoubt;
+  constructor(what: string) {
+    super(`the log does not tell what became of ${what}`);
   }
 }

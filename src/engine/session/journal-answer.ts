@@ -1,4 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
+import type { Block } from "../../domain/block.ts";
 import type { BlockJson } from "../../domain/block-json.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type {
@@ -7,6 +8,7 @@ import type {
   ResponseReceivedData,
 } from "../../domain/events/inference-events.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
 
 /** One attempt of a step as the log has it. */
 export type PastInference = {
@@ -22,9 +24,25 @@ export type PastInference = {
 
 /** A tool call or an effect of a layer, as its own newest event has it. */
 export type PastEffect =
-  | { readonly state: "none" | "started" | "parked" }
-  | { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor }
+  | { readonly state: "none" }
+  /** An effect of a layer was begun as idempotent or not; of a call its tool says it. */
+  | { readonly state: "started"; readonly isIdempotent: boolean }
+  | { readonly state: "parked" }
+  | SettledEffect
   | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
+
+/** Somebody has said what becomes of it. */
+export type SettledEffect = { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor };
+
+/** One that began, and may have happened: nobody knows. */
+export type UnfinishedEffect = {
+  readonly id: BlockId;
+  readonly name: string;
+  readonly frame: string;
+  /** Null for an effect of a layer. */
+  readonly call: Block | null;
+  readonly past: Extract<PastEffect, { readonly state: "started" | "parked" }>;
+};
 
 /** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
 type EffectAnswer =

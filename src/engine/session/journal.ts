@@ -1,6 +1,7 @@
 import { innerSignal } from "../../base/abort.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
@@ -11,11 +12,14 @@ import {
   layerIndex,
   ReplayDivergedError,
 } from "./divergence.ts";
-import type { PastEffect, PastInference } from "./journal-answer.ts";
+import type { PastEffect, PastInference, SettledEffect, UnfinishedEffect } from "./journal-answer.ts";
 import type { LayerWatch } from "./layer-watch.ts";
 
 type KnownEffect = {
+  readonly id: BlockId;
+  readonly isCall: boolean;
   readonly name: string;
+  readonly frame: string;
   readonly past: PastEffect;
   readonly events: number;
   readonly revision: number;
@@ -140,6 +144,21 @@ export class Journal {
     return known.past;
   }
 
+  /** Those that began, and of which the log has no end and no settlement. */
+  unfinishedEffects(): readonly UnfinishedEffect[] {
+    return [...this.#effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
+      past.state === "started" || past.state === "parked"
+        ? [{ id, name, frame, past, call: isCall ? this.turns.made(id) : null }]
+        : [],
+    );
+  }
+
+  /** Answers for an effect in doubt from now on, although the log does not. */
+  settle(id: BlockId, past: SettledEffect): void {
+    const known = this.#effects.get(id);
+    if (known !== undefined) this.#effects.set(id, { ...known, past });
+  }
+
   /**
    * Resolves when the whole log of the run was met again.
    *
@@ -260,11 +279,13 @@ export class Journal {
         });
         return;
       case "ToolStarted":
-        this.#begin(event.data.blockId, event.data.name, revision);
+        this.#begin({ id: event.data.blockId, isCall: true, isIdempotent: false }, recorded, event.data.name);
         return;
-      case "EffectStarted":
-        this.#begin(event.data.effectId, event.data.name, revision);
+      case "EffectStarted": {
+        const { effectId: id, name, idempotent: isIdempotent = false } = event.data;
+        this.#begin({ id, isCall: false, isIdempotent }, recorded, name);
         return;
+      }
       case "ToolParked":
         this.#go(event.data.blockId, { state: "parked" });
         return;
@@ -294,10 +315,15 @@ export class Journal {
     note(past);
   }
 
-  #begin(id: string, name: string, revision: number): void {
-    const { events = 0 } = this.#effects.get(id) ?? {};
+  #begin(
+    { isIdempotent, ...effect }: Pick<KnownEffect, "id" | "isCall"> & { readonly isIdempotent: boolean },
+    { frame, revision }: RecordedEvent,
+    name: string,
+  ): void {
+    const { events = 0 } = this.#effects.get(effect.id) ?? {};
+    const past = { state: "started", isIdempotent } as const;
     this.#remaining += 1;
-    this.#effects.set(id, { name, past: { state: "started" }, events: events + 1, revision });
+    this.#effects.set(effect.id, { ...effect, name, frame: frame ?? "0", past, events: events + 1, revision });
   }
 
   /** Nothing becomes of what never began. */

@@ -31,7 +31,6 @@ export class Recorder {
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
-  #closing: Error | null = null;
   readonly #barrier: () => Promise<void>;
   readonly #interceptor: Interceptor | null;
 
@@ -62,17 +61,7 @@ export class Recorder {
   }
 
   record(event: ProposedEvent["event"], origin: RecordedBy): void {
-    if (this.#closing !== null) return;
     this.#buffer.push({ event, runId: this.#runId, ...origin });
-  }
-
-  /** Records the last there is to say: whoever comes after it fails with the reason. */
-  async close(event: ProposedEvent["event"], origin: RecordedBy, reason: Error): Promise<void> {
-    this.record(event, origin);
-    const durable = this.flush();
-    this.#closing = reason;
-    await durable;
-    this.fail(reason);
   }
 
   /**
@@ -109,7 +98,6 @@ export class Recorder {
    * @throws {RunTakenOverError} when the run is no longer this process's.
    */
   flush(): Promise<void> {
-    if (this.#closing !== null) return Promise.reject(this.#closing);
     this.#scheduled ??= this.#barrier().then(() => {
       this.#scheduled = null;
       const batch = this.#buffer;

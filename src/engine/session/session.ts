@@ -15,7 +15,6 @@ import type { RunPart } from "../stack/run-part.ts";
 import type { Interceptor } from "./breakpoint.ts";
 import type { Journal } from "./journal.ts";
 import type { LayerWatch, ThrownErrors } from "./layer-watch.ts";
-import type { Parking } from "./parking.ts";
 import type { Recorder } from "./recorder.ts";
 
 type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
@@ -35,7 +34,6 @@ export type RunSession = {
   readonly firstRevision: number | null;
   /** Holds the run before and after its effects; null where nobody asked for it. */
   readonly interceptor: Interceptor | null;
-  readonly parking: Parking;
   readonly recorder: Recorder;
   readonly signal: AbortSignal;
   /** Ends with the run, however it ends. */

@@ -10,14 +10,18 @@ import { eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 describe("a call in doubt", () => {
   const script = [calling(["charge", "{}"]), "an answer"];
 
-  async function parked(config: Partial<EngineConfig> = {}) {
+  async function cutOff(config: Partial<EngineConfig> = {}) {
     const charge = counted("charge", false);
     const scene = createScene(script, { tools: [charge.tool], ...config });
     const first = scene.process();
     await first.conversation.append("hello");
     await dieAt(first, inTool("charge", "after"));
-    const life = scene.process();
-    return { ...life, scene, charge, result: await life.conversation.run(life.engine) };
+    return { ...scene.process(), scene, charge };
+  }
+
+  async function parked(config: Partial<EngineConfig> = {}) {
+    const life = await cutOff(config);
+    return { ...life, result: await life.conversation.run(life.engine) };
   }
 
   test("parks the run, which waits without an owner and writes nothing more", async () => {
@@ -83,12 +87,62 @@ describe("a call in doubt", () => {
     expect(await eventsOf(conversation)).toHaveLength(before.length);
   });
 
-  test.each(noOutput)("ends the run when the app's handler settles it by %s", async (_, gives) => {
-    const failing = parked({ onInDoubt: () => outputOf(gives()) });
-    await expect(failing).rejects.toThrow(/layer-failed.*the output that settles charge is no JSON: ./);
+  test.each(noOutput)(
+    "is not settled by a handler that gives %s: the run is left as it was found",
+    async (_, gives) => {
+      const { conversation, scene } = await cutOff();
+      const before = await eventsOf(conversation);
+      const { engine } = scene.process({ onInDoubt: () => outputOf(gives()) });
+      await expect(conversation.run(engine)).rejects.toThrow(/the output that settles charge is no JSON: ./);
+      expect(await eventsOf(conversation)).toHaveLength(before.length);
+      const ledger = scene.process({ onInDoubt: () => ({ how: "result", output: "found in the ledger" }) });
+      expect(await ledger.conversation.run(ledger.engine)).toMatchObject({ status: "completed", text: "an answer" });
+    },
+  );
+
+  test("parks the run before any layer is executed again", async () => {
+    const frames: string[] = [];
+    const watching = layer("watching", (turn, next, ctx) => {
+      frames.push(ctx.frame);
+      return next(turn);
+    });
+    const { conversation, scene } = await cutOff({ middleware: [watching] });
+    frames.length = 0;
+    const { engine } = scene.process();
+    expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
+    expect(frames).toEqual([]);
   });
 
-  test("beside a call that may be run again waits alone: the other is answered first", async () => {
+  test("is parked with all that are in doubt beside it, but for what the app could settle", async () => {
+    const [charge, refund] = [counted("charge", false), counted("refund", false)];
+    const calls = calling(["charge", "{}", "a"], ["refund", "{}", "b"], ["charge", "{}", "c"]);
+    const scene = createScene([calls, "an answer"], { tools: [charge.tool, refund.tool] });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    let held = 0;
+    await dieAt(first, (stop) => stop.kind === "tool" && ++held === 3);
+    const begun = charge.runs.length + refund.runs.length;
+    const { conversation, engine } = scene.process({
+      onInDoubt: ({ name, call }) =>
+        name === "refund" ? { how: "result", output: `refunded ${call?.callId ?? ""}` } : null,
+    });
+    const { status, inDoubt } = await conversation.run(engine);
+    expect({ status, names: inDoubt.map(({ name }) => name) }).toEqual({
+      status: "parked",
+      names: ["charge", "charge"],
+    });
+    const types = ["RunResumed", "ToolParked", "ToolParked", "ToolSettled", "ToolParked", "RunParked"];
+    expect(typesOf(await eventsOf(conversation)).slice(-types.length)).toEqual(types);
+    for (const { blockId } of inDoubt) {
+      expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
+      await conversation.settle(blockId, { how: "result", output: "charged" });
+    }
+    expect((await conversation.run(engine)).text).toBe("an answer");
+    expect((await textsOf(conversation)).slice(4, 7)).toEqual(["charged", "refunded b", "charged"]);
+    expect(charge.runs.length + refund.runs.length).toBe(begun);
+  });
+
+  test("beside a call that may be run again waits alone: the other is answered once it is settled", async () => {
     const charge = counted("charge", false);
     const lookUp = counted("look-up", true);
     const tools = [charge.tool, lookUp.tool];
@@ -99,7 +153,7 @@ describe("a call in doubt", () => {
     const { conversation, engine } = scene.process();
     const { inDoubt } = await conversation.run(engine);
     expect(inDoubt.map(({ name }) => name)).toEqual(["charge"]);
-    expect(lookUp.runs).toHaveLength(1);
+    expect(lookUp.runs).toHaveLength(0);
     await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "rerun" });
     expect((await conversation.run(engine)).text).toBe("an answer");
     expect(lookUp.runs).toHaveLength(1);
