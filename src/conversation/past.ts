@@ -7,7 +7,6 @@ import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import { newRequest } from "../engine/planning/build-request.ts";
 import { contextsOf, learnedCapabilities } from "../engine/planning/contexts.ts";
 import { plan } from "../engine/planning/plan.ts";
-import { withInstructions } from "../engine/planning/request-settings.ts";
 import { type ChainPolicy, defaultChainPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
@@ -182,7 +181,7 @@ function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { rea
   const { endpoint } = options;
   const request = newRequest(view, known.turn, {
     endpoint,
-    settings: (instructions) => withInstructions(options.settings ?? endpoint.settings, instructions),
+    settings: (instructions) => endpoint.codec.instruct(options.settings ?? endpoint.settings, instructions),
     capabilities: learnedCapabilities(endpoint, view),
     policy: { ...defaultChainPolicy, ...view.client.run?.started.chain, ...options.policy },
     now: options.now ?? event.at,

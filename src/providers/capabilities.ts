@@ -1,4 +1,5 @@
-import type { Capabilities, Provider } from "../engine/stack/provider.ts";
+import type { Capabilities } from "../engine/stack/codec.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 
 /** What an endpoint can do by default, and what of it the caller has set. */
 export function capabilitiesOf(

@@ -1,5 +1,5 @@
-import type { ItemCodec } from "../engine/stack/provider.ts";
+import type { Codec } from "../engine/stack/codec.ts";
 import { responsesItems } from "./responses-items.ts";
 
 /** Every released codec by the name that recorded requests carry: none is ever taken out, for old bodies are rebuilt with it. */
-export const codecs: ReadonlyMap<string, ItemCodec> = new Map([[responsesItems.name, responsesItems]]);
+export const codecs: ReadonlyMap<string, Codec> = new Map([[responsesItems.name, responsesItems]]);

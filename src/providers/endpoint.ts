@@ -43,7 +43,7 @@ export function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, ow
     `openai-responses ${origin}${pathname.replace(/\/+$/, "")}`,
     `organization=${organization ?? ""}`,
     `project=${project ?? ""}`,
-    `codec=${responsesItems.name}`,
+    `codec=${responsesItems.family}`,
     `owner=${owner ?? sha256Hex(apiKey).slice(0, 12)}`,
   ];
   return parts.join(" ");

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { OptionNames } from "../base/options.ts";
-import type { Capabilities, Provider } from "../engine/stack/provider.ts";
+import type { Capabilities } from "../engine/stack/codec.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { Secrets } from "./secrets.ts";

@@ -106,8 +106,6 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     settings,
     systemAs: options.systemAs ?? "input",
     timeoutMs: endpoint.timeoutMs,
-    // Recorded answers of one server say `complete`.
-    completedStatuses: ["completed", "complete"],
     infer,
     waitFor,
     cancel,

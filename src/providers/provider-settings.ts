@@ -2,7 +2,7 @@ import { frozenJson } from "../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { nearestName } from "../base/nearest-name.ts";
 import { kindOf } from "../base/options.ts";
-import type { Settings } from "../engine/stack/provider.ts";
+import type { Settings } from "../engine/stack/codec.ts";
 import { isCredentialName } from "./credential-names.ts";
 import { connectionNames, type OpenaiResponsesOptions, settingNames } from "./openai-options.ts";
 import { ownMembers } from "./request-body.ts";

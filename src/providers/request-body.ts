@@ -1,5 +1,12 @@
-import { type JsonValue, setMember } from "../base/json.ts";
-import type { RequestParts } from "../engine/stack/provider.ts";
+import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+
+/** What the body of a request is made of. */
+type BodyParts = {
+  readonly settings: JsonObject;
+  readonly input: readonly JsonObject[];
+  readonly previousResponseId: string | null;
+  readonly stream: boolean;
+};
 
 /**
  * The exact text of a request's body, in encoder version `openai-responses/1`: the caller's settings in the caller's key
@@ -7,7 +14,7 @@ import type { RequestParts } from "../engine/stack/provider.ts";
  *
  * Frozen: bodies of old requests are rebuilt with it. Another member or order is another version, beside this one.
  */
-export function encodeRequest({ settings, input, previousResponseId, stream }: RequestParts): string {
+export function encodeBody({ settings, input, previousResponseId, stream }: BodyParts): string {
   const body: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(settings)) {
     if (ownMembers.has(name)) throw new Error(`settings cannot hold ${name}: the engine decides it`);

@@ -1,24 +1,36 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
-import type { ItemCodec } from "../engine/stack/provider.ts";
+import { toolResult } from "../domain/make-block.ts";
+import type { Codec, RequestParts } from "../engine/stack/codec.ts";
+import { responsesPairs } from "./call-pairs.ts";
 import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
-import { encodeRequest } from "./request-body.ts";
+import { brokenGroupRule } from "./reasoning-groups.ts";
+import { encodeBody } from "./request-body.ts";
+import { instruct, keptMs, lessonOf, offer, offeredTools } from "./responses-settings.ts";
 
 /**
  * The items of the Responses API (responses-api.md, sections 1.2 and 1.3) as blocks and back. A block's payload is the
  * item, normalised and in turnlog's names; what that leaves out is the residue: the difference between the item that the payload alone stands
  * for and the item received. So the item is rebuilt exactly, whatever was in it.
  */
-export const responsesItems: ItemCodec = {
+export const responsesItems = {
   name: "openai-responses/1",
-  decodeItem,
-  encodeItem,
-  requestItem,
+  family: "openai-responses",
+  ...{ instruct, offer, offeredTools, keptMs, lessonOf },
+  pairs: responsesPairs,
+  abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: refusal,
-  encodeRequest,
-};
+  brokenGroupRule,
+  standsLast: ({ type }: Block) => type === "compaction_trigger",
+  ...{ encodeRequest, decodeItem, encodeItem, requestItem },
+} satisfies Codec & { requestItem: typeof requestItem };
+
+function encodeRequest({ settings, input, anchor, transport }: RequestParts): string {
+  const items = input.map(({ block, withId }) => requestItem(block, { withId }));
+  return encodeBody({ settings, input: items, previousResponseId: anchor?.id ?? null, stream: transport === "sse" });
+}
 
 type Content = Pick<Block, "kind" | "payload" | "wire">;
 

@@ -1,13 +1,12 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
+import type { Capabilities, Settings } from "../engine/stack/codec.ts";
 import {
-  type Capabilities,
   type InferenceRequest,
   type InferenceResponse,
   type Provider,
   ProviderError,
-  type Settings,
   type StreamDelta,
 } from "../engine/stack/provider.ts";
 import { capabilitiesOf } from "./capabilities.ts";
@@ -125,13 +124,12 @@ export function scripted(
 
   return {
     name: "scripted",
-    scope: `scripted prefix=${prefix} codec=${responsesItems.name}`,
+    scope: `scripted prefix=${prefix} codec=${responsesItems.family}`,
     codec: responsesItems,
     ...capabilitiesOf(options.capabilities),
     transport,
     settings,
     systemAs: options.systemAs ?? "input",
-    completedStatuses: ["completed"],
     infer,
     waitFor,
     requests,

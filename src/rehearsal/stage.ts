@@ -2,8 +2,9 @@ import type { Turn } from "../domain/turn.ts";
 import { buildRequest, newRequest } from "../engine/planning/build-request.ts";
 import { learnedCapabilities } from "../engine/planning/contexts.ts";
 import type { PlanRequest } from "../engine/planning/plan.ts";
+import type { Settings } from "../engine/stack/codec.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
-import type { Provider, Settings } from "../engine/stack/provider.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { changeTurn, type DrawnEdit } from "./edits.ts";
 

@@ -6,8 +6,9 @@ import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Interceptor } from "../engine/session/breakpoint.ts";
+import type { Capabilities } from "../engine/stack/codec.ts";
 import { checkedEngine, type Engine, type EngineOptions, engineOf } from "../engine/stack/create-engine.ts";
-import type { Capabilities, Provider } from "../engine/stack/provider.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
@@ -219,9 +220,9 @@ function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions 
 
 /** The provider at the endpoint that was recorded. The recording answers for it: nobody is asked. */
 function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
-  const { name, codec, transport, settings, completedStatuses, systemAs = "input" } = provider;
+  const { name, codec, transport, settings, systemAs = "input" } = provider;
   const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
-  const endpoint = { name, scope, codec, capabilities, transport, settings, completedStatuses, systemAs, infer };
+  const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer };
   return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
 }
 

@@ -10,7 +10,6 @@ import { EffectInDoubtError, StackChangedError, ToolMissingError } from "../engi
 import { Journal } from "../engine/session/journal.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
 import { stackDifference } from "../engine/stack/stack-difference.ts";
-import { offeredTools } from "../engine/stack/tool.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";
@@ -67,10 +66,11 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
     throw new StackChangedError(`${what}; give the stack that it had, or ask by --with what another would have done`);
   }
   const here = new Set(engine.tools.map(({ name }) => name));
-  const offered = offeredTools(view.server.settings.get(run.started.settingsDigest));
+  const settings = view.server.settings.get(run.started.settingsDigest) ?? {};
+  const offered = engine.provider.codec.offeredTools(settings);
   const missing = run.events.flatMap(({ event }) => {
     const name = event.type === "ToolStarted" ? event.data.name : null;
-    return name !== null && !here.has(name) && offered.has(name) ? [name] : [];
+    return name !== null && !here.has(name) && offered.includes(name) ? [name] : [];
   });
   if (missing.length > 0) throw new ToolMissingError(run.id, [...new Set(missing)], "called");
 }

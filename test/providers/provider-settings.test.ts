@@ -91,7 +91,7 @@ describe("the scope", () => {
     const { scope } = create({ baseURL, organization: "org-1", project: "proj-1", apiKey: "sk-secret" });
     const owner = "b7e8ff5bd9bb";
     expect(scope.replace(/owner=\w{12}$/, `owner=${owner}`)).toBe(
-      `openai-responses https://example.com/openai/v1 organization=org-1 project=proj-1 codec=openai-responses/1 owner=${owner}`,
+      `openai-responses https://example.com/openai/v1 organization=org-1 project=proj-1 codec=openai-responses owner=${owner}`,
     );
     expect(scope).not.toMatch(/secret|password/);
   });

@@ -50,10 +50,11 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
   afterEach(() => server[Symbol.asyncDispose]());
 
   const send = (blocks: readonly Block[], previousResponseId: string | null = null): Promise<Asked> => {
-    const input = blocks.map((block) => responsesItems.requestItem(block, { withId: true }));
+    const input = blocks.map((block) => ({ block, withId: true }));
+    const anchor = previousResponseId === null ? null : { kind: "response", id: previousResponseId };
     const settings = { ...provider.settings, include: ["reasoning.encrypted_content"] };
     return ask(provider, {
-      bodyText: responsesItems.encodeRequest({ settings, input, previousResponseId, stream: transport === "sse" }),
+      bodyText: responsesItems.encodeRequest({ settings, input, anchor, transport }),
     });
   };
   const blocksOf = ({ response }: Asked): readonly Block[] =>
@@ -89,14 +90,9 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
     expect(textOf(asked.deltas, "text-delta")).toBe("Looking it up.");
     expect(textOf(asked.deltas, "reasoning-delta")).toBe("first");
     expect(textOf(asked.deltas, "tool-call-delta")).toBe('{ "city": "Paris" }{"city":"Rome"}');
-    const input = [responsesItems.requestItem(user("How is Paris? \ud83c\udf26"), { withId: true })];
+    const input = [{ block: user("How is Paris? \ud83c\udf26"), withId: true }];
     const settings = { model: "m", include: ["reasoning.encrypted_content"] };
-    const bodyText = responsesItems.encodeRequest({
-      settings,
-      input,
-      previousResponseId: null,
-      stream: transport === "sse",
-    });
+    const bodyText = responsesItems.encodeRequest({ settings, input, anchor: null, transport });
     expect(server.requests[0]?.bodyText).toBe(bodyText);
   });
 

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { encodeRequest } from "../../src/providers/request-body.ts";
+import { encodeBody } from "../../src/providers/request-body.ts";
+import { responsesItems } from "../../src/providers/responses-items.ts";
 
 const goldenFolder = join(import.meta.dirname, "../golden/requests");
 const objectSchema = z.custom<JsonObject>(isJsonObject);
@@ -18,6 +19,12 @@ const goldenSchema = z.strictObject({
   body: z.string(),
 });
 
+const readGolden = (folder: string, file: string) =>
+  goldenSchema.parse(JSON.parse(readFileSync(join(goldenFolder, folder, file), "utf8")));
+const bodyEncoders = new Map([["openai-responses-1", encodeBody]]);
+
+const wire = { scope: "golden" };
+
 /** One folder for each released encoder, its slash as a dash. They are never changed, only added to. */
 const goldens = readdirSync(goldenFolder).flatMap((folder) =>
   readdirSync(join(goldenFolder, folder)).map((file) => [folder, file] as const),
@@ -25,9 +32,20 @@ const goldens = readdirSync(goldenFolder).flatMap((folder) =>
 
 describe("every released encoder", () => {
   test.each(goldens)("still writes the bytes of %s/%s", (folder, file) => {
+    const { parts, body } = readGolden(folder, file);
+    expect(bodyEncoders.get(folder)?.(parts)).toBe(body);
+  });
+
+  // No block has a member that is null.
+  const ofBlocks = goldens.filter(([, file]) => file !== "prototype-member.json");
+  test.each(ofBlocks)("writes the bytes of %s/%s for the blocks that its items are", (folder, file) => {
     const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
-    const { parts, body } = goldenSchema.parse(JSON.parse(readFileSync(join(goldenFolder, folder, file), "utf8")));
-    expect(codec?.encodeRequest(parts)).toBe(body);
+    const { parts, body } = readGolden(folder, file);
+    const input = parts.input.map((item) => ({ block: responsesItems.decodeItem(item, wire), withId: true }));
+    const { settings, previousResponseId, stream } = parts;
+    const anchor = previousResponseId === null ? null : { kind: "response", id: previousResponseId };
+    const transport = stream ? "sse" : "json";
+    expect(codec?.encodeRequest({ settings, input, anchor, transport })).toBe(body);
   });
 
   test("has golden requests", () => {
@@ -40,12 +58,12 @@ describe("openai-responses/1", () => {
   const parts = { settings: { model: "m" }, input: [], previousResponseId: null, stream: false };
 
   test("leaves out what is not there", () => {
-    expect(encodeRequest(parts)).toBe('{"model":"m","input":[]}');
-    expect(encodeRequest({ ...parts, settings: { model: "m", tools: undefined } })).toBe('{"model":"m","input":[]}');
+    expect(encodeBody(parts)).toBe('{"model":"m","input":[]}');
+    expect(encodeBody({ ...parts, settings: { model: "m", tools: undefined } })).toBe('{"model":"m","input":[]}');
   });
 
   test("keeps the caller's order of settings, and puts the context after them", () => {
-    const body = encodeRequest({
+    const body = encodeBody({
       ...parts,
       settings: { zeta: 1, model: "m", alpha: 2 },
       previousResponseId: "resp_1",
@@ -56,7 +74,7 @@ describe("openai-responses/1", () => {
 
   test("refuses settings that are not settings", () => {
     for (const name of ["input", "previous_response_id", "stream"]) {
-      expect(() => encodeRequest({ ...parts, settings: { [name]: "x" } })).toThrow(name);
+      expect(() => encodeBody({ ...parts, settings: { [name]: "x" } })).toThrow(name);
     }
   });
 });

@@ -74,9 +74,6 @@ class OfAClass implements Provider {
   get settings(): Provider["settings"] {
     return this.#inner.settings;
   }
-  get completedStatuses(): readonly string[] {
-    return this.#inner.completedStatuses;
-  }
   infer(...request: Parameters<Provider["infer"]>): ReturnType<Provider["infer"]> {
     return this.#inner.infer(...request);
   }

@@ -112,6 +112,7 @@ const asEngine = (ctx: LayerContext): LayerContext => ({
   instructions: (text) => ctx.instructions(text),
   onAcknowledged: (work) => ctx.onAcknowledged(work),
   canRun: (call) => ctx.canRun(call),
+  offers: (tool) => ctx.offers(tool),
   tool: (call) => working.run(null, () => ctx.tool(call)),
   effect: (name, work, options) => working.run(null, () => ctx.effect(name, work, options)),
 });

@@ -90,17 +90,15 @@ async function take(
   const missing = blocks.filter((block) => !held.has(idOf(block)));
   const origin = { type: "import", source } as const;
   try {
-    await store
-      .conversation(id)
-      .commit([
-        { event: { type: "ConversationStarted", version: 1, data: { origin, title: document.id } }, actor },
-        ...missing.map(
-          (block): ProposedEvent => ({
-            event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
-            actor,
-          }),
-        ),
-      ]);
+    await store.conversation(id).commit([
+      { event: { type: "ConversationStarted", version: 1, data: { origin, title: document.id } }, actor },
+      ...missing.map(
+        (block): ProposedEvent => ({
+          event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
+          actor,
+        }),
+      ),
+    ]);
   } catch (error) {
     if (error instanceof EventTooLargeError) return { line, message: `${document.id} is too big: ${error.message}` };
     throw error;

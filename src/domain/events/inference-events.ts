@@ -176,7 +176,7 @@ export const capabilityLearned = z.strictObject({
   version: z.literal(1),
   data: z.strictObject({
     scope: z.string(),
-    capability: z.enum(["chain", "echo", "emptyInput", "encryptedReasoning", "itemIds"]),
+    capability: z.string(),
     value: z.union([z.boolean(), z.string()]),
     /** The model that it was seen of; absent where it is the endpoint's own. */
     model: z.exactOptional(z.string()),

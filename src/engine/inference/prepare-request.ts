@@ -2,13 +2,14 @@ import type { JsonObject } from "../../base/json.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { buildRequest, type ShapedBlock, shapedBlocks } from "../planning/build-request.ts";
+import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { ChainRequiredError } from "../planning/plan.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { NothingToSendError } from "../session/errors.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
+import type { SentBlock } from "../stack/codec.ts";
 import type { Retry } from "./reactions.ts";
 import { stepRequest } from "./step-request.ts";
 
@@ -17,7 +18,7 @@ export type Prepared = {
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
   readonly bodyText: string;
-  readonly shaped: readonly ShapedBlock[];
+  readonly shaped: readonly SentBlock[];
 };
 
 type Attempt = {
@@ -79,11 +80,11 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
   // What layers did before it was recorded with it.
   takeTimings(session);
   const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
-  const limits = { ...decision.capabilities, scope: request.scope };
+  const carriage = { ...decision.capabilities, scope: request.scope, codec: session.engine.provider.codec };
   return {
     request,
     settings: session.view().server.settings.get(digest) ?? {},
     bodyText: "",
-    shaped: shapedBlocks(input, decision.sendFrom, decision.repairs, limits),
+    shaped: shapedBlocks(input, decision.sendFrom, decision.repairs, carriage),
   };
 }

@@ -1,10 +1,8 @@
-import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
 import { type Decision, type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
-import type { ShapedBlock } from "../planning/build-request.ts";
-import { encryptedReasoning } from "../planning/request-settings.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
+import type { Lesson, SentBlock, Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
 /** What an attempt has the next one do otherwise. */
@@ -14,19 +12,11 @@ export type Retry = {
   readonly without?: readonly Lesson[];
 };
 
-/** Something that an endpoint seems not to be able to do. */
-type Lesson = {
-  readonly capability: "chain" | "itemIds" | "encryptedReasoning";
-  readonly reason: string;
-  /** The model that was asked, of what belongs to models. */
-  readonly model?: string;
-};
-
 type Failed = {
   readonly error: ProviderError;
   readonly request: InferenceRequestedData;
-  readonly settings: JsonObject;
-  readonly shaped: readonly ShapedBlock[];
+  readonly settings: Settings;
+  readonly shaped: readonly SentBlock[];
   /** How often each refusal was reacted to in this step. */
   readonly reactions: Map<string, number>;
 };
@@ -53,10 +43,10 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
       return request.decision.anchor === null ? withoutIds(shaped) : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
-    case "invalid-request":
-      return withoutCiphertexts(failed);
-    default:
-      return null;
+    default: {
+      const lesson = session.engine.provider.codec.lessonOf?.(error, failed.settings) ?? null;
+      return lesson === null ? null : { without: [lesson] };
+    }
   }
 }
 
@@ -80,23 +70,9 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
 }
 
 /** Null where no id was sent that could have been looked for. */
-function withoutIds(shaped: readonly ShapedBlock[]): Retry | null {
+function withoutIds(shaped: readonly SentBlock[]): Retry | null {
   const reason = "items of earlier responses are not found by their ids";
   return shaped.some(({ withId }) => withId) ? { without: [{ capability: "itemIds", reason }] } : null;
-}
-
-/** Null where the refusal is about something else that was to be included. One model says nothing of another. */
-function withoutCiphertexts({ error, settings }: Failed): Retry | null {
-  const include = isJsonList(settings["include"]) ? settings["include"] : [];
-  const named = /^include(?:[[.](\d+)\]?)?$/.exec(error.param ?? "");
-  if (named === null || !include.includes(encryptedReasoning)) return null;
-  const [, index] = named;
-  const isTold = include.length === 1 || /encrypted/i.test(error.message);
-  const isMeant = index === undefined ? isTold : include[Number(index)] === encryptedReasoning;
-  if (!isMeant) return null;
-  const { model } = settings;
-  const about = typeof model === "string" ? { model } : {};
-  return { without: [{ capability: "encryptedReasoning", reason: error.message, ...about }] };
 }
 
 /**

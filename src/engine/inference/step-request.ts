@@ -7,7 +7,7 @@ import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
-import type { Capabilities } from "../stack/provider.ts";
+import type { Capabilities } from "../stack/codec.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 
 type Said = { readonly scope: Pick<CallScope, "instructions">; readonly capabilities: Capabilities };

@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { Block } from "../../domain/block.ts";
@@ -7,11 +6,11 @@ import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
-import type { ItemCodec, Provider, Settings } from "../stack/provider.ts";
+import type { Codec, SentBlock, Settings } from "../stack/codec.ts";
+import type { Provider } from "../stack/provider.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { carriesId } from "./groups.ts";
 import { splitTurn } from "./instruction-blocks.ts";
-import { abortedOutput } from "./pair-calls.ts";
 import { type PlanRequest, plan } from "./plan.ts";
 import { settingsDigest } from "./request-settings.ts";
 
@@ -40,7 +39,7 @@ export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, .
 /** A request as it is sent. Digests are computed when they are asked for. */
 export type BuiltRequest = {
   readonly decision: Decision;
-  readonly shaped: readonly ShapedBlock[];
+  readonly shaped: readonly SentBlock[];
   /** The exact body. */
   readonly bodyText: string;
   /** The body's length in UTF-8. */
@@ -51,9 +50,6 @@ export type BuiltRequest = {
   readonly held: string;
 };
 
-/** A block as a request carries it. */
-export type ShapedBlock = { readonly block: Block; readonly withId: boolean };
-
 /**
  * What is sent of a request once it is decided: the one way to a body, whether it is sent, compared or made again. No rule
  * is asked, so that a recorded decision gives the same body for ever, whatever the planner does by then.
@@ -61,12 +57,12 @@ export type ShapedBlock = { readonly block: Block; readonly withId: boolean };
 export function buildRequest(request: PlanRequest, decision: Decision = plan(request)): BuiltRequest {
   const { turn, scope, codec, settings, transport, contexts } = request;
   const { anchor, sendFrom, repairs, capabilities } = decision;
-  const shaped = shapedBlocks(turn, sendFrom, repairs, { scope, itemIds: capabilities.itemIds });
+  const shaped = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities.itemIds });
   const bodyText = codec.encodeRequest({
     settings,
-    input: inputItems(shaped, codec),
-    previousResponseId: anchor?.responseId ?? null,
-    stream: transport === "sse",
+    input: shaped,
+    anchor: anchor === null ? null : { kind: "response", id: anchor.responseId },
+    transport,
   });
   return {
     ...{ decision, shaped, bodyText },
@@ -88,14 +84,15 @@ export function shapedBlocks(
   turn: Turn,
   from: number,
   repairs: readonly Repair[],
-  carriage: { readonly scope: string; readonly itemIds: boolean },
-): readonly ShapedBlock[] {
+  carriage: { readonly codec: Codec; readonly scope: string; readonly itemIds: boolean },
+): readonly SentBlock[] {
   const byIndex = Map.groupBy(repairs, (repair) => (repair.action === "answer" ? repair.before : repair.index));
-  const shaped: ShapedBlock[] = [];
+  const shaped: SentBlock[] = [];
   for (const [offset, block] of [...turn.after(from), null].entries()) {
     const here = byIndex.get(from + offset) ?? [];
     for (const repair of here)
-      if (repair.action === "answer") shaped.push({ block: aborted(repair.callId), withId: false });
+      if (repair.action === "answer")
+        shaped.push({ block: carriage.codec.abortedResult(repair.callId), withId: false });
     if (block === null || here.some(({ action }) => action === "omit")) continue;
     const rename = here.find((repair) => repair.action === "rename-call");
     const withId = carriesId(block, carriage) && !here.some(({ action }) => action !== "answer");
@@ -104,23 +101,12 @@ export function shapedBlocks(
   return shaped;
 }
 
-/** The items of a request's input. */
-export const inputItems = (shaped: readonly ShapedBlock[], codec: ItemCodec): readonly JsonObject[] =>
-  shaped.map(({ block, withId }) => codec.requestItem(block, { withId }));
-
 /** The digest of what a server holds once it has taken these blocks after a context. */
-const heldContext = (context: string, shaped: readonly ShapedBlock[]): string =>
+const heldContext = (context: string, shaped: readonly SentBlock[]): string =>
   shaped.reduce(
     (held, { block, withId }) => extendContext(held, withId ? block.digest : withoutItemId(block).digest),
     context,
   );
-
-const aborted = (callId: string): Block =>
-  new Block({
-    id: null,
-    kind: "tool_result",
-    payload: { type: "function", callId, output: abortedOutput },
-  });
 
 /** What is known by its call id alone. It is not the item that the provider issued, but the rest of it stays as it was. */
 function renamed(block: Block, callId: string): Block {

@@ -1,10 +1,10 @@
 import type { Block } from "../../domain/block.ts";
-import type { ItemCodec } from "../stack/provider.ts";
+import type { Codec } from "../stack/codec.ts";
 
 /** What leaving out and ids depend on besides the blocks: where they go. */
 export type GroupOptions = {
   readonly scope: string;
-  readonly codec: ItemCodec;
+  readonly codec: Codec;
   /** Whether ids of stored items are sent at all: a dialect switch. */
   readonly itemIds: boolean;
   /** Ids of blocks whose ciphertext the provider refused. */
@@ -64,8 +64,8 @@ export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "
 }
 
 /**
- * Rules 1 and 2 of MODEL 5: what is foreign goes; a group that is not whole goes without reasoning and without ids. What
- * leaves one item out breaks the group for the others, so it is looked at until nothing changes.
+ * Rules 1 and 2 of MODEL 5: what is foreign goes; a group that is not whole goes without ids, and without what its
+ * codec says. What leaves one item out breaks the group for the others, so it is looked at until nothing changes.
  */
 export function legaliseGroup(group: Group, options: GroupOptions): void {
   const { members } = group;
@@ -78,9 +78,10 @@ export function legaliseGroup(group: Group, options: GroupOptions): void {
       if (candidate.omitted !== null) continue;
       candidate.omitted =
         unsendable(candidate, options) ??
-        (candidate.block.kind === "reasoning"
-          ? unsendableReasoning(candidate, { isBroken, next: members[place + 1]?.block })
-          : null);
+        options.codec.brokenGroupRule?.(candidate.block, {
+          ...{ withId: candidate.hasId, isBroken, next: members[place + 1]?.block },
+        }) ??
+        null;
       isSettled &&= candidate.omitted === null;
     }
   }
@@ -97,23 +98,6 @@ function unsendable({ block, hasId }: Candidate, options: GroupOptions): string 
   if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";
   return options.codec.unsendableReason(block, { withId: hasId }) === null ? null : "unsendable";
 }
-
-type GroupSurroundings = { readonly isBroken: boolean; readonly next: Block | undefined };
-
-function unsendableReasoning({ block, hasId }: Candidate, { isBroken, next }: GroupSurroundings): string | null {
-  if (block.wire === null) return "edited-reasoning";
-  if (isBroken) return "broken-group";
-  if (next === undefined || !isModelsOwn(next)) return "no-follower";
-  return hasId || block.wire.ciphertext !== undefined ? null : "unreadable";
-}
-
-/** What a model says after it has thought: reasoning is taken only with it (responses-api.md 3). */
-function isModelsOwn({ kind, type }: Block): boolean {
-  return kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !isState(type));
-}
-
-const isState = (type: string): boolean =>
-  type === "additional_tools" || type === "configuration_update" || type === "compaction_trigger";
 
 function follows(before: Block | undefined, after: Block | undefined): boolean {
   const [left, right] = [before?.wire?.group, after?.wire?.group];

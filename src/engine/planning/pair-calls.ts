@@ -1,13 +1,10 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
+import type { Call, CallPairs, Codec } from "../stack/codec.ts";
 import type { Candidate } from "./groups.ts";
-import { answers, type CallFacts, callFacts, isResult, resultKey } from "./pairs.ts";
-
-/** What a request without a result to an open call says instead. */
-export const abortedOutput = "aborted";
 
 /** A call that waits for its result. */
-export type OpenCall = CallFacts & {
+export type OpenCall = Call & {
   readonly index: number;
   /** The call id that the server knows it by. */
   readonly sentKey: string;
@@ -46,7 +43,8 @@ export type Paired = {
  * nearest earlier open call of its id. Changes nothing: the caller commits what it takes, or tries again without what
  * could not be paired.
  */
-export function pairGroup(kept: readonly Candidate[], pairing: Pairing): Paired {
+export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: Codec): Paired {
+  const { pairs } = codec;
   const repairs: Repair[] = [];
   const unpaired: Candidate[] = [];
   const newKeys = new Set<string>();
@@ -54,20 +52,20 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing): Paired 
   let hasRenamedCall = false;
   for (const candidate of kept) {
     const { block, index } = candidate;
-    if (isResult(block)) {
-      const call = callAnswered(block, open);
+    if (pairs.isResult(block)) {
+      const call = callAnswered(block, open, pairs);
       if (call === undefined) unpaired.push(candidate);
-      else repairs.push(...renamedResult(candidate, call));
+      else repairs.push(...renamedResult(candidate, call, pairs));
       open = open.filter((each) => each !== call);
       if (stretch?.group === null) stretch = null;
       continue;
     }
-    stretch = extended(stretch, candidate);
+    stretch = extended(stretch, candidate, codec);
     const { start } = stretch;
     const due = dueBefore(open, start);
     repairs.push(...due.map((call) => answer(call, index)));
     open = open.filter((call) => !due.includes(call));
-    const call = callFacts(block);
+    const call = pairs.callOf(block);
     if (call === null) continue;
     const sentKey = unusedKey(call.key, (key) => pairing.usedKeys.has(key) || newKeys.has(key));
     newKeys.add(sentKey);
@@ -85,22 +83,24 @@ export const closingAnswers = ({ open }: Pairing, before: number): readonly Repa
   dueBefore(open, Number.POSITIVE_INFINITY).map((call) => answer(call, before));
 
 /** The calls that are open after a server's output, which it holds as it made it. */
-export function openIn(output: readonly Block[], start: number, before: readonly OpenCall[] = []): readonly OpenCall[] {
+export function openIn(output: readonly Block[], start: number, { pairs, before = [] }: Before): readonly OpenCall[] {
   const open = [...before];
   for (const [offset, block] of output.entries()) {
-    const call = callFacts(block);
+    const call = pairs.callOf(block);
     if (call !== null) open.push({ ...call, index: start + offset, sentKey: call.key });
-    if (!isResult(block)) continue;
-    const answered = callAnswered(block, open);
+    if (!pairs.isResult(block)) continue;
+    const answered = callAnswered(block, open, pairs);
     if (answered !== undefined) open.splice(open.indexOf(answered), 1);
   }
   return open;
 }
 
+type Before = { readonly pairs: CallPairs; readonly before?: readonly OpenCall[] };
+
 /** The call that a result answers; one that names no call answers the only open one. */
-export function callAnswered(result: Block, open: readonly OpenCall[]): OpenCall | undefined {
-  if (resultKey(result) === null && open.length !== 1) return undefined;
-  return open.findLast((call) => answers(result, call));
+export function callAnswered(result: Block, open: readonly OpenCall[], pairs: CallPairs): OpenCall | undefined {
+  if (pairs.keyOf(result) === null && open.length !== 1) return undefined;
+  return open.findLast((call) => pairs.answers(result, call));
 }
 
 /**
@@ -121,13 +121,13 @@ const answer = (call: OpenCall, before: number): Repair => ({
   callId: call.sentKey,
 });
 
-function renamedResult({ block, index }: Candidate, call: OpenCall): readonly Repair[] {
-  const isNamed = resultKey(block) !== null;
+function renamedResult({ block, index }: Candidate, call: OpenCall, pairs: CallPairs): readonly Repair[] {
+  const isNamed = pairs.keyOf(block) !== null;
   return isNamed && call.sentKey !== call.key ? [{ action: "rename-call", index, callId: call.sentKey }] : [];
 }
 
-function extended(stretch: OpenExchange | null, { block, group, index }: Candidate): OpenExchange {
-  const isModelSide = block.kind !== "user" && block.kind !== "system" && block.type !== "compaction_trigger";
+function extended(stretch: OpenExchange | null, { block, group, index }: Candidate, codec: Codec): OpenExchange {
+  const isModelSide = block.kind !== "user" && block.kind !== "system" && codec.standsLast?.(block) !== true;
   const place = block.wire?.group?.index ?? null;
   const isNeighbour =
     stretch !== null &&

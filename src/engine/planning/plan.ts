@@ -3,7 +3,8 @@ import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { ChainPolicy } from "../stack/chain-policy.ts";
-import type { Capabilities, ItemCodec, Provider } from "../stack/provider.ts";
+import type { Capabilities, Codec } from "../stack/codec.ts";
+import type { Provider } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./planned-settings.ts";
 import { shape } from "./shape.ts";
@@ -27,7 +28,7 @@ export type PlanRequest = {
   readonly contexts: ContextLookup;
   readonly provenance: Provenance;
   readonly scope: string;
-  readonly codec: ItemCodec;
+  readonly codec: Codec;
   readonly transport: Provider["transport"];
   readonly capabilities: Capabilities;
   readonly settings: JsonObject;
@@ -139,7 +140,7 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
   const invalidation = contexts.invalidation(anchor);
   if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
-  const keptForMs = Math.min(policy.maxAgeMs, keptMs(contexts.settings(anchor.settingsDigest)));
+  const keptForMs = Math.min(policy.maxAgeMs, keptMs(request, anchor));
   if (ageMs > keptForMs || ageMs < -maxClockSkewMs) return "expired";
   const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
   return isFull ? "settings-changed" : null;
@@ -160,9 +161,9 @@ const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
 /** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
 const maxClockSkewMs = 60_000;
 
-/** How long a server keeps a response: one made in the background ten minutes, unless `store` was said (responses-api.md 2.5). */
-const keptMs = (settings: JsonObject): number =>
-  settings["background"] === true && settings["store"] !== true ? backgroundKeptMs : Number.POSITIVE_INFINITY;
+/** How long its server keeps what an anchor stands for. */
+const keptMs = ({ codec, contexts }: PlanRequest, { settingsDigest }: ServerContext): number =>
+  codec.keptMs?.(contexts.settings(settingsDigest)) ?? Number.POSITIVE_INFINITY;
 
 function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): "chain" | "full" {
   const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
@@ -232,5 +233,3 @@ export class ChainRequiredError extends Error {
     this.decision = decided;
   }
 }
-
-const backgroundKeptMs = 10 * 60 * 1000;

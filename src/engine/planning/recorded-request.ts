@@ -3,14 +3,14 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
-import type { ItemCodec } from "../stack/provider.ts";
+import type { Codec } from "../stack/codec.ts";
 import { type BuiltRequest, buildRequest } from "./build-request.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
 import type { PlanRequest } from "./plan.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
-export type Codecs = ReadonlyMap<string, ItemCodec>;
+export type Codecs = ReadonlyMap<string, Codec>;
 
 /** The codec that encoded a request is not one of those at hand: a newer turnlog or another provider wrote it. */
 export class UnknownCodecError extends Error {
@@ -78,7 +78,7 @@ export function requestOf({ event, revision }: RecordedEvent): InferenceRequeste
 }
 
 /** @throws {UnknownCodecError} when the codec of a request is not at hand. */
-export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, codecs: Codecs): ItemCodec {
+export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, codecs: Codecs): Codec {
   const codec = codecs.get(encoder);
   if (codec !== undefined) return codec;
   throw new UnknownCodecError(`the request was encoded by '${encoder}', which this turnlog does not know: update it`);

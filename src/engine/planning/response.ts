@@ -4,12 +4,13 @@ import type { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { ItemCodec, Provider } from "../stack/provider.ts";
+import type { Codec } from "../stack/codec.ts";
+import type { Provider } from "../stack/provider.ts";
 
 type Decoding = {
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
-  readonly provider: Pick<Provider, "scope" | "codec" | "completedStatuses">;
+  readonly provider: Pick<Provider, "scope" | "codec">;
   readonly newBlockId: () => BlockId;
   /** Something in the response was a secret. */
   readonly isMasked?: boolean;
@@ -27,7 +28,7 @@ export function decodeResponse(
   const store = response["store"] ?? settings["store"] ?? request.decision.capabilities.storeDefault;
   // Under the ids of masked items the server holds what the log does not: they are not sent by them.
   const stored = store === true && !isMasked;
-  const isComplete = status === null ? !hasError(response) : provider.completedStatuses.includes(status);
+  const isComplete = status === null ? !hasError(response) : ["completed", "complete"].includes(status);
   const blocks = items.map((item, index, { length: size }) =>
     provider.codec
       .decodeItem(item, {
@@ -57,7 +58,7 @@ export function decodeResponse(
 export function rebuildResponse(
   { data, blocks }: { readonly data: ResponseReceivedData; readonly blocks: readonly Block[] },
   settings: JsonObject,
-  codec: ItemCodec,
+  codec: Codec,
 ): JsonObject {
   const response: Record<string, JsonValue> = {};
   if (data.responseId !== null) response["id"] = data.responseId;

@@ -1,9 +1,9 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { CallPairs } from "../stack/codec.ts";
 import { carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
-import { callFacts, isResult, resultKey } from "./pairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -37,7 +37,8 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   let pairing = pairingAt(turn, from, { blocks, options });
   for (const group of groupsOf(blocks, from)) {
     const [first] = group.members;
-    if (first?.block.type === "compaction_trigger" && first.index !== turn.length - 1) first.omitted = "not-last";
+    if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
+      first.omitted = "not-last";
     group.isRepeated = group.members.some(
       ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.digest),
     );
@@ -57,7 +58,7 @@ function legalise(group: Group, pairing: Pairing, options: ShapeOptions): Return
   for (;;) {
     legaliseGroup(group, options);
     const kept = group.members.filter(({ omitted }) => omitted === null);
-    const paired = pairGroup(kept, pairing);
+    const paired = pairGroup(kept, pairing, options.codec);
     const isRenamedNow = paired.hasRenamedCall && !group.isRenamed;
     if (paired.unpaired.length === 0 && !isRenamedNow) return paired;
     for (const candidate of paired.unpaired) candidate.omitted = "no-open-call";
@@ -85,21 +86,22 @@ function heldBefore(turn: Turn, from: number, { blocks, options }: Continuation)
  */
 function pairingAt(turn: Turn, from: number, { blocks, options }: Continuation): Pairing {
   if (from === 0) return { open: [], usedKeys: new Set(), stretch: null };
-  const { heldFrom } = options;
+  const { heldFrom, codec } = options;
+  const { pairs } = codec;
   const output = turn.after(heldFrom).slice(0, from - heldFrom);
-  const needsEarlier = asksForEarlierCalls(blocks, openIn(output, heldFrom));
+  const needsEarlier = asksForEarlierCalls(blocks, openIn(output, heldFrom, { pairs }), pairs);
   const earlier = needsEarlier ? callsBefore(turn.slice(heldFrom), options) : noCalls;
-  const open = openIn(output, heldFrom, earlier.open);
+  const open = openIn(output, heldFrom, { pairs, before: earlier.open });
   const staying = open.filter(({ mayStayOpen }) => mayStayOpen).map(({ key }) => key);
   return { open, usedKeys: new Set([...earlier.usedKeys, ...staying]), stretch: null };
 }
 
 /** A result finds no call in the anchor's output, or a call could take the id of one that is open. */
-function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly OpenCall[]): boolean {
+function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly OpenCall[], pairs: CallPairs): boolean {
   let open = openInOutput;
   return blocks.some((block) => {
-    if (!isResult(block)) return callFacts(block) !== null;
-    const call = resultKey(block) === null ? undefined : callAnswered(block, open);
+    if (!pairs.isResult(block)) return pairs.callOf(block) !== null;
+    const call = pairs.keyOf(block) === null ? undefined : callAnswered(block, open, pairs);
     open = open.filter((each) => each !== call);
     return call === undefined;
   });
@@ -114,7 +116,7 @@ const noCalls: EarlierCalls = { open: [], usedKeys: [] };
  * were cut, which is not known here: such a call is not answered, and its names are not used again.
  */
 function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
-  const calls = turn.blocks.flatMap((block) => callFacts(block) ?? []);
+  const calls = turn.blocks.flatMap((block) => options.codec.pairs.callOf(block) ?? []);
   const callsByKey = Map.groupBy(calls, ({ key }) => key);
   const { open } = shapeFrom(turn, 0, { ...options, heldFrom: 0 }).pairing;
   const staying = open.filter(({ mayStayOpen }) => mayStayOpen);

@@ -9,8 +9,8 @@ import { contextLookup } from "../inference/step-request.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
+import type { Settings } from "../stack/codec.ts";
 import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
-import type { Settings } from "../stack/provider.ts";
 import type { FrameSurroundings } from "./frames.ts";
 
 /** What a layer is given besides the Turn. */
@@ -29,6 +29,7 @@ class CallContext implements LayerContext {
   readonly onAcknowledged: LayerContext["onAcknowledged"];
   readonly tool: LayerContext["tool"];
   readonly canRun: LayerContext["canRun"];
+  readonly offers: LayerContext["offers"];
   readonly effect: LayerContext["effect"];
   readonly #session: RunSession;
   readonly #call: FrameSurroundings;
@@ -69,6 +70,7 @@ class CallContext implements LayerContext {
     };
     this.tool = (block) => call.during(runTool(session, frame, block, scope.signal));
     this.canRun = (block) => block.id !== null && session.calls.has(block.id);
+    this.offers = (tool) => session.engine.provider.codec.offeredTools(this.settings).includes(tool);
   }
 
   get settings(): Settings {

@@ -10,10 +10,10 @@ import { cancelUnderWay, underWayOf } from "../inference/background.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, StackChangedError, ToolMissingError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
+import type { Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import { stackDifference } from "../stack/stack-difference.ts";
-import { offeredTools } from "../stack/tool.ts";
 import { closingEntries } from "./close.ts";
 import { executeRun } from "./run.ts";
 import type { RunOptions } from "./run-options.ts";
@@ -118,7 +118,7 @@ async function resumeRun(
     journal.note(recorded);
     events.push(recorded);
   }
-  mustHaveTools(run, engine, offeredTools(stream.view.server.settings.get(run.started.settingsDigest)));
+  mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
   const startedAt = Date.parse(run.startedAt);
   const doubts = await decideDoubts(runId, journal, engine);
   const before = { firstRevision, journal, events, doubts };
@@ -142,11 +142,12 @@ async function resumeRun(
  * Calls that were cut off need their tools, to be run again or to say that they may not be; unless the model called a tool
  * that it never was offered.
  */
-function mustHaveTools({ id, turns }: OpenRun, { tools }: EngineOptions, offered: ReadonlySet<string>): void {
+function mustHaveTools({ id, turns }: OpenRun, { tools, provider }: EngineOptions, settings: Settings): void {
+  const offered = provider.codec.offeredTools(settings);
   const names = new Set(tools.map(({ name }) => name));
   const missing = turns.openCalls
     .filter((call) => call.id !== null && turns.isToolStarted(call.id))
     .map((call) => call.name ?? call.type)
-    .filter((name) => !names.has(name) && offered.has(name));
+    .filter((name) => !names.has(name) && offered.includes(name));
   if (missing.length > 0) throw new ToolMissingError(id, missing, "was cut off in");
 }

@@ -13,7 +13,7 @@ import { type RetryPolicy, retryPolicy } from "./retry-policy.ts";
 import type { RunPart } from "./run-part.ts";
 import { checkSettings } from "./settings-size.ts";
 import { checkTimeLimit } from "./time-limit.ts";
-import { type Tool, toolDefinitions } from "./tool.ts";
+import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
 
 /** Everything a run needs besides its conversation. */
@@ -167,7 +167,7 @@ export function createEngine(config: EngineConfig): Engine {
   };
   checkNames(options.layers, options.tools);
   checkTimeLimits(options);
-  checkSettings(provider.settings, toolDefinitions(options.tools));
+  checkSettings(provider.codec.offer(provider.settings, { tools: options.tools, capabilities: provider.capabilities }));
   return engineOf(options);
 }
 

@@ -89,7 +89,7 @@ function checkChain(chain: unknown): void {
 /** What every provider has, by what it is. */
 const providerMembers = {
   ...{ name: "string", scope: "string", codec: "object", capabilities: "object", transport: "string" },
-  ...{ settings: "object", completedStatuses: "object", infer: "function" },
+  ...{ settings: "object", infer: "function" },
 };
 
 function checkProvider(provider: unknown): void {

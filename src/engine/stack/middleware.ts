@@ -7,7 +7,7 @@ import type { Block } from "../../domain/block.ts";
 import type { LayerDescription } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Settings } from "./provider.ts";
+import type { Settings } from "./codec.ts";
 import type { Tool } from "./tool.ts";
 
 /** Passes a Turn inwards and gives back what came of it: the Turn with the answer. */
@@ -68,6 +68,8 @@ export type LayerContext = {
   tool(call: Block): Promise<Block>;
   /** Whether a response of this run made the call: a call that a layer wrote is never run. */
   canRun(call: Block): boolean;
+  /** Whether the request will offer a tool of this name to the model, whoever runs it. */
+  offers(tool: string): boolean;
   /**
    * Reaches outside, once: for caches, retrieval, moderation, clocks. What it gives is kept in the log, as JSON, and answers
    * when the run is taken up again or replayed: the layer gets it as JSON too, whether it is done now or was done before (a

@@ -1,38 +1,5 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
-import type { Block, Wire } from "../../domain/block.ts";
-
-/**
- * How blocks become the items of a provider's requests and its items become blocks. Pure, and versioned with the
- * endpoint scope: a codec that changes what it writes is another codec.
- *
- * For every item, `encodeItem(decodeItem(item))` equals the item as JSON; for every block without
- * `refusal`, `decodeItem(requestItem(block))` has the block's digest (with its id, where the id is what it is equal by).
- */
-export interface ItemCodec {
-  /** `openai-responses/1`: stands in every recorded request, so that it can be rebuilt for ever. */
-  readonly name: string;
-  /** The block that an item is, as a draft. `wire` says where it came from. */
-  decodeItem(item: JsonObject, wire: Wire): Block;
-  /** The item exactly as it came. */
-  encodeItem(block: Block): JsonObject;
-  /** The item as a request carries it: MODEL 5, rule 4; with its provider id only when asked. */
-  requestItem(block: Block, options: { readonly withId: boolean }): JsonObject;
-  /** Why a request cannot carry the block, in words for people; null when it can. */
-  unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
-  /** The exact text of a request's body: a pure function, frozen under `name` (law 7). */
-  encodeRequest(parts: RequestParts): string;
-}
-
-/** What the body of a request is made of. */
-export type RequestParts = {
-  readonly settings: Settings;
-  readonly input: readonly JsonObject[];
-  readonly previousResponseId: string | null;
-  readonly stream: boolean;
-};
-
-/** The settings of a request: every member of its body but `input`, `previous_response_id` and `stream`. */
-export type Settings = JsonObject;
+import type { Capabilities, Codec, Settings } from "./codec.ts";
 
 export type InferenceRequest = {
   /** The exact text to send, but for the values of secrets in its settings. */
@@ -152,32 +119,16 @@ export class ProviderError extends Error {
   }
 }
 
-/** What an endpoint can do, as configured; what it is seen to do is learnt and recorded (`CapabilityLearned`). */
-export type Capabilities = {
-  /** Continues from `previous_response_id`. */
-  readonly chain: boolean;
-  /** Echoes `previous_response_id`; without an echo nothing tells a server that ignores it. */
-  readonly echo: "previous-response-id" | "none";
-  /** What an absent `store` means. */
-  readonly storeDefault: boolean;
-  /** Accepts a chained request without input. */
-  readonly emptyInput: boolean;
-  /** Gives encrypted reasoning when asked. */
-  readonly encryptedReasoning: boolean;
-  /** Accepts the ids of stored items in a full request. */
-  readonly itemIds: boolean;
-};
-
 /** A model endpoint. An engine that is disposed of disposes of its provider, where that has connections or the like. */
 export interface Provider extends Partial<AsyncDisposable> {
   /** `openai-responses`, `scripted`: the actor's name. */
   readonly name: string;
-  /** Provider, address, organisation, project, codec and a fingerprint of the credentials' owner, as one text. */
+  /** Provider, address, organisation, project, the codec's family and a fingerprint of the credentials' owner, as one text. */
   readonly scope: string;
-  readonly codec: ItemCodec;
+  readonly codec: Codec;
   readonly capabilities: Capabilities;
   /** Those of them that the caller has set: what was learnt of the endpoint in other processes does not change them. */
-  readonly configured?: readonly (keyof Capabilities)[];
+  readonly configured?: readonly string[];
   readonly transport: "json" | "sse";
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;
@@ -185,8 +136,6 @@ export interface Provider extends Partial<AsyncDisposable> {
   readonly timeoutMs?: number;
   /** Where system blocks at the beginning of the Turn go: into the input (when absent), or into the instructions. */
   readonly systemAs?: "input" | "instructions";
-  /** Statuses of a response that mean `completed` in this dialect. */
-  readonly completedStatuses: readonly string[];
 
   /**
    * One inference. The body is sent as it stands. What else is thrown counts as a `provider-failed` that the server may have

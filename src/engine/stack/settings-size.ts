@@ -1,4 +1,4 @@
-import { isJsonList, type JsonObject } from "../../base/json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
 /** What the settings of a request may take as JSON, in UTF-8 bytes: they stand in the log, and in the memory of who folds it. */
@@ -18,13 +18,11 @@ export class SettingsTooLargeError extends RangeError {
 }
 
 /**
- * Refuses settings, and what they say of tools besides, that could not be stored, before anything begins.
+ * Refuses settings that could not be stored, before anything begins.
  *
  * @throws {SettingsTooLargeError} that names the biggest of them.
  */
-export function checkSettings(own: JsonObject, tools: readonly JsonObject[] = []): void {
-  const listed = isJsonList(own["tools"]) ? own["tools"] : [];
-  const settings: JsonObject = tools.length === 0 ? own : { ...own, tools: [...listed, ...tools] };
+export function checkSettings(settings: JsonObject): void {
   const bytes = bytesOf(settings);
   if (bytes <= maxSettingsBytes) return;
   const sizes = Object.entries(settings).map(([name, value]) => ({ name, bytes: bytesOf(value) }));

@@ -2,7 +2,7 @@ import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/o
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/open-calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
-import { checkTool, offeredTools, type Tool } from "./tool.ts";
+import { checkTool, type Tool } from "./tool.ts";
 
 type LoopOptions = { readonly maxSteps?: number | undefined };
 const loopOptions: OptionNames<LoopOptions> = { maxSteps: true };
@@ -51,7 +51,7 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
 /** A tool that the request offered and the engine does not have: the app runs it, and appends what came of it. */
 function isOfTheApp({ name }: Block, tools: readonly Tool[], ctx: LayerContext): boolean {
   if (name === null || tools.some((tool) => tool.name === name)) return false;
-  return offeredTools(ctx.settings).has(name);
+  return ctx.offers(name);
 }
 
 const isRunnable = (call: Block): boolean => call.type === "function" || call.type === "custom";

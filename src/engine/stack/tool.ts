@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { messageOf } from "../../base/error-message.ts";
 import { checkJson, freezeJson } from "../../base/frozen-json.ts";
-import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
 
@@ -79,23 +79,6 @@ export function tool<Schema extends z.ZodType>(definition: ToolDefinition<Schema
 class ToolInputError extends Error {
   override readonly name = "ToolInputError";
   readonly code = "tool-input";
-}
-
-/** The settings' `tools` member for these tools. */
-export const toolDefinitions = (tools: readonly Tool[]): readonly JsonObject[] =>
-  tools.map(({ name, description, parameters }) => ({
-    type: "function",
-    name,
-    description,
-    parameters,
-    strict: false,
-  }));
-
-/** The names of the tools that requests with these settings offer to the model. */
-export function offeredTools(settings: JsonObject | undefined): ReadonlySet<string> {
-  const tools = settings?.["tools"];
-  const names = (isJsonList(tools) ? tools : []).map((tool) => (isJsonObject(tool) ? tool["name"] : null));
-  return new Set(names.filter((name) => typeof name === "string"));
 }
 
 function parseArguments(text: string): unknown {

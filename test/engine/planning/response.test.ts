@@ -9,7 +9,7 @@ import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { hasRecordings, itemsOf, needsRecordings, recordedExchanges } from "../../support/providers/recorded-cases.ts";
 
-const provider = { scope: "test", codec: responsesItems, completedStatuses: ["completed"] };
+const provider = { scope: "test", codec: responsesItems };
 
 const request: InferenceRequestedData = {
   inferenceId: inferenceIdSchema.parse("inf_0000000000000001"),

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Block } from "../../../src/domain/block.ts";
-import { inputItems, shapedBlocks } from "../../../src/engine/planning/build-request.ts";
+import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { fullRequest } from "../../support/planning/offline-turns.ts";
 import {
   asks,
   fc,
+  inputItems,
   msg,
   response,
   rs,
@@ -109,6 +109,6 @@ describe("a request's items", () => {
     const turn = turnOf(response("a", [item]));
     const shaped = shapedBlocks(turn, 0, shape(turn, 0, fullRequest), fullRequest);
     const content = [{ type: "output_text", text: "hi" }];
-    expect(inputItems(shaped, responsesItems)).toEqual([{ type: "message", id: "msg_1", role: "assistant", content }]);
+    expect(inputItems(shaped)).toEqual([{ type: "message", id: "msg_1", role: "assistant", content }]);
   });
 });

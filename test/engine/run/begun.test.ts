@@ -8,7 +8,7 @@ import { createWorkshop, eventsOf, rejectionOf } from "../../support/workshop.ts
 const given = (provider: unknown) => ({ provider }) as EngineConfig;
 
 test.each<[unknown, string]>([
-  [{}, "name, scope, codec, capabilities, transport, settings, completedStatuses, infer"],
+  [{}, "name, scope, codec, capabilities, transport, settings, infer"],
   [{ ...scripted([]), infer: undefined }, "infer"],
   [{ ...scripted([]), capabilities: null }, "capabilities"],
 ])("an engine is not made with a provider that is none (%#)", (provider, lacking) => {
@@ -26,9 +26,6 @@ test("a provider may be an object of a class", () => {
     readonly scope = this.#inner.scope;
     readonly codec = this.#inner.codec;
     readonly capabilities = this.#inner.capabilities;
-    get completedStatuses(): readonly string[] {
-      return this.#inner.completedStatuses;
-    }
     infer(...request: Parameters<Provider["infer"]>): ReturnType<Provider["infer"]> {
       return this.#inner.infer(...request);
     }

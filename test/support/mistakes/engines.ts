@@ -33,7 +33,7 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ provider: { name } })",
     () => engine({ provider }),
-    "createEngine: provider is no provider, it lacks scope, codec, capabilities, transport, settings, completedStatuses, infer: give openaiResponses({ model }), scripted([…]), or one of your own",
+    "createEngine: provider is no provider, it lacks scope, codec, capabilities, transport, settings, infer: give openaiResponses({ model }), scripted([…]), or one of your own",
   ],
   [
     "createEngine({ tools: { weather } })",

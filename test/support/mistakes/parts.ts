@@ -270,7 +270,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "user([{ type: 'image' }])",
     () => user([{ type: "image" }]),
-    "user: content[0] is of type image, and its image_url is undefined: give a text",
+    "user: content[0] is of type image, and its url is undefined: give a text",
   ],
   ["assistant(5)", () => assistant(odd(5)), "assistant: content is 5: give a text or a list of parts"],
   [

@@ -86,7 +86,7 @@ export function createExchange(server: ReferenceServer) {
     const { data, blocks } = decodeResponse(answer, {
       request,
       settings,
-      provider: { scope, codec: responsesItems, completedStatuses: ["completed"] },
+      provider: { scope, codec: responsesItems },
       newBlockId: () => freshBlockId(),
     });
     const context = serverContextOf({

@@ -2,8 +2,9 @@ import type { JsonObject } from "../../../src/base/json.ts";
 import { Block, type Wire } from "../../../src/domain/block.ts";
 import { toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
-import { inputItems, shapedBlocks } from "../../../src/engine/planning/build-request.ts";
+import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { type ShapeOptions, shape } from "../../../src/engine/planning/shape.ts";
+import type { SentBlock } from "../../../src/engine/stack/codec.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { freshBlockId, scope } from "./exchange.ts";
 import { fullRequest } from "./offline-turns.ts";
@@ -55,11 +56,15 @@ export const ws: JsonObject = {
 };
 export const trigger = new Block({ id: freshBlockId(), kind: "other", payload: { type: "compaction_trigger" } });
 
+/** The items that a request of these blocks carries. */
+export const inputItems = (sent: readonly SentBlock[]): readonly JsonObject[] =>
+  sent.map(({ block, withId }) => responsesItems.requestItem(block, { withId }));
+
 /** A request in one line: each item's type (or role), and its ids. */
 export function sent(turn: Turn, from = 0, options: Partial<ShapeOptions> = {}): string {
   const all = { ...fullRequest, ...options };
   const shaped = shapedBlocks(turn, from, shape(turn, from, all), all);
-  return inputItems(shaped, responsesItems)
+  return inputItems(shaped)
     .map(({ type, role, id, call_id: callId, output }) =>
       [role ?? type, id, callId, output === "aborted" ? output : null]
         .filter((each) => typeof each === "string")

@@ -1,16 +1,11 @@
-import type { JsonValue } from "../../base/json.ts";
-import type { Block } from "../../domain/block.ts";
+import type { JsonValue } from "../base/json.ts";
+import type { Block } from "../domain/block.ts";
+import type { Call, CallPairs } from "../engine/stack/codec.ts";
 
-/** A call, or an approval that is asked for, as far as pairing looks at it. */
-export type CallFacts = {
-  /** What its result names it by. */
-  readonly key: string;
-  readonly type: string;
-  /** It may stay open: async calls and approvals (responses-api.md 2.7). */
-  readonly mayStayOpen: boolean;
-};
+/** What answers what in the Responses API (responses-api.md 2.7). Hosted calls are complete in themselves. */
+export const responsesPairs: CallPairs = { callOf, isResult, keyOf, answers };
 
-/** What answers what: the result types of each call type. A result of type `function` may answer any call. */
+/** The result types of each call type. A result of type `function` may answer any call. */
 const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
   ["function", "function"],
   ["custom", "custom"],
@@ -23,8 +18,8 @@ const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
   ["mcp_approval_request", "mcp_approval_response"],
 ]);
 
-/** A block as a call that wants a result; null for everything else. Hosted calls are complete in themselves. */
-export function callFacts(block: Block): CallFacts | null {
+/** Async calls and approvals may stay open. */
+function callOf(block: Block): Call | null {
   const { type, kind } = block;
   if (kind === "tool_result" || !resultTypeByCallType.has(type) || isServersSearch(block)) return null;
   if (type === "mcp_approval_request") {
@@ -34,19 +29,18 @@ export function callFacts(block: Block): CallFacts | null {
   return block.callId === null ? null : { key: block.callId, type, mayStayOpen: block.payload["async"] === true };
 }
 
-/** Whether a block answers calls. */
-export const isResult = (block: Block): boolean => block.kind === "tool_result" && !isServersSearch(block);
+function isResult(block: Block): boolean {
+  return block.kind === "tool_result" && !isServersSearch(block);
+}
 
-/** Whether this result can answer that call. A result without call id answers any call: the caller looks for the only one. */
-export function answers(result: Block, call: CallFacts): boolean {
-  const type = result.type;
+function answers(result: Block, call: Call): boolean {
+  const { type } = result;
   if (type !== "function" && type !== resultTypeByCallType.get(call.type)) return false;
-  const key = resultKey(result);
+  const key = keyOf(result);
   return key === null ? type === "function" : key === call.key;
 }
 
-/** What a result names its call by; null where it leaves it out. */
-export function resultKey(result: Block): string | null {
+function keyOf(result: Block): string | null {
   const { payload, type } = result;
   if (type === "mcp_approval_response") return text(payload["approval_request_id"]);
   if (type === "local_shell_call_output") return result.callId ?? text(payload["id"]);

@@ -1,0 +1,131 @@
+import type { JsonObject } from "../../base/json.ts";
+import type { Block, Wire } from "../../domain/block.ts";
+
+/**
+ * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so
+ * that planning, runs and projections speak turnlog's own (docs/EVENTS.md).
+ *
+ * Only `encodeRequest` and `abortedResult` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
+ * codec that would write other bytes gets another name, beside the old one; a rule may be mended at any time.
+ */
+export interface Codec {
+  /** `openai-responses/1`: stands in every recorded request. */
+  readonly name: string;
+  /** `openai-responses`: stands in the endpoint scope, so that a new version orphans no anchor. */
+  readonly family: string;
+
+  /**
+   * Settings whose instructions say these texts too.
+   *
+   * @throws {InstructionsHiddenError} where the instructions are no text that something could be added to.
+   */
+  instruct(settings: Settings, texts: readonly string[]): Settings;
+  /** Settings that offer these tools, and ask for what an endpoint of these capabilities can give. */
+  offer(
+    settings: Settings,
+    offered: { readonly tools: readonly OfferedTool[]; readonly capabilities: Capabilities },
+  ): Settings;
+  /** The names of the tools that settings offer to the model. */
+  offeredTools(settings: Settings): readonly string[];
+  /** How long an answer to a request with these settings may be continued from; absent: for ever. */
+  keptMs?(settings: Settings): number;
+
+  /** Which blocks call and which answer: rule 3 of MODEL 5. */
+  readonly pairs: CallPairs;
+  /** What a request says of a call that nothing answers, as a draft. */
+  abortedResult(callId: string): Block;
+  /** Why a request cannot carry the block, in words for people; null when it can. */
+  unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
+  /**
+   * Why a block of an answer cannot be sent as the blocks of that answer stand around it, as the name of a rule. Absent, where
+   * blocks stand by themselves.
+   */
+  brokenGroupRule?(block: Block, group: GroupPlace): string | null;
+  /** Whether the server takes the block only as the last one of a request. */
+  standsLast?(block: Block): boolean;
+
+  /** The exact text of a request's body: a pure function, frozen under `name` (law 7). */
+  encodeRequest(parts: RequestParts): string;
+  /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
+  lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
+
+  /** The block that an item is, as a draft. `wire` says where it came from. */
+  decodeItem(item: JsonObject, wire: Wire): Block;
+  /** The item exactly as it came. */
+  encodeItem(block: Block): JsonObject;
+}
+
+/** A tool as settings offer it. */
+export type OfferedTool = { readonly name: string; readonly description: string; readonly parameters: JsonObject };
+
+/** The settings of a request: every member of its body that neither the Turn nor the anchor says. */
+export type Settings = JsonObject;
+
+/** What the body of a request is made of. */
+export type RequestParts = {
+  readonly settings: Settings;
+  readonly input: readonly SentBlock[];
+  readonly anchor: Anchor | null;
+  readonly transport: string;
+};
+
+/** A block as a request carries it: with the id of its item, or without. */
+export type SentBlock = { readonly block: Block; readonly withId: boolean };
+
+/** What a request continues from. */
+type Anchor = { readonly kind: string; readonly id: string };
+
+/** A call as far as pairing looks at it. */
+export type Call = {
+  /** What its result names it by. */
+  readonly key: string;
+  readonly type: string;
+  /** It may stay open at the end of a request. */
+  readonly mayStayOpen: boolean;
+};
+
+export type CallPairs = {
+  /** A block as a call that wants a result; null for everything else. */
+  callOf(block: Block): Call | null;
+  /** Whether a block answers calls. */
+  isResult(block: Block): boolean;
+  /** What a result names its call by; null where it leaves it out. */
+  keyOf(result: Block): string | null;
+  /** Whether this result can answer that call. One without a key answers any call: the caller looks for the only one. */
+  answers(result: Block, call: Call): boolean;
+};
+
+/** How the blocks of one answer stand around one of them. */
+export type GroupPlace = {
+  readonly withId: boolean;
+  /** Some of them are missing or left out. */
+  readonly isBroken: boolean;
+  readonly next: Block | undefined;
+};
+
+/** What a server says of a request that it refuses. */
+export type Refusal = { readonly kind: string; readonly param: string | null; readonly message: string };
+
+/** Something that an endpoint seems not to be able to do. */
+export type Lesson = {
+  readonly capability: string;
+  readonly reason: string;
+  /** The model that was asked, of what belongs to models. */
+  readonly model?: string;
+};
+
+/** What an endpoint can do, as configured; what it is seen to do is learnt and recorded (`CapabilityLearned`). */
+export type Capabilities = {
+  /** Continues from an earlier answer. */
+  readonly chain: boolean;
+  /** Its answers say what they continue from; without that nothing tells a server that ignores it. */
+  readonly echo: "previous-response-id" | "none";
+  /** What an absent `store` means. */
+  readonly storeDefault: boolean;
+  /** Accepts a chained request without input. */
+  readonly emptyInput: boolean;
+  /** Gives encrypted reasoning when asked. */
+  readonly encryptedReasoning: boolean;
+  /** Accepts the ids of stored items in a full request. */
+  readonly itemIds: boolean;
+};

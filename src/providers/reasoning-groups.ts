@@ -1,0 +1,17 @@
+import type { Block } from "../domain/block.ts";
+import type { GroupPlace } from "../engine/stack/codec.ts";
+
+/** Rule 2 of MODEL 5 for the Responses API: reasoning is taken only whole, and with what the model said after it. */
+export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupPlace): string | null {
+  if (block.kind !== "reasoning") return null;
+  if (block.wire === null) return "edited-reasoning";
+  if (isBroken) return "broken-group";
+  if (next === undefined || !isModelsOwn(next)) return "no-follower";
+  return withId || block.wire.ciphertext !== undefined ? null : "unreadable";
+}
+
+/** What a model says after it has thought (responses-api.md 3). */
+const isModelsOwn = ({ kind, type }: Block): boolean =>
+  kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !stateTypes.has(type));
+
+const stateTypes: ReadonlySet<string> = new Set(["additional_tools", "configuration_update", "compaction_trigger"]);

@@ -1,0 +1,59 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { InstructionsHiddenError } from "../engine/session/errors.ts";
+import type { Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../engine/stack/codec.ts";
+
+/** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
+const encryptedReasoning = "reasoning.encrypted_content";
+
+export function offer(
+  settings: Settings,
+  { tools: own, capabilities }: { readonly tools: readonly OfferedTool[]; readonly capabilities: Capabilities },
+): Settings {
+  const tools = [...listOf(settings["tools"]), ...own.map(functionTool)];
+  const include = listOf(settings["include"]);
+  const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);
+  const asked = wanted
+    ? [...include, encryptedReasoning]
+    : include.filter((each) => capabilities.encryptedReasoning || each !== encryptedReasoning);
+  return {
+    ...settings,
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(asked.length === 0 ? {} : { include: asked }),
+  };
+}
+
+const functionTool = ({ name, description, parameters }: OfferedTool): JsonObject => ({
+  ...{ type: "function", name, description, parameters, strict: false },
+});
+
+export function offeredTools({ tools }: Settings): readonly string[] {
+  const names = listOf(tools).map((tool) => (isJsonObject(tool) ? tool["name"] : null));
+  return names.filter((name) => typeof name === "string");
+}
+
+export function instruct(settings: Settings, texts: readonly string[]): Settings {
+  if (texts.length === 0) return settings;
+  const own = settings["instructions"] ?? null;
+  if (own !== null && typeof own !== "string") throw new InstructionsHiddenError();
+  return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
+}
+
+/** A response made in the background is kept for ten minutes, unless `store` was said (responses-api.md 2.5). */
+export const keptMs = (settings: Settings): number =>
+  settings["background"] === true && settings["store"] !== true ? 10 * 60 * 1000 : Number.POSITIVE_INFINITY;
+
+/** Null where the refusal is about something else that was to be included. One model says nothing of another. */
+export function lessonOf({ kind, param, message }: Refusal, settings: Settings): Lesson | null {
+  const include = listOf(settings["include"]);
+  const named = /^include(?:[[.](\d+)\]?)?$/.exec(param ?? "");
+  if (kind !== "invalid-request" || named === null || !include.includes(encryptedReasoning)) return null;
+  const [, index] = named;
+  const isTold = include.length === 1 || /encrypted/i.test(message);
+  const isMeant = index === undefined ? isTold : include[Number(index)] === encryptedReasoning;
+  if (!isMeant) return null;
+  const { model } = settings;
+  const about = typeof model === "string" ? { model } : {};
+  return { capability: "encryptedReasoning", reason: message, ...about };
+}
+
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (isJsonList(value) ? value : []);
