@@ -172,7 +172,11 @@ const createLog = (store: SqliteStore): EventLog =>
 async function appendAll(log: EventLog, stream: string, events: readonly NewEvent[], batch: number): Promise<void> {
   let head: Head | null = null;
   for (let start = 0; start < events.length; start += batch) {
-    const result = await log.append(stream, head, events.slice(start, start + batch));
+    const result: Awaited<ReturnType<EventLog["append"]>> = await log.append(
+      stream,
+      head,
+      events.slice(start, start + batch),
+    );
     if (result.status === "conflict") throw new Error(`somebody else writes ${stream}`);
     head = result.head;
   }
@@ -213,9 +217,7 @@ function newEvents(count: number): readonly NewEvent[] {
       direction: "request",
     } as const;
     return {
-      type: "BlockAppended",
-      version: 1,
-      data: { block },
+      event: { type: "BlockAppended", version: 1, data: { block } },
       actor,
       runId: "run_0123456789abcdefghijk",
       frame: "0.1",

@@ -107,8 +107,12 @@ function streamOf({ batch, appends }: Batches) {
   let head: Head | null = null;
   for (let n = 0; n < appends; n += 1) {
     const events = Array.from({ length: batch }, (_, index) => ({
-      ...{ type: "BlockAppended", version: 1, actor: { kind: "user" } as const },
-      data: { block: { kind: "user", payload: { content: textOf(2_400, n * batch + index) } } },
+      event: {
+        type: "BlockAppended",
+        version: 1,
+        data: { block: { kind: "user", payload: { content: textOf(2_400, n * batch + index) } } },
+      },
+      actor: { kind: "user" } as const,
     }));
     const made = prepareAppend({ stream: name, head, lastAt: null, events, clock: Date.now, newEventId });
     prepared.push(...made.appends);

@@ -4,10 +4,10 @@ import { CheckedFold, damageWords } from "../engine/planning/checked-fold.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
+import { isOfTheStore, readEvent } from "../log/codec/recorded.ts";
 import { readAncestors } from "../log/history/lineage.ts";
 import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
 import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.ts";
-import { isOfTheStore, readEnvelope } from "../log/read-each.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
@@ -118,7 +118,7 @@ export class StreamCheck {
 
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
     if (!this.#isConversation || this.#options.skipped.has(this.#stream, envelope.revision)) return null;
-    const recorded = await readEnvelope(this.#store, envelope);
+    const recorded = await readEvent(this.#store, envelope);
     if (recorded.revision === 0) {
       const inherited = await this.#inherit(recorded);
       if (inherited !== null) return inherited;
@@ -140,7 +140,7 @@ export class StreamCheck {
     try {
       await foldAround(this.#reader, async (skipped) => {
         this.#folds = new CheckedFold(this.#stream, this.#options.codecs);
-        for await (const { recorded } of readAncestors(this.#reader, first, skipped)) this.#folds.inherit(recorded);
+        for await (const recorded of readAncestors(this.#reader, first, skipped)) this.#folds.inherit(recorded);
       });
       return null;
     } catch (error) {

@@ -2,8 +2,8 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { describeActor } from "../domain/actor.ts";
 import { conversationStream } from "../domain/ids.ts";
+import { type EventReading, readEach } from "../log/codec/recorded.ts";
 import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
-import { type EventReading, readEach } from "../log/read-each.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { transcript, type Utterance } from "../projections/transcript.ts";
 import { excerpt, printable } from "../projections/wording.ts";
@@ -40,10 +40,7 @@ type End = Pick<ForkPoint, "stream" | "revision">;
 /** The events of a conversation up to one, its ancestors' before its own. */
 async function* readLineage(context: CliContext, store: TurnlogStore, end: End): AsyncIterable<EventReading> {
   for (const { stream, revision } of [...(await ancestors(context, store, end.stream)), end]) {
-    for await (const reading of readEach(store.events, stream)) {
-      if ((reading.isRead ? reading.recorded : reading.envelope).revision > revision) break;
-      yield reading;
-    }
+    yield* readEach(store.events, store.events.readStream(stream, { limit: revision + 1 }));
   }
 }
 

@@ -6,7 +6,6 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { readRecorded } from "../log/recorded.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
 import { NotFoundError } from "./exit-codes.ts";
@@ -54,8 +53,8 @@ export async function openRequest(store: TurnlogStore, text: string): Promise<Fo
 async function requestAt(log: EventLog, stream: string, revision: number): Promise<number | null> {
   let asked: string | null = null;
   let last: number | null = null;
-  for await (const stored of log.read(stream, { from: revision, direction: "backwards" })) {
-    const { event, revision: here } = readRecorded(stored);
+  const range = { from: revision, direction: "backwards", blobs: "keep" } as const;
+  for await (const { event, revision: here } of log.read(stream, range)) {
     const isOutcome = event.type === "ResponseReceived" || event.type === "InferenceFailed";
     if (here === revision && isOutcome) asked = event.data.inferenceId;
     if (event.type !== "InferenceRequested") continue;

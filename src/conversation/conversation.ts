@@ -148,9 +148,7 @@ export class Conversation {
     const blockId = idInDoubt(call, run?.inDoubt ?? new Map());
     const data = { blockId, settlement: recordableSettlement(settlement, call) };
     const event = { type: "ToolSettled", version: 1, data } as const;
-    const { status } = await this.#stream.commit([
-      { event, actor: checkedActor("settle", actor), ...(run === null ? {} : { runId: run.id }) },
-    ]);
+    const { status } = await this.#stream.commit([{ event, actor: checkedActor("settle", actor), runId: run?.id }]);
     if (status === "rejected") throw new NotInDoubtError(call);
   }
 
@@ -260,7 +258,7 @@ export class Conversation {
    */
   async *history(to?: number): AsyncIterable<RecordedEvent> {
     const skipped = await skippedIn(this.#log, this.#stream.name, to);
-    for await (const { recorded } of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
+    for await (const recorded of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
   }
 
   /** The events of its own stream, from a revision on. */

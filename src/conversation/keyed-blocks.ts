@@ -2,7 +2,6 @@ import { sha256Hex } from "../base/sha256.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
-import { readRecorded } from "../log/recorded.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 
 /** The id of the n-th block that is appended with a key (MODEL 1): the same whenever it is appended. */
@@ -17,8 +16,7 @@ export async function recordedBlock({ log, view }: ConversationWriter, block: Bl
   const made = view.client.blame.get(idOf(block))?.made;
   if (made === undefined) return block;
   const { stream, revision } = made;
-  for await (const stored of log.read(stream, { from: revision, to: revision, blobs: "resolve" })) {
-    const { event } = readRecorded(stored);
+  for await (const { event } of log.read(stream, { from: revision, to: revision })) {
     if (event.type === "BlockAppended") return blockFromJson(event.data.block);
   }
   return block;

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { EventPlace, RecordedEvent } from "../domain/events/recorded.ts";
 
 /**
  * A pure fold from events to a view, one view a key. Change what it means: raise its version.
@@ -16,9 +16,6 @@ export type Projection<View> = {
   readonly initial: (key: string) => View;
   readonly apply: (view: View, recorded: RecordedEvent) => View;
 };
-
-/** What the envelope says of an event. */
-export type EventPlace = Omit<RecordedEvent, "event">;
 
 /** One view a conversation: keyed by its stream. */
 export const byStream = ({ stream }: EventPlace): string => stream;

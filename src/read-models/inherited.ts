@@ -39,8 +39,7 @@ const isFork = (reading: Reading): boolean =>
 async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknown>, "lineage">, stream: string) {
   const reader = createEventReader(store);
   if (lineage === "inherit") {
-    for await (const { recorded } of readHistory(reader, stream, { to: 0 }))
-      if (recorded.stream !== stream) yield recorded;
+    for await (const recorded of readHistory(reader, stream, { to: 0 })) if (recorded.stream !== stream) yield recorded;
     return;
   }
   for (const fork of await forksOf(reader, stream)) {

@@ -1,9 +1,7 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { decodeData } from "../log/codec/data.ts";
+import { isOfTheStore, placeOf, readEvent, readAtOnce as readWithoutBlobs } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
-import { isOfTheStore, readEnvelope } from "../log/read-each.ts";
-import { readRecorded } from "../log/recorded.ts";
 import type { Projection } from "../projections/projection.ts";
 
 /** The view of one key while it is being folded, and the newest event of its key. */
@@ -26,8 +24,7 @@ export const initialState = <View>({ initial }: Projection<View>, key: string): 
 
 /** The key of an event, which no damage to its content hides. */
 export function keyOf({ key }: Pick<Projection<unknown>, "key">, envelope: StoredEnvelope): string | null {
-  const { stream, revision, id, at, actor, runId = null, frame = null } = envelope;
-  return key({ stream, revision, id, at, actor, runId, frame });
+  return key(placeOf(envelope));
 }
 
 /** An event as a projection sees it, or why it cannot be read. */
@@ -36,8 +33,7 @@ export type Reading = RecordedEvent | Error;
 /** What can be told of an event without asking the store for its blobs; null when it has some. */
 export function readAtOnce(envelope: StoredEnvelope): Reading | null {
   try {
-    const { data, blobs } = decodeData(envelope.data);
-    return blobs.length > 0 ? null : readRecorded({ ...envelope, data });
+    return readWithoutBlobs(envelope);
   } catch (error) {
     return asReading(error);
   }
@@ -46,7 +42,7 @@ export function readAtOnce(envelope: StoredEnvelope): Reading | null {
 /** The same of any event. @throws {StoreUnavailableError} when the store cannot tell now. */
 export async function readWhole(store: EventStore, envelope: StoredEnvelope): Promise<Reading> {
   try {
-    return await readEnvelope(store, envelope);
+    return await readEvent(store, envelope);
   } catch (error) {
     return asReading(error);
   }

@@ -59,7 +59,7 @@ export async function replayFolds(
   try {
     await foldAround(reader, async (skipped) => {
       folds = new FoldComparison(stream, codecs);
-      for await (const { recorded } of readHistory(reader, stream, { to, skipped })) {
+      for await (const recorded of readHistory(reader, stream, { to, skipped })) {
         folds.take(recorded);
         onProgress?.(folds.events);
         if (folds.difference !== null) return;

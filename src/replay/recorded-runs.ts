@@ -36,7 +36,7 @@ export async function* historyOf(reader: EventReader, stream: string, to: number
   /** The run that is open, or none. */
   const begun: Opened[] = [];
   let last: HistoryStep | null = null;
-  for await (const { recorded } of readHistory(reader, stream, { to, skipped: await skippedIn(reader, stream, to) })) {
+  for await (const recorded of readHistory(reader, stream, { to, skipped: await skippedIn(reader, stream, to) })) {
     if (last !== null) yield last;
     view = conversationView.apply(view, recorded);
     const { run } = view.client;

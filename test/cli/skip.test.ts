@@ -45,7 +45,7 @@ test("verify lists what was skipped, with its reason, until something else happe
   const note = store.conversation("cnv_note");
   await note.append("Hello");
   const stream = "conversation-cnv_note";
-  const unheard = { type: "Unheard", version: 1, data: {}, actor: { kind: "app" } } as const;
+  const unheard = { event: { type: "Unheard", version: 1, data: {} }, actor: { kind: "app" } } as const;
   await store.log.append(stream, await store.events.head(stream), [unheard]);
   expect((await turnlogHere(["verify", "cnv_note"], { cwd })).code).toBe(4);
   await turnlogHere(["skip", "cnv_note@2", "--reason", "a plugin\nwrote it"], { cwd });

@@ -166,8 +166,8 @@ test("ends with an error at an event of an unknown version, or a body of an unkn
   const stream = conversationStream(store.conversation("cnv_demo").id);
   await expect(replayFolds(store.log, stream, { codecs: new Map() })).rejects.toMatchObject({ code: "unknown-codec" });
   const head = await store.events.head(stream);
-  const data = { type: "SomethingNew", version: 7, data: {}, actor: { kind: "app" } } as const;
-  await store.log.append(stream, head, [data]);
+  const event = { type: "SomethingNew", version: 7, data: {} };
+  await store.log.append(stream, head, [{ event, actor: { kind: "app" } }]);
   const damage = replayFolds(store.log, stream, { codecs });
   await expect(damage).rejects.toMatchObject({ code: "conversation-damaged", revision: (head?.revision ?? 0) + 1 });
   await expect(damage).rejects.toThrow("SomethingNew");

@@ -2,7 +2,7 @@ import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type Actor, isActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { type EventReading, followEach, readEach } from "../../log/read-each.ts";
+import { type EventReading, followEnvelopes, readEach } from "../../log/codec/recorded.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { type TimelineRow, type TimelineView, timeline } from "../../projections/timeline.ts";
 import { actorLabel, excerpt } from "../../projections/wording.ts";
@@ -69,7 +69,7 @@ async function printTimeline(
   const stream = conversationStream(conversation.id);
   const entries: LogEntry[] = [];
   const before = await readBefore(store, conversation, isPatched);
-  for await (const entry of entriesOf(readEach(store.events, stream), before)) {
+  for await (const entry of entriesOf(readEach(store.events, store.events.readStream(stream)), before)) {
     if (entry.row.revision > to) break;
     if (entry.row.revision >= from) entries.push(entry);
   }
@@ -107,7 +107,7 @@ async function followTimeline(
     });
   });
   const before = await readBefore(store, conversation, isPatched);
-  for await (const entry of entriesOf(followEach(store.events, stream, signal), before)) {
+  for await (const entry of entriesOf(readEach(store.events, followEnvelopes(store.events, stream, signal)), before)) {
     const { row } = entry;
     if (row.revision < from) continue;
     if (context.isJson) context.printJson({ conversation: conversation.id, event: entryData(entry, isPatched) });

@@ -6,14 +6,14 @@ export type ProposedEvent = {
   /** A damaged event is skipped without a decision: there is no state to decide on. */
   readonly event: Exclude<ConversationEvent, ConversationEventOf<"EventSkipped">>;
   readonly actor: Actor;
-  readonly runId?: string;
-  readonly frame?: string;
-  /** When it happened, in milliseconds, where layers were told a time; by default when it is prepared. */
-  readonly at?: number;
+  readonly runId?: string | undefined;
+  readonly frame?: string | undefined;
+  /** When it happened, in milliseconds, where layers were told a time; by default now, never before the event before. */
+  readonly at?: number | undefined;
 };
 
-/** An event as projections see it: read, current, and with what its envelope says. */
-export type RecordedEvent = {
+/** What its envelope says of an event. */
+export type EventPlace = {
   readonly stream: string;
   readonly revision: number;
   readonly id: string;
@@ -21,5 +21,9 @@ export type RecordedEvent = {
   readonly actor: Actor;
   readonly runId: string | null;
   readonly frame: string | null;
-  readonly event: ConversationEvent;
+  /** Stands for the event, and for all before it in its stream. */
+  readonly digest: string;
 };
+
+/** An event as projections see it: read, current, and with its place. */
+export type RecordedEvent = EventPlace & { readonly event: ConversationEvent };

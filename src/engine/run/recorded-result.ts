@@ -39,6 +39,6 @@ const eventsBetween = (
 ): Promise<readonly RecordedEvent[]> =>
   foldAround(log, async (skipped) => {
     const events: RecordedEvent[] = [];
-    for await (const { recorded } of readHistory(log, stream, { from, to, skipped })) events.push(recorded);
+    for await (const recorded of readHistory(log, stream, { from, to, skipped })) events.push(recorded);
     return events;
   });

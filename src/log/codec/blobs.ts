@@ -84,8 +84,6 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
 const chunkStored = (index: number, of: number, text: string): NewEvent => ({
-  type: "BlobChunkStored",
-  version: 1,
-  data: { index, of, text },
+  event: { type: "BlobChunkStored", version: 1, data: { index, of, text } },
   actor: { kind: "engine" },
 });

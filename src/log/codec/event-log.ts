@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JsonObject } from "../../base/json.ts";
+import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
 import {
   type AppendResult,
-  type Envelope,
   type EventStore,
+  envelopeAt,
   type Head,
   type PreparedAppend,
   type ReadStreamOptions,
@@ -11,35 +11,35 @@ import {
   type StoredEnvelope,
   StoreUnavailableError,
 } from "../ports/event-store.ts";
-import { readBlob, writeBlob } from "./blobs.ts";
-import { decodeData, fillBlobs } from "./data.ts";
+import { writeBlob } from "./blobs.ts";
 import type { EventIds } from "./event-id.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
-
-/** An event with its data parsed; validation and upcasting are the domain's. */
-export type ParsedEvent = Omit<Envelope, "data"> & { readonly data: JsonObject };
-
-/** A parsed event with its place in the whole log. */
-type StoredEvent = ParsedEvent & { readonly position: string };
+import { type BlobReading, readEvent, recordedAs } from "./recorded.ts";
 
 /** A conflict names the head that the stream has instead, and gives the events of a split append that were written before. */
-type LogAppendResult =
-  | { readonly status: "appended"; readonly head: Head; readonly events: readonly ParsedEvent[] }
-  | { readonly status: "conflict"; readonly actual: Head | null; readonly events: readonly ParsedEvent[] };
+type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
+  | { readonly status: "appended"; readonly head: Head }
+  | { readonly status: "conflict"; readonly actual: Head | null }
+);
 
 type ReadEventsOptions = ReadStreamOptions & {
   /** The last revision to give, in the direction of reading. */
   readonly to?: number;
-  /** `keep` leaves `BlobReference`s in the data (the default); `resolve` puts the texts back. */
-  readonly blobs?: "keep" | "resolve";
+  readonly blobs?: BlobReading;
 };
 
-/** Events with parsed data over a store of raw envelopes. */
+/** Recorded events over a store of envelopes. */
 export type EventReader = {
   readonly store: EventStore;
 
-  read(stream: string, options?: ReadEventsOptions): AsyncIterable<StoredEvent>;
+  /**
+   * The events of a stream.
+   *
+   * @throws {StoreCorruptedError} at one that is no JSON, or whose blob is not there as it was written.
+   * @throws {UnreadableEventError} at one that this turnlog does not know.
+   */
+  read(stream: string, options?: ReadEventsOptions): AsyncIterable<RecordedEvent>;
 };
 
 /** The same, to be written: preparation, blobs, and repeats after an unknown outcome. */
@@ -50,7 +50,11 @@ export type EventLog = EventReader & {
    * @throws {StoreUnavailableError} when the store stays unavailable; the events may have been written.
    * @throws {EventTooLargeError} when an event is too big although its long strings are stored apart.
    */
-  append(stream: string, head: Head | null, events: readonly NewEvent[]): Promise<LogAppendResult>;
+  append<Event extends NewEvent["event"]>(
+    stream: string,
+    head: Head | null,
+    events: readonly NewEvent<Event>[],
+  ): Promise<LogAppendResult<Event>>;
 };
 
 export type EventLogSources = {
@@ -71,17 +75,25 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
   const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
   const newest = createNewestTimes(store);
 
-  async function append(stream: string, head: Head | null, events: readonly NewEvent[]): Promise<LogAppendResult> {
+  async function append<Event extends NewEvent["event"]>(
+    stream: string,
+    head: Head | null,
+    events: readonly NewEvent<Event>[],
+  ): Promise<LogAppendResult<Event>> {
     const lastAt = await newest.timeAt(stream, head);
     const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId });
     for (const blob of blobs) await writeBlob(store, append, { stream, blob });
     let result: AppendResult = { status: "conflict", actual: head };
-    const written: ParsedEvent[] = [];
+    const written: (EventPlace & { readonly event: Event })[] = [];
+    const unwritten = events.values();
     for (const prepared of appends) {
       result = await appendWithRepeats(store, prepared, pause);
       if (result.status === "conflict") break;
       newest.remember(prepared);
-      for (const envelope of prepared.envelopes) written.push(withData(envelope, events[written.length]));
+      for (const envelope of prepared.envelopes) {
+        const next = unwritten.next();
+        if (next.done !== true) written.push(recordedAs(envelope, next.value.event));
+      }
     }
     return { ...result, events: written };
   }
@@ -90,16 +102,16 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
 }
 
 export function createEventReader(store: EventStore): EventReader {
-  async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<StoredEvent> {
-    const { to, blobs = "keep", ...range } = options;
+  async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<RecordedEvent> {
+    const { to, blobs, ...range } = options;
     const isBackwards = range.direction === "backwards";
     for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
       const { revision } = envelope;
       if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
-      const decoded = decode(envelope);
-      const isWhole = blobs === "keep" || decoded.blobs.length === 0;
-      const data = isWhole ? decoded.data : await withTexts(store, envelope.stream, decoded);
-      yield { ...envelope, data };
+      yield await readEvent(store, envelope, blobs).catch((cause: unknown) => {
+        if (!(cause instanceof StoreCorruptedError)) throw cause;
+        throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
+      });
       if (revision === to) return;
     }
   }
@@ -111,31 +123,6 @@ export function createEventReader(store: EventStore): EventReader {
 function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptions): { readonly limit?: number } {
   return from === undefined || to === undefined ? {} : { limit: Math.min(limit, Math.abs(to - from) + 1) };
 }
-
-type Decoded = ReturnType<typeof decodeData>;
-
-/** The data with the texts of its blobs put back. */
-export async function withTexts(store: EventStore, stream: string, { data, blobs }: Decoded): Promise<JsonObject> {
-  const textBySha256 = new Map<string, string>();
-  for (const blob of blobs) {
-    const { sha256 } = blob.$blob;
-    if (!textBySha256.has(sha256)) textBySha256.set(sha256, await readBlob(store, stream, blob));
-  }
-  return fillBlobs(data, textBySha256);
-}
-
-function decode({ data, stream, revision }: StoredEnvelope): Decoded {
-  try {
-    return decodeData(data);
-  } catch (cause) {
-    throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read`, { cause });
-  }
-}
-
-const withData = (envelope: Envelope, event: NewEvent | undefined): ParsedEvent => ({
-  ...envelope,
-  data: event?.data ?? {},
-});
 
 async function appendWithRepeats(
   store: EventStore,
@@ -170,8 +157,7 @@ function createNewestTimes(store: EventStore) {
       if (head === null) return null;
       const newest = newestByStream.get(stream);
       if (newest?.digest === head.digest) return newest.at;
-      for await (const envelope of store.readStream(stream, { from: head.revision, limit: 1 })) return envelope.at;
-      return null;
+      return (await envelopeAt(store, stream, head.revision))?.at ?? null;
     },
     remember({ stream, envelopes }: PreparedAppend): void {
       const last = envelopes.at(-1);

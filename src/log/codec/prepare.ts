@@ -1,24 +1,20 @@
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Actor } from "../../domain/actor.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedAppend } from "../ports/event-store.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, encodeData } from "./data.ts";
 import { chainDigest, firstPrevious } from "./envelope.ts";
 import type { EventIds } from "./event-id.ts";
 
-/** An event that has a type and content, but no place and time yet. */
-export type NewEvent = {
+/** A proposed event whose content this layer does not look at. */
+export type NewEvent<Event extends AnyEvent = AnyEvent> = Omit<ProposedEvent, "event"> & { readonly event: Event };
+
+type AnyEvent = {
   readonly type: string;
   readonly version: number;
   /** May hold `BlobReference`s that were read before and `SecretReference`s. */
   readonly data: JsonObject;
-  readonly actor: Actor;
-  readonly runId?: string | undefined;
-  readonly frame?: string | undefined;
-  readonly causationId?: string | undefined;
-  /** When it happened, in milliseconds, as it was told to someone already; by default now, never before the event before. */
-  readonly at?: number | undefined;
 };
 
 export type PrepareOptions = {
@@ -79,7 +75,10 @@ function latestTimes(events: readonly NewEvent[], now: string): readonly string[
 type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
 
 // Runs for every event, so it makes one object and spreads nothing.
-function sealEvent(event: NewEvent, place: EnvelopePlace): { envelope: Envelope; blobs: readonly BlobText[] } {
+function sealEvent(
+  { event, ...origin }: NewEvent,
+  place: EnvelopePlace,
+): { envelope: Envelope; blobs: readonly BlobText[] } {
   const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
     id: place.id,
     stream: place.stream,
@@ -87,15 +86,14 @@ function sealEvent(event: NewEvent, place: EnvelopePlace): { envelope: Envelope;
     type: event.type,
     version: event.version,
     at: place.at,
-    actor: event.actor,
+    actor: origin.actor,
     encoding: "json",
     data: "",
     dataDigest: placeholder,
     digest: placeholder,
   };
-  if (event.runId !== undefined) envelope.runId = event.runId;
-  if (event.frame !== undefined) envelope.frame = event.frame;
-  if (event.causationId !== undefined) envelope.causationId = event.causationId;
+  if (origin.runId !== undefined) envelope.runId = origin.runId;
+  if (origin.frame !== undefined) envelope.frame = origin.frame;
   const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope));
   envelope.data = text;
   envelope.dataDigest = sha256Hex(text);

@@ -1,8 +1,8 @@
 import { anchorName } from "../../domain/anchor-name.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { EventLog } from "../codec/event-log.ts";
-import { readRecorded } from "../recorded.ts";
+import { readEvent } from "../codec/recorded.ts";
+import type { EventStore } from "../ports/event-store.ts";
 
 type Watched = {
   /** An ancestor's stream, and the last of its revisions that was looked at. */
@@ -14,27 +14,25 @@ type Watched = {
 
 /** What an ancestor has recorded since it was last looked at that speaks against responses which the fork knows. */
 export async function inheritedInvalidations(
-  log: EventLog,
+  store: EventStore,
   { stream, seen, own }: Watched,
   { server }: ConversationView,
 ): Promise<{ readonly invalidations: readonly ConversationEventOf<"AnchorInvalidated">[]; readonly revision: number }> {
   const invalidations: ConversationEventOf<"AnchorInvalidated">[] = [];
   let revision = seen;
-  for await (const envelope of log.store.readStream(stream, { from: seen + 1 })) {
+  for await (const envelope of store.readStream(stream, { from: seen + 1 })) {
     revision = envelope.revision;
     if (envelope.type !== "AnchorInvalidated") continue;
-    for await (const stored of log.read(stream, { from: revision, to: revision })) {
-      const { event } = readRecorded(stored);
-      if (event.type !== "AnchorInvalidated") continue;
-      const { scope, responseId } = event.data;
-      // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
-      const isKnown =
-        responseId === null
-          ? server.all.some((each) => each.scope === scope) &&
-            !server.all.some((each) => each.scope === scope && each.stream === own)
-          : server.byResponse.has(anchorName(event.data));
-      if (isKnown) invalidations.push(event);
-    }
+    const { event } = await readEvent(store, envelope);
+    if (event.type !== "AnchorInvalidated") continue;
+    const { scope, responseId } = event.data;
+    // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
+    const isKnown =
+      responseId === null
+        ? server.all.some((each) => each.scope === scope) &&
+          !server.all.some((each) => each.scope === scope && each.stream === own)
+        : server.byResponse.has(anchorName(event.data));
+    if (isKnown) invalidations.push(event);
   }
   return { invalidations, revision };
 }

@@ -3,15 +3,11 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
-import { StoreCorruptedError } from "../ports/event-store.ts";
-import { readRecorded } from "../recorded.ts";
+import { envelopeAt, StoreCorruptedError } from "../ports/event-store.ts";
 import type { SkippedEvents } from "./skipped-events.ts";
 
 /** An event of a parent from which a fork goes on. */
 export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };
-
-/** An event as it is read, and its digest in the chain. */
-export type HistoryEvent = { readonly recorded: RecordedEvent; readonly digest: string };
 
 type HistoryRange = {
   /** The first revision of the conversation's own stream; its ancestors are read when it is the first of all. */
@@ -32,7 +28,7 @@ export function readHistory(
   reader: EventReader,
   stream: string,
   { from = 0, to, skipped }: HistoryRange = {},
-): AsyncGenerator<HistoryEvent> {
+): AsyncGenerator<RecordedEvent> {
   return readStretch(reader, stream, { from, to, skipped, withAncestors: true });
 }
 
@@ -41,7 +37,7 @@ export async function* readAncestors(
   reader: EventReader,
   first: RecordedEvent,
   skipped?: SkippedEvents,
-): AsyncGenerator<HistoryEvent> {
+): AsyncGenerator<RecordedEvent> {
   const fork = forkPointOf(first.event);
   if (fork === null) return;
   await checkFork(reader, first.stream, fork);
@@ -65,7 +61,7 @@ export async function forkPoint(reader: EventReader, stream: string): Promise<Fo
 
 /** The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. */
 export async function statedFork(reader: EventReader, stream: string): Promise<ForkPoint | null> {
-  for await (const { recorded } of readStretch(reader, stream, { from: 0, to: 0 })) return forkPointOf(recorded.event);
+  for await (const { event } of readStretch(reader, stream, { from: 0, to: 0 })) return forkPointOf(event);
   return null;
 }
 
@@ -85,15 +81,13 @@ async function forksBefore(reader: EventReader, fork: ForkPoint): Promise<readon
 
 /** The digest of the event stands for all before it: nothing that the fork goes on from has changed. */
 async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): Promise<void> {
-  for await (const { digest } of reader.store.readStream(fork.stream, { from: fork.revision, limit: 1 })) {
-    if (digest === fork.digest) return;
-    throw new ConversationDamagedError(`it was forked from another event than ${placeOf(fork)} is now`, 0, { stream });
-  }
-  throw new ConversationDamagedError(
-    `it was forked from ${placeOf(fork)}, which this store does not hold: copy that conversation too`,
-    0,
-    { stream },
-  );
+  const there = await envelopeAt(reader.store, fork.stream, fork.revision);
+  if (there?.digest === fork.digest) return;
+  const problem =
+    there === null
+      ? `it was forked from ${placeOf(fork)}, which this store does not hold: copy that conversation too`
+      : `it was forked from another event than ${placeOf(fork)} is now`;
+  throw new ConversationDamagedError(problem, 0, { stream });
 }
 
 const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
@@ -111,19 +105,17 @@ async function* readStretch(
   reader: EventReader,
   stream: string,
   { from, to, skipped, withAncestors = false }: LineageSegment,
-): AsyncGenerator<HistoryEvent> {
+): AsyncGenerator<RecordedEvent> {
   let due = from;
   try {
     // What is skipped may be no JSON: it is read around.
     for (const range of skipped?.around(stream, { from, to }) ?? [{ from, to }]) {
       due = range.from;
       const bounds = range.to === undefined ? {} : { to: range.to };
-      for await (const stored of reader.read(stream, { from: range.from, ...bounds, blobs: "resolve" })) {
-        due = stored.revision;
-        const recorded = readRecorded(stored);
-        if (withAncestors && due === 0) yield* readAncestors(reader, recorded, skipped);
-        yield { recorded, digest: stored.digest };
-        due += 1;
+      for await (const recorded of reader.read(stream, { from: range.from, ...bounds })) {
+        if (withAncestors && recorded.revision === 0) yield* readAncestors(reader, recorded, skipped);
+        yield recorded;
+        due = recorded.revision + 1;
       }
     }
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
-import { readRecorded } from "../recorded.ts";
+import { readEvent } from "../codec/recorded.ts";
 
 type Range = { readonly from: number; readonly to: number | undefined };
 
@@ -54,10 +54,8 @@ export async function foldAround<T>(reader: EventReader, fold: (skipped: Skipped
 export async function skipReason(reader: EventReader, stream: string, revision: number): Promise<string | null> {
   for await (const envelope of reader.store.readStream(stream, { from: revision + 1 })) {
     if (envelope.type !== "EventSkipped") continue;
-    for await (const stored of reader.read(stream, { from: envelope.revision, to: envelope.revision })) {
-      const { event } = readRecorded(stored);
-      if (event.type === "EventSkipped" && event.data.revision === revision) return event.data.reason;
-    }
+    const { event } = await readEvent(reader.store, envelope);
+    if (event.type === "EventSkipped" && event.data.revision === revision) return event.data.reason;
   }
   return null;
 }

@@ -8,7 +8,7 @@ export async function skippedIn(reader: EventReader, stream: string, to?: number
   if (!(await hasSkips(reader, stream))) return new SkippedEvents();
   return foldAround(reader, async (skipped) => {
     let view = conversationView.initial(stream);
-    for await (const { recorded } of readHistory(reader, stream, { to, skipped })) {
+    for await (const recorded of readHistory(reader, stream, { to, skipped })) {
       view = conversationView.apply(view, recorded);
     }
     return skipped;

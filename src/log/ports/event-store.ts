@@ -156,6 +156,14 @@ export interface EventStore extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** The event of a stream at a revision; null when it is not there. */
+export async function envelopeAt(store: EventStore, stream: string, revision: number): Promise<StoredEnvelope | null> {
+  for await (const envelope of store.readStream(stream, { from: revision, limit: 1 })) {
+    return envelope.revision === revision ? envelope : null;
+  }
+  return null;
+}
+
 /** Orders two positions of one store: negative when the left one comes first. */
 export function comparePositions(left: string, right: string): number {
   return left.length - right.length || (left < right ? -1 : left > right ? 1 : 0);

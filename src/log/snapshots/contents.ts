@@ -3,7 +3,6 @@ import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import { readRecorded } from "../recorded.ts";
 import { placeOf } from "./block-places.ts";
 import { SnapshotDamagedError } from "./chunks.ts";
 
@@ -33,9 +32,8 @@ export async function withContents(log: EventLog, turn: Turn, from = 0): Promise
 /** Puts in the blocks of the events that are asked for. */
 async function readBlocks(log: EventLog, stream: string, blocksByRevision: Map<number, readonly Block[]>) {
   for (const { first, last } of rangesOf([...blocksByRevision.keys()])) {
-    for await (const stored of log.read(stream, { from: first, to: last, blobs: "resolve" })) {
-      if (!blocksByRevision.has(stored.revision)) continue;
-      blocksByRevision.set(stored.revision, blocksIn(readRecorded(stored).event).map(blockFromJson));
+    for await (const { revision, event } of log.read(stream, { from: first, to: last })) {
+      if (blocksByRevision.has(revision)) blocksByRevision.set(revision, blocksIn(event).map(blockFromJson));
     }
   }
 }

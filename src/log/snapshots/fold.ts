@@ -4,7 +4,6 @@ import { type ConversationView, conversationView } from "../../projections/conve
 import type { EventLog } from "../codec/event-log.ts";
 import { forkPoint, readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
-import { readRecorded } from "../recorded.ts";
 import { withContents } from "./contents.ts";
 import { type Restored, readSnapshot, restoreFold } from "./snapshot.ts";
 import { SnapshotWriter } from "./snapshot-writer.ts";
@@ -85,11 +84,11 @@ export async function foldWhole(
     const taker = takesSnapshots && snapshots !== undefined ? new SnapshotWriter(snapshots, stream, null) : undefined;
     const told = follow?.();
     let last: RecordedEvent | null = null;
-    for await (const event of readHistory(log, stream, { to: revision, skipped })) {
-      last = event.recorded;
-      conversationView.apply(view, last);
-      taker?.note(view, event);
-      told?.(last, view);
+    for await (const recorded of readHistory(log, stream, { to: revision, skipped })) {
+      last = recorded;
+      conversationView.apply(view, recorded);
+      taker?.note(view, recorded);
+      told?.(recorded, view);
     }
     await taker?.save();
     return { view, settingsPlaces: new Map(), last: lastOf(last, stream, revision), isWhole: true };
@@ -107,16 +106,17 @@ async function foldTail(log: EventLog, stream: string, { restored, from, to, tak
   const { view, settingsPlaces } = restored;
   let last: RecordedEvent | null = null;
   // The event itself is wanted, also where the snapshot was taken right after it.
-  for await (const stored of log.read(stream, { from: Math.min(from, to), to, blobs: "resolve" })) {
-    last = readRecorded(stored);
-    if (last.revision < from) continue;
-    const { event } = last;
+  for await (const recorded of log.read(stream, { from: Math.min(from, to), to })) {
+    last = recorded;
+    if (recorded.revision < from) continue;
+    const { event } = recorded;
     // A response is understood with the settings of its request.
     if (event.type === "InferenceRequested") await readSettings(log, restored, event.data.settingsDigest);
     // A fork that comes after this one has them from here.
-    if (event.type === "SettingsDeclared") settingsPlaces.set(event.data.digest, { stream, revision: last.revision });
-    conversationView.apply(view, last);
-    taker.note(view, { recorded: last, digest: stored.digest });
+    if (event.type === "SettingsDeclared")
+      settingsPlaces.set(event.data.digest, { stream, revision: recorded.revision });
+    conversationView.apply(view, recorded);
+    taker.note(view, recorded);
   }
   return { view, settingsPlaces, last: lastOf(last, stream, to), isWhole: false };
 }
@@ -132,8 +132,7 @@ export async function readSettings(log: EventLog, restored: Restored, digest: st
   const place = restored.settingsPlaces.get(digest);
   if (place === undefined || settings.has(digest)) return;
   const { stream, revision } = place;
-  for await (const stored of log.read(stream, { from: revision, to: revision, blobs: "resolve" })) {
-    const { event } = readRecorded(stored);
+  for await (const { event } of log.read(stream, { from: revision, to: revision })) {
     if (event.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
   }
 }

@@ -1,5 +1,5 @@
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { HistoryEvent } from "../history/lineage.ts";
 import type { EventStore, Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { notePlaces } from "./block-places.ts";
@@ -36,8 +36,8 @@ export class SnapshotWriter {
   }
 
   /** Follows the fold: the event is the one that it has just taken in, of the stream or of an ancestor's. */
-  note(view: ConversationView, { recorded, digest }: HistoryEvent): void {
-    const { event, stream, revision } = recorded;
+  note(view: ConversationView, recorded: RecordedEvent): void {
+    const { event, stream, revision, digest } = recorded;
     notePlaces(recorded);
     const isOwn = stream === this.#stream;
     if (this.#awaited !== null) {

@@ -3,7 +3,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { Turn } from "../../domain/turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { EventStore } from "../ports/event-store.ts";
+import { type Envelope, type EventStore, envelopeAt } from "../ports/event-store.ts";
 import type { SnapshotKey, SnapshotStore } from "../ports/snapshot-store.ts";
 import { chunkName, SnapshotDamagedError, turnOfChunks } from "./chunks.ts";
 import { restoreFacts, type ServerContextRows, type SettingsPlaces } from "./server-context-rows.ts";
@@ -70,23 +70,17 @@ export async function readSnapshot(events: EventStore, stream: string, atMost: n
   for (let last = atMost; ; ) {
     const saved = await events.snapshots?.get(snapshotKey(stream), last);
     if (saved === undefined || saved === null) return null;
-    const data = sealed(saved.data, await digestAt(events, stream, saved.revision));
+    const data = sealed(saved.data, await envelopeAt(events, stream, saved.revision));
     if (data !== null) return { revision: saved.revision, data };
     last = saved.revision - 1;
   }
 }
 
-async function digestAt(events: EventStore, stream: string, revision: number): Promise<string | null> {
-  for await (const event of events.readStream(stream, { from: revision, limit: 1 }))
-    return event.revision === revision ? event.digest : null;
-  return null;
-}
-
-function sealed(text: string, eventDigest: string | null): SnapshotData | null {
-  if (eventDigest === null) return null;
+function sealed(text: string, event: Envelope | null): SnapshotData | null {
+  if (event === null) return null;
   try {
     const { seal, ...data } = storedSchema.parse(JSON.parse(text));
-    return seal === sealOf(data, eventDigest) ? data : null;
+    return seal === sealOf(data, event.digest) ? data : null;
   } catch {
     return null;
   }

@@ -1,15 +1,14 @@
-import type { Actor } from "../../domain/actor.ts";
 import { decide, type Rejection } from "../../domain/conversation.ts";
 import { type ConversationState, draftState, evolve, initialState } from "../../domain/conversation-state.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
+import type { NewEvent } from "../codec/prepare.ts";
 import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
-import { type HistoryEvent, readHistory } from "../history/lineage.ts";
+import { readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
-import { readRecorded, recordedOf } from "../recorded.ts";
 import { openSnapshotWriter, type SnapshotWriter } from "../snapshots/snapshot-writer.ts";
 
 export type CommitResult =
@@ -69,8 +68,8 @@ export class ConversationWriter {
   }
 
   /** The stream's own events, from a revision on. */
-  async *read(from: number): AsyncIterable<RecordedEvent> {
-    for await (const stored of this.log.read(this.name, { from, blobs: "resolve" })) yield readRecorded(stored);
+  read(from: number): AsyncIterable<RecordedEvent> {
+    return this.log.read(this.name, { from });
   }
 
   /** Reads what others wrote, and folds it. */
@@ -86,7 +85,7 @@ export class ConversationWriter {
   async learnFromAncestors(): Promise<ConversationView> {
     for (const [stream, seen] of this.#ancestors) {
       const { invalidations, revision } = await inheritedInvalidations(
-        this.log,
+        this.log.store,
         { stream, seen, own: this.name },
         this.#view,
       );
@@ -117,22 +116,18 @@ export class ConversationWriter {
       const decided = this.#decide(left);
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
       if (decided.length === 0) return { status: "committed", events: written };
-      const result = await this.log.append(this.name, this.#head, decided.map(toNewEvent));
-      const appended = result.events.map((stored, index) => ({
-        recorded: recordedOf(stored, eventAt(decided, index)),
-        digest: stored.digest,
-      }));
-      const events = appended.map(({ recorded }) => recorded);
+      const result = await this.log.append(this.name, this.#head, decided);
+      const { events } = result;
       written.push(...events);
       if (result.status === "appended") {
         if (events.some(isFork)) await this.#catchUp();
-        else for (const event of appended) this.#fold(event);
+        else for (const recorded of events) this.#fold(recorded);
         await this.#taker?.save();
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw new StreamContendedError(this.name);
       // What was too big for one append may be there in part: the rest of it follows what came between.
-      const next = events.length === 0 ? undefined : decided[events.length]?.entry;
+      const next = events.length === 0 ? undefined : decided[events.length]?.proposed;
       if (next !== undefined) left = left.slice(left.indexOf(next));
       await this.#catchUp();
     }
@@ -147,7 +142,7 @@ export class ConversationWriter {
       for (const event of result.value) {
         const made = recordable(event, entry.actor);
         evolve(draft, made.event, entry.runId ?? null);
-        decided.push({ entry, ...made });
+        decided.push({ ...entry, ...made, proposed: entry });
       }
     }
     return decided;
@@ -159,13 +154,13 @@ export class ConversationWriter {
       try {
         const from = this.#head === null ? 0 : this.#head.revision + 1;
         if (from === 0) this.#taker = await openSnapshotWriter(this.log.store, this.name);
-        for await (const event of readHistory(this.log, this.name, { from, skipped })) {
-          if (from > 0 && event.recorded.event.type === "EventSkipped") {
+        for await (const recorded of readHistory(this.log, this.name, { from, skipped })) {
+          if (from > 0 && recorded.event.type === "EventSkipped") {
             // The folds at hand may hold what is to be left out.
             this.#forget();
             return await this.#catchUp();
           }
-          this.#fold(event);
+          this.#fold(recorded);
         }
       } catch (error) {
         // What took half of an event in is of no use.
@@ -185,12 +180,11 @@ export class ConversationWriter {
   }
 
   /** The head is that of the newest event folded, whoever wrote it: set by anything else, an event would be folded twice. */
-  #fold(event: HistoryEvent): void {
-    const { recorded, digest } = event;
+  #fold(recorded: RecordedEvent): void {
     this.#state = evolve(this.#state, recorded.event, recorded.runId);
     this.#view = conversationView.apply(this.#view, recorded);
-    this.#taker?.note(this.#view, event);
-    if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest };
+    this.#taker?.note(this.#view, recorded);
+    if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest: recorded.digest };
     else this.#ancestors.set(recorded.stream, recorded.revision);
     // A tool of an earlier run may come back in the middle of this one.
     if (recorded.runId !== null && recorded.runId === this.#view.client.run?.id) {
@@ -210,23 +204,8 @@ export class ConversationWriter {
 const isFork = ({ event }: RecordedEvent): boolean =>
   event.type === "ConversationStarted" && event.data.origin.type === "fork";
 
-type Decided = { readonly entry: ProposedEvent; readonly event: ConversationEvent; readonly actor: Actor };
-
-const toNewEvent = ({ entry, event, actor }: Decided) => ({
-  type: event.type,
-  version: event.version,
-  data: event.data,
-  actor,
-  runId: entry.runId,
-  frame: entry.frame,
-  at: entry.at,
-});
-
-function eventAt(decided: readonly Decided[], index: number): ConversationEvent {
-  const event = decided[index]?.event;
-  if (event === undefined) throw new Error("the log answered with more events than were appended");
-  return event;
-}
+/** An event to record, and what was proposed. */
+type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };
 
 /** Others write to the stream faster than this writer can prepare; nothing was written. */
 export class StreamContendedError extends Error {

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import type { EventStore } from "../ports/event-store.ts";
-import { readRecorded } from "../recorded.ts";
+import { readEvent } from "../codec/recorded.ts";
+import { type EventStore, envelopeAt } from "../ports/event-store.ts";
 import type { ConversationWriter } from "./conversation-writer.ts";
 
 /**
@@ -18,10 +18,8 @@ export async function* followStream(
   const isNew = from === undefined && stream.head === null;
   const after = isNew && store.end !== undefined ? await store.end() : await placeBefore(store, stream, from);
   const options = { streamPrefix: stream.name, signal, ...(after === null ? {} : { after }) };
-  for await (const { revision, stream: name } of store.subscribe(options)) {
-    if (name !== stream.name || (from !== undefined && revision < from)) continue;
-    const range = { from: revision, to: revision, blobs: "resolve" } as const;
-    for await (const stored of log.read(name, range)) yield readRecorded(stored);
+  for await (const envelope of store.subscribe(options)) {
+    if (envelope.stream === stream.name && envelope.revision >= (from ?? 0)) yield await readEvent(store, envelope);
   }
 }
 
@@ -32,7 +30,5 @@ async function placeBefore(
   from?: number,
 ): Promise<string | null> {
   const known = from === undefined ? (head ?? (await store.head(name)))?.revision : from - 1;
-  if (known === undefined || known < 0) return null;
-  for await (const { position } of store.readStream(name, { from: known, limit: 1 })) return position;
-  return null;
+  return known === undefined || known < 0 ? null : ((await envelopeAt(store, name, known))?.position ?? null);
 }

@@ -25,9 +25,6 @@ export class ConversationExistsError extends Error {
 export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<ConversationOrigin> {
   const stream = conversationStream(parent);
   const at = await existingRevision(log.store, stream, revision);
-  await foldTo(log, stream, at);
-  for await (const { digest } of log.store.readStream(stream, { from: at, limit: 1 })) {
-    return { type: "fork", conversationId: parent, revision: at, digest };
-  }
-  throw new Error(`revision ${at} of ${stream} is gone`);
+  const { last } = await foldTo(log, stream, at);
+  return { type: "fork", conversationId: parent, revision: at, digest: last.digest };
 }

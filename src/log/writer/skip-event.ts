@@ -3,7 +3,7 @@ import { ConversationDamagedError } from "../../projections/damage.ts";
 import { checkEnvelope } from "../codec/envelope.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { skipReason } from "../history/skipped-events.ts";
-import type { EventStore, Head } from "../ports/event-store.ts";
+import { type EventStore, envelopeAt, type Head } from "../ports/event-store.ts";
 import { foldWhole } from "../snapshots/fold.ts";
 import { StreamContendedError } from "./conversation-writer.ts";
 
@@ -26,10 +26,11 @@ const maxAttempts = 50;
 export async function skipEvent(log: EventLog, stream: string, { revision, reason, actor }: Skip): Promise<void> {
   if ((await skipReason(log, stream, revision)) !== null) return;
   await mustBeDamaged(log, stream, revision);
-  const runId = await runOf(log.store, stream, revision);
+  // The run that the damaged event stands in, as its envelope says.
+  const runId = (await envelopeAt(log.store, stream, revision))?.runId;
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const event = { type: "EventSkipped", version: 1, data: { revision, reason }, actor, runId };
-    const result = await log.append(stream, await log.store.head(stream), [event]);
+    const event = { type: "EventSkipped", version: 1, data: { revision, reason } };
+    const result = await log.append(stream, await log.store.head(stream), [{ event, actor, runId }]);
     if (result.status === "appended") return;
   }
   throw new StreamContendedError(stream);
@@ -50,12 +51,6 @@ async function mustBeDamaged(log: EventLog, stream: string, revision: number): P
   const where = `revision ${broken.revision} of ${stream}, where the chain is broken (${broken.reason})`;
   const instead = broken.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
   throw new EventNotDamagedError(`no fold stops at ${where}, so ${nothing}: ${instead}`);
-}
-
-/** The run that the damaged event stands in, as its envelope says. */
-async function runOf(store: EventStore, stream: string, revision: number): Promise<string | undefined> {
-  for await (const { runId } of store.readStream(stream, { from: revision, limit: 1 })) return runId;
-  return undefined;
 }
 
 /** The first event that is not what was written. It may read as well as before: folds do not verify (MODEL 3). */

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import type { JsonObject } from "../../../src/base/json.ts";
+import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/log/codec/event-log.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
 import { BlobReference } from "../../../src/log/codec/references.ts";
@@ -12,30 +14,39 @@ import {
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { noted, sources } from "../../support/log/noted.ts";
 import { createFaultyStore } from "../../support/stores/faulty-store.ts";
-import { all, append, prepared, withoutPosition } from "../../support/stores/prepared.ts";
+import { all, append, prepared } from "../../support/stores/prepared.ts";
 
 const stream = "conversation-cnv_1";
-const fewEvents = [noted({ n: 0 }), noted({ n: 1 })];
-const blobEvents = [noted({ image: "x".repeat(1_000_000) })];
+
+/** The same as an event that can be read again: settings hold what JSON holds. */
+const declared = (settings: JsonObject, extra: Partial<NewEvent> = {}): NewEvent => ({
+  ...noted({}, extra),
+  event: { type: "SettingsDeclared", version: 1, data: { digest: "0".repeat(64), settings } },
+});
+const settingsOf = ({ event }: RecordedEvent): JsonObject | null =>
+  event.type === "SettingsDeclared" ? event.data.settings : null;
+
+const fewEvents = [declared({ n: 0 }), declared({ n: 1 })];
+const blobEvents = [declared({ image: "x".repeat(1_000_000) })];
 const manyEvents = Array.from({ length: 12 }, (_, n) =>
-  noted({ n, list: Array.from({ length: 5 }, () => "x".repeat(40_000)) }),
+  declared({ n, list: Array.from({ length: 5 }, () => "x".repeat(40_000)) }),
 );
 
 test("gives back what was appended, parsed", async () => {
   const log = createEventLog(createMemoryStore(), sources());
-  const result = await log.append(stream, null, [noted({ n: 1, $blob: 2 }, { runId: "run_1" }), noted({ n: 2 })]);
+  const result = await log.append(stream, null, [declared({ n: 1, $blob: 2 }, { runId: "run_1" }), declared({ n: 2 })]);
   const read = await all(log.read(stream));
-  expect(read.map((event) => event.data)).toEqual([{ n: 1, $blob: 2 }, { n: 2 }]);
+  expect(read.map(settingsOf)).toEqual([{ n: 1, $blob: 2 }, { n: 2 }]);
   expect(result).toMatchObject({ status: "appended", head: await log.store.head(stream) });
-  expect(result.status === "appended" && result.events).toEqual(read.map(withoutPosition));
+  expect(result.status === "appended" && result.events).toEqual(read);
 });
 
 test("tells a conflict and writes nothing", async () => {
   const log = createEventLog(createMemoryStore(), sources());
-  await log.append(stream, null, [noted({})]);
+  await log.append(stream, null, [declared({})]);
   const actual = await log.store.head(stream);
-  expect(await log.append(stream, null, [noted({})])).toEqual({ status: "conflict", actual, events: [] });
-  expect(await log.append("conversation-2", actual, [noted({})])).toEqual({
+  expect(await log.append(stream, null, [declared({})])).toEqual({ status: "conflict", actual, events: [] });
+  expect(await log.append("conversation-2", actual, [declared({})])).toEqual({
     status: "conflict",
     actual: null,
     events: [],
@@ -48,7 +59,7 @@ test("reads a range, in both directions", async () => {
   await log.append(
     stream,
     null,
-    Array.from({ length: 9 }, (_, n) => noted({ n })),
+    Array.from({ length: 9 }, (_, n) => declared({ n })),
   );
   const revisions = async (options: Parameters<EventLog["read"]>[1]) =>
     (await all(log.read(stream, options))).map((event) => event.revision);
@@ -63,19 +74,19 @@ test("reads a range, in both directions", async () => {
 test("keeps time from running back, whoever wrote the event before", async () => {
   const store = createMemoryStore();
   const later = createEventLog(store, { ...sources(), clock: () => Date.UTC(2030, 0, 1) });
-  await later.append(stream, null, [noted({})]);
+  await later.append(stream, null, [declared({})]);
   const log = createEventLog(store, sources());
-  await log.append("conversation-2", null, [noted({})]);
-  await later.append("conversation-2", await store.head("conversation-2"), [noted({})]);
-  await log.append("conversation-2", await store.head("conversation-2"), [noted({})]);
+  await log.append("conversation-2", null, [declared({})]);
+  await later.append("conversation-2", await store.head("conversation-2"), [declared({})]);
+  await log.append("conversation-2", await store.head("conversation-2"), [declared({})]);
   expect((await all(log.read("conversation-2"))).map((event) => event.at.slice(0, 4))).toEqual([
     "2026",
     "2030",
     "2030",
   ]);
-  await log.append(stream, await store.head(stream), [noted({})]);
-  await later.append(stream, await store.head(stream), [noted({})]);
-  await log.append(stream, await store.head(stream), [noted({})]);
+  await log.append(stream, await store.head(stream), [declared({})]);
+  await later.append(stream, await store.head(stream), [declared({})]);
+  await log.append(stream, await store.head(stream), [declared({})]);
   expect((await all(log.read(stream))).map((event) => event.at)).toEqual(
     Array.from({ length: 4 }, () => "2030-01-01T00:00:00.000Z"),
   );
@@ -84,29 +95,29 @@ test("keeps time from running back, whoever wrote the event before", async () =>
 test("leaves blobs as references, or puts their texts back", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   const data = { image: "x".repeat(100_000), again: "x".repeat(100_000), other: ["é".repeat(50_000)], small: "s" };
-  await log.append(stream, null, [noted(data)]);
-  const [kept] = await all(log.read(stream));
-  expect(kept?.data["image"]).toBeInstanceOf(BlobReference);
-  const [resolved] = await all(log.read(stream, { blobs: "resolve" }));
-  expect(resolved?.data).toEqual(data);
+  await log.append(stream, null, [declared(data)]);
+  const [kept] = (await all(log.read(stream, { blobs: "keep" }))).map(settingsOf);
+  expect(kept?.["image"]).toBeInstanceOf(BlobReference);
+  const [resolved] = (await all(log.read(stream))).map(settingsOf);
+  expect(resolved).toEqual(data);
   expect(await all(log.store.heads("blob-"))).toHaveLength(2);
 });
 
 test("stores blobs before the event that names them", async () => {
   const log = createEventLog(createMemoryStore(), sources());
-  await log.append(stream, null, [noted({ image: "x".repeat(100_000) })]);
+  await log.append(stream, null, [declared({ image: "x".repeat(100_000) })]);
   const order = (await all(log.store.readLog())).map((event) => event.type);
-  expect(order).toEqual([...Array.from({ length: 5 }, () => "BlobChunkStored"), "Noted"]);
+  expect(order).toEqual([...Array.from({ length: 5 }, () => "BlobChunkStored"), "SettingsDeclared"]);
 });
 
 test("writes what is too big for one append in several", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   const events = Array.from({ length: 12 }, (_, n) =>
-    noted({ n, list: Array.from({ length: 5 }, () => "x".repeat(40_000)) }),
+    declared({ n, list: Array.from({ length: 5 }, () => "x".repeat(40_000)) }),
   );
   const result = await log.append(stream, null, events);
   expect(result).toMatchObject({ status: "appended", head: await log.store.head(stream) });
-  expect((await all(log.read(stream))).map((event) => event.data["n"])).toEqual(events.map((_, n) => n));
+  expect((await all(log.read(stream))).map(({ revision }) => revision)).toEqual(events.map((_, n) => n));
 });
 
 test("refuses an event that cannot be brought under its bound", async () => {
@@ -117,13 +128,14 @@ test("refuses an event that cannot be brought under its bound", async () => {
 test("writes nothing of a split append when one of its events cannot be brought under its bound", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   const tooLarge = noted({ ["k".repeat(300_000)]: 1 });
-  await expect(log.append(stream, null, [...manyEvents, tooLarge, noted({})])).rejects.toThrow(EventTooLargeError);
+  await expect(log.append(stream, null, [...manyEvents, tooLarge, declared({})])).rejects.toThrow(EventTooLargeError);
   expect(await all(log.store.readLog())).toEqual([]);
 });
 
 test("names the event that cannot be read", async () => {
   const log = createEventLog(createMemoryStore(), sources());
-  await append(log.store, { stream, data: ["{}", "not JSON"] });
+  await log.append(stream, null, [declared({})]);
+  await append(log.store, { stream, expected: await log.store.head(stream), data: ["not JSON"] });
   await expect(all(log.read(stream))).rejects.toThrow(StoreCorruptedError);
   await expect(all(log.read(stream))).rejects.toThrow(`event 1 of ${stream}`);
 });
@@ -142,8 +154,8 @@ test.each<[string, "before" | "after", readonly NewEvent[]]>([
     const faulty = createFaultyStore(memory, { fails: (call) => (call === failing ? moment : null) });
     const log = createEventLog(faulty, sources());
     await appendAsCallersDo(log, start, events);
-    const read = await all(createEventLog(memory, sources()).read(stream, { from: 1, blobs: "resolve" }));
-    expect(read.map((event) => event.data)).toEqual(events.map((event) => event.data));
+    const read = await all(createEventLog(memory, sources()).read(stream, { from: 1 }));
+    expect(read.map(({ event }) => event)).toEqual(events.map(({ event }) => event));
     if (faulty.faults() === 0) return;
   }
 });
@@ -219,11 +231,11 @@ test("remembers the times of a bounded number of streams and reads those of othe
   });
   const log = createEventLog(store, sources());
   const name = (index: number): string => `conversation-${index}`;
-  for (let index = 0; index < 1_100; index += 1) await log.append(name(index), null, [noted({})]);
+  for (let index = 0; index < 1_100; index += 1) await log.append(name(index), null, [declared({})]);
   const callsToAppend = async (index: number): Promise<number> => {
     const head = await store.head(name(index));
     const before = calls;
-    await log.append(name(index), head, [noted({})]);
+    await log.append(name(index), head, [declared({})]);
     return calls - before;
   };
   expect(await callsToAppend(1_099)).toBe(1);
@@ -232,7 +244,7 @@ test("remembers the times of a bounded number of streams and reads those of othe
 
 /** The stream's first event, so that an append has to ask for the time before. */
 async function startOf(store: EventStore): Promise<Head | null> {
-  await createEventLog(store, sources()).append(stream, null, [noted({ start: true })]);
+  await createEventLog(store, sources()).append(stream, null, [declared({ start: true })]);
   return store.head(stream);
 }
 

@@ -78,7 +78,7 @@ test("leaves an event alone that meets its bound exactly, and shrinks one that i
   const room = maxEventBytes - size + 1;
   expect(bytesOf(prepare([noted({})]).appends)[0]).toBeLessThan(1_000);
   const padded = (extra: number): NewEvent =>
-    noted({ ...filled(60_000).data, e: "e".repeat(room - 60_000 - '\\"e\\":\\"\\",'.length + extra) });
+    noted({ ...filled(60_000).event.data, e: "e".repeat(room - 60_000 - '\\"e\\":\\"\\",'.length + extra) });
   const exact = prepare([padded(0)]);
   expect(exact.blobs).toEqual([]);
   expect(bytesOf(exact.appends)).toEqual([maxEventBytes]);

@@ -163,9 +163,7 @@ test("a sound event counts although somebody wrote that it was skipped", async (
   expect(await rejectionOf(conversation.skipEvent(1, "a whim"))).toMatchObject({ code: "event-not-damaged" });
   const stream = "conversation-cnv_workshop";
   const skip = {
-    type: "EventSkipped",
-    version: 1,
-    data: { revision: 1, reason: "a whim" },
+    event: { type: "EventSkipped", version: 1, data: { revision: 1, reason: "a whim" } },
     actor: { kind: "operator" },
   } as const;
   await store.log.append(stream, await store.events.head(stream), [skip]);

@@ -200,9 +200,9 @@ async function takeSnapshots({ store }: Workshop, due: SnapshotWork): Promise<re
   const taker = new SnapshotWriter(snapshotsOf(store.events), stream, null, due);
   const view = conversationView.initial(stream);
   const digests: string[] = [];
-  for await (const event of readHistory(store.log, stream)) {
-    conversationView.apply(view, event.recorded);
-    taker.note(view, event);
+  for await (const recorded of readHistory(store.log, stream)) {
+    conversationView.apply(view, recorded);
+    taker.note(view, recorded);
     digests.push(viewDigest(view));
   }
   await taker.save();

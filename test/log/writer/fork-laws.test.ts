@@ -167,9 +167,9 @@ async function takeSnapshots(store: TurnlogStore, conversation: Conversation, ev
   const stream = `conversation-${conversation.id}`;
   const taker = new SnapshotWriter(snapshotsOf(store), stream, null, { events, edits: 1_000 });
   const view = conversationView.initial(stream);
-  for await (const event of readHistory(store.log, stream)) {
-    conversationView.apply(view, event.recorded);
-    taker.note(view, event);
+  for await (const recorded of readHistory(store.log, stream)) {
+    conversationView.apply(view, recorded);
+    taker.note(view, recorded);
   }
   await taker.save();
 }

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { createEventIds } from "../../../src/log/codec/event-id.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
-import type { EventStore, Head } from "../../../src/log/ports/event-store.ts";
+import { type EventStore, envelopeAt, type Head } from "../../../src/log/ports/event-store.ts";
 import { serverEventOf } from "../../../src/stores/eventstoredb/envelope.ts";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
 import type { EventStoreDbServer, ProposedEvent, StoredEvent } from "../eventstoredb/server.ts";
@@ -89,16 +89,14 @@ async function write(store: EventStore, onRound: (round: number) => Promise<void
       if (result.status === "conflict") throw new Error("the writer is alone but for one other append");
       headByStream.set(stream, result.head);
       acknowledged.get(stream)?.push(...result.events.map((event) => event.id));
-      for await (const event of log.read(stream, { from: result.head.revision, limit: 1 }))
-        expect(event.id).toBe(result.events.at(-1)?.id);
+      const last = await envelopeAt(log.store, stream, result.head.revision);
+      expect(last?.id).toBe(result.events.at(-1)?.id);
     }
   }
   return acknowledged;
 }
 
 const noted = (round: number, number: number) => ({
-  type: "Noted",
-  version: 1,
-  data: { round, number },
+  event: { type: "Noted", version: 1, data: { round, number } },
   actor: { kind: "app" } as const,
 });

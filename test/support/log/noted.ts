@@ -4,9 +4,7 @@ import type { NewEvent } from "../../../src/log/codec/prepare.ts";
 
 /** An event that notes something. */
 export const noted = (data: JsonObject, extra: Partial<NewEvent> = {}): NewEvent => ({
-  type: "Noted",
-  version: 1,
-  data,
+  event: { type: "Noted", version: 1, data },
   actor: { kind: "app" },
   ...extra,
 });

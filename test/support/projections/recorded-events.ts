@@ -21,7 +21,17 @@ export function fold<View>(
 
 function recorded(event: ConversationEvent, { actor = { kind: "engine" }, revision = 0, at }: Place): RecordedEvent {
   const time = at ?? `2026-03-01T12:${String(revision).padStart(2, "0")}:00.000Z`;
-  return { stream: "stream", revision, id: `event ${revision}`, at: time, actor, runId: "run_1", frame: "0", event };
+  return {
+    stream: "stream",
+    revision,
+    id: `event ${revision}`,
+    at: time,
+    actor,
+    runId: "run_1",
+    frame: "0",
+    digest: `${revision}`,
+    event,
+  };
 }
 
 export const digest = "0".repeat(64);
