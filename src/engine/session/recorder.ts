@@ -1,5 +1,4 @@
 import { messageOf } from "../../base/error-message.ts";
-import type { Actor } from "../../domain/actor.ts";
 import type { Rejection } from "../../domain/conversation.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
@@ -13,7 +12,7 @@ import { failureInPlaceOf, isRefusal } from "./refused.ts";
 type Writer = Pick<ConversationWriter, "view" | "commit">;
 
 /** Who makes an event happen, and at which frame. */
-export type RecordedBy = { readonly actor: Actor; readonly frame?: string; readonly at?: number };
+export type RecordedBy = Omit<ProposedEvent, "event" | "runId">;
 
 /**
  * Collects what a run does and appends it before the next effect (MODEL 7): what nothing waits between is one append.

@@ -113,7 +113,7 @@ export function record(
   frame: string,
   at?: number,
 ): void {
-  session.recorder.record(event, at === undefined ? { actor, frame } : { actor, frame, at });
+  session.recorder.record(event, { actor, frame, at });
 }
 
 /** Something reached the layers: their clock stands at its time, and never runs backwards. */
