@@ -8,6 +8,7 @@ const noRetention = "Previous response cannot be used for this organization due 
 export const dialects: readonly Row[] = [
   {
     of: "vLLM without the response",
+    judge: "previous-not-found-vllm",
     status: 404,
     body: error("Response with id 'resp_x' not found.", { code: 404, param: "response_id" }),
     kind: "lost-state",
@@ -66,6 +67,13 @@ export const dialects: readonly Row[] = [
     kind: "chaining-unsupported",
   },
   {
+    of: "llama.cpp, told in full",
+    judge: "unsupported-previous-llama",
+    status: 400,
+    body: error("llama.cpp does not support 'previous_response_id'.", { code: 400 }),
+    kind: "chaining-unsupported",
+  },
+  {
     of: "llama.cpp's context limit",
     status: 400,
     body: {
@@ -81,6 +89,13 @@ export const dialects: readonly Row[] = [
     of: "xAI, with a text as error",
     status: 404,
     body: { code: "not-found", error: noRetention },
+    kind: "chaining-unsupported",
+  },
+  {
+    of: "xAI, without a reason",
+    judge: "previous-unusable-xai",
+    status: 404,
+    body: { code: "not-found", error: "Previous response cannot be used." },
     kind: "chaining-unsupported",
   },
   {

@@ -3,6 +3,8 @@ import type { JsonValue } from "../../../src/base/json.ts";
 /** A failed answer, and what it means. */
 export type Row = {
   readonly of: string;
+  /** The name under which the reference server knows it; what it says after ` ...` is its own. */
+  readonly judge?: string;
   readonly status?: number;
   readonly body: JsonValue;
   readonly kind: string;
