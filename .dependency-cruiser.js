@@ -94,6 +94,19 @@ export default {
         dependencyTypesNot: ["type-only"],
       },
     },
+    {
+      name: "tests-start-programs-in-one-way",
+      severity: "error",
+      from: { path: "^test/", pathNot: "^test/support/process\\.ts$" },
+      to: { path: "^(node:)?child_process$" },
+    },
+    {
+      // The projects of vitest.config.ts go by the names of files.
+      name: "unit-tests-start-no-process",
+      severity: "error",
+      from: { path: "^test/.*\\.test\\.ts$", pathNot: "^test/(docs|package)/|\\.process\\.test\\.ts$" },
+      to: { path: "^test/support/process\\.ts$", reachable: true },
+    },
     { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
   ],
   options: {

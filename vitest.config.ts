@@ -1,16 +1,32 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+
+const processes = "test/**/*.process.test.ts";
+const packages = "test/{docs,package}/**/*.test.ts";
 
 // `vitest run --mode long` is for the runs that take hours; tests and the processes they start read the variable.
 export default defineConfig(({ mode }) => ({
   test: {
-    include: ["test/**/*.test.ts"],
-    env: mode === "long" ? { TURNLOG_LONG: "1" } : {},
+    env: {
+      // What Node makes of the sources is kept for the next process that a test starts.
+      NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node"),
+      ...(mode === "long" ? { TURNLOG_LONG: "1" } : {}),
+    },
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // The files of a worker share what they import: no test leaves anything behind that another one would meet.
+    isolate: false,
     // Vitest leaves one core alone, which is half of a small machine; many tests wait for disks and processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
+    projects: [
+      { extends: true, test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [processes, packages] } },
+      // Tests that start processes, and kill them.
+      { extends: true, test: { name: "process", include: [processes] } },
+      // The repository as others get it: the tarball, its commands on an old Node, the README, the compose file.
+      { extends: true, test: { name: "package", include: [packages] } },
+    ],
   },
 }));

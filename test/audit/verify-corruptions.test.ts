@@ -5,12 +5,13 @@ import { codecs } from "../../src/providers/codecs.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { corrupt } from "../support/audit/corruption.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
+import { seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const count = process.env["TURNLOG_LONG"] === "1" ? 5_000 : 1_000;
+const drawn = seeds(300, 5_000);
 
-test(`names the first bad revision of each of ${count} random corruptions of a store`, {
+test(`names the first bad revision of each of ${drawn.length} random corruptions of a store`, {
   timeout: 600_000,
 }, async () => {
   const folder = temporaryFolder();
@@ -18,7 +19,7 @@ test(`names the first bad revision of each of ${count} random corruptions of a s
   await createSoundStore(sound);
   expect((await damagedOf(sound)).map(summary)).toEqual([]);
   const kinds = new Set<string>();
-  for (let seed = 1; seed <= count; seed += 1) {
+  for (const seed of drawn) {
     const path = folder.file("corrupted.db");
     for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
     copyFileSync(sound, path);

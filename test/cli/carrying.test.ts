@@ -4,7 +4,7 @@ import * as z from "zod";
 import { openStore } from "../../src/open-store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import type { Outcome } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
 import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { turnlog, turnlogHere } from "../support/cli/command.ts";
+import { turnlogHere } from "../support/cli/command.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";
-import type { Outcome } from "../support/process.ts";
-import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
+import type { Outcome } from "../support/outcome.ts";
+import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
 import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -117,13 +117,4 @@ test("an append over the server's limit exits 1 with MaxAppendSize, and nothing 
   const outcome = await turnlogHere(["copy", "--to", server.connectionString], { cwd: source.path });
   expectRefusal(outcome, 1, /takes less than turnlog sends .*raise its MaxAppendSize to 1048576 or more/);
   expect(server.events().filter(({ stream }) => stream.startsWith("conversation-"))).toEqual([]);
-});
-
-test("the process says so by its exit code, and leaves nothing behind that keeps it", async () => {
-  const server = await startServer();
-  const url = withSetting(server.connectionString, "turnlogNamespace=none");
-  const cwd = temporaryFolder().path;
-  const ended = await turnlog(["ls", "--store", url], { cwd, env: { XDG_CACHE_HOME: cwd } });
-  expect(ended.code).toBe(3);
-  expect(ended.stderr).toMatch(/^turnlog: there is no turnlog store at esdb:\/\/127\.0\.0\.1:\d+[^\n]+\n$/);
 });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
-import type { Outcome } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
 import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

@@ -8,7 +8,7 @@ import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import type { Outcome } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
 import { changedStore, rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
 import { surroundedViews } from "../support/read-models/surrounded-views.ts";
 import { beyond, said, started, write } from "../support/read-models/written-log.ts";

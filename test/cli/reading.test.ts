@@ -8,9 +8,9 @@ import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
-import { main, turnlogHere } from "../support/cli/command.ts";
+import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import { type Outcome, outcomeOf } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
@@ -329,11 +329,4 @@ test("ends the body of a request with a line feed on a terminal, and adds nothin
   expect(JSON.parse((await turnlogHere(["request", "@last", "--pretty"], { cwd })).stdout)).toEqual(
     JSON.parse(inPipe.stdout),
   );
-});
-
-test("a reader that has seen enough ends the command without an error", async () => {
-  const { path: cwd } = demoStore();
-  const line = `"${process.execPath}" "${main}" show @last --json | head -c 10`;
-  const { stdout, stderr } = await outcomeOf("sh", ["-c", line], { cwd, env: { PATH: process.env["PATH"] } });
-  expect({ stdout, stderr }).toEqual({ stdout: '{"version"', stderr: "" });
 });

@@ -1,10 +1,9 @@
 import { afterAll, expect, test } from "vitest";
 import { type ScriptedAnswer, startReferenceServer } from "../../src/reference-server/server.ts";
+import { cases, firstSeed } from "../support/cases.ts";
 import { emptyTally, World } from "../support/coherence/world.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
-const requestsWanted = Number(process.env["TURNLOG_REQUESTS"] ?? (isLong ? 1_000_000 : 4_000));
-const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+const requestsWanted = cases(2_000, 1_000_000);
 
 const tally = emptyTally();
 let playing: World | null = null;

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../support/cli/command.ts";
+import { main } from "../support/cli/command-process.ts";
 import { outcomeOf, outputOf } from "../support/process.ts";
 
 const root = resolve(import.meta.dirname, "../..");

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { firstSeed, isLong, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import type { Fault } from "../support/eventstoredb/server.ts";
 import { drawUnkindness } from "../support/eventstoredb/unkindness.ts";
@@ -6,17 +7,18 @@ import { playRandomly } from "../support/faults/eventstoredb-random-world.ts";
 import { playThrough } from "../support/faults/eventstoredb-script.ts";
 import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
-const seed = Number(process.env["TURNLOG_SEED"] ?? 1);
-const [worlds, appends] = isLong ? [100, 100] : [8, 60];
+const worlds = seeds(5, 100);
+const appends = isLong ? 100 : 60;
 
-test(`${worlds * appends} appends by four writers at ${worlds} unkind clusters in trouble (seed ${seed}): none lost, doubled or stalled`, {
+test(`${worlds.length * appends} appends by four writers at ${worlds.length} unkind clusters in trouble (seed ${firstSeed}): none lost, doubled or stalled`, {
   timeout: 3_600_000,
 }, async () => {
   let troubles = 0;
-  for (let world = 0; world < worlds; world += 1) troubles += (await playRandomly(seed + world, appends)).troubles;
-  expect(troubles).toBeGreaterThan(worlds);
-  process.stdout.write(`esdb: ${worlds * appends} appends, ${troubles} troubles, 0 lost, 0 doubled, 0 stalled\n`);
+  for (const seed of worlds) troubles += (await playRandomly(seed, appends)).troubles;
+  expect(troubles).toBeGreaterThan(worlds.length);
+  process.stdout.write(
+    `esdb: ${worlds.length * appends} appends, ${troubles} troubles, 0 lost, 0 doubled, 0 stalled\n`,
+  );
 });
 
 const faults: readonly Fault[] = [
@@ -28,13 +30,10 @@ const faults: readonly Fault[] = [
   { on: "subscribe", outcome: "reset", afterEvents: 3 },
 ];
 
-test.each(Array.from({ length: isLong ? 100 : 10 }, (_, n) => seed + n))(
-  "the script of faults at an unkind server gives each event once (seed %i)",
-  async (drawn) => {
-    const random = createRandom(drawn);
-    const server = await startServer({ unkindness: drawUnkindness(random), writeTimeoutMs: 150 });
-    server.inject({ ...random.pick(faults), nth: 1 + random.below(8) });
-    const settings = "defaultDeadline=2000&turnlogCommitTimeout=200&turnlogReadTimeout=400";
-    await playThrough({ server, url: withSetting(server.connectionString, settings) });
-  },
-);
+test.each(seeds(6, 100))("the script of faults at an unkind server gives each event once (seed %i)", async (drawn) => {
+  const random = createRandom(drawn);
+  const server = await startServer({ unkindness: drawUnkindness(random), writeTimeoutMs: 150 });
+  server.inject({ ...random.pick(faults), nth: 1 + random.below(8) });
+  const settings = "defaultDeadline=2000&turnlogCommitTimeout=200&turnlogReadTimeout=400";
+  await playThrough({ server, url: withSetting(server.connectionString, settings) });
+});

@@ -8,12 +8,12 @@ import type { EventStore } from "../../src/log/ports/event-store.ts";
 import type { ScriptedProvider } from "../../src/providers/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { firstSeed, seeds } from "../support/cases.ts";
 import { engineConfig, type Ledger, thinkingProvider } from "../support/faults/recovery-world.ts";
 import { replayed } from "../support/replayed.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
-const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
-const seeds = Number(process.env["TURNLOG_SEEDS"] ?? (process.env["TURNLOG_LONG"] === "1" ? 2_000 : 25));
+const stacks = seeds(12, 2_000);
 
 /** The process is gone: nothing that comes after it happens. */
 class Crash extends Error {}
@@ -107,13 +107,13 @@ async function uninterrupted(seed: number) {
 
 const never: Interceptor = async () => null;
 
-test(`a run killed at any stop, and its recovery killed too, ends as if nothing had happened (${seeds} stacks from seed ${firstSeed})`, {
+test(`a run killed at any stop, and its recovery killed too, ends as if nothing had happened (${stacks.length} stacks from seed ${firstSeed})`, {
   timeout: 3_600_000,
 }, async () => {
   let killed = 0;
   let parked = 0;
   let refused = 0;
-  for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
+  for (const seed of stacks) {
     const expected = await uninterrupted(seed);
     for (let stop = 0; stop < expected.stops; stop += 1) {
       const world = createWorld(seed);
@@ -158,7 +158,7 @@ test(`a run killed at any stop, and its recovery killed too, ends as if nothing 
   process.stdout.write(
     `recovery: ${killed} runs killed, ${parked} of them parked for a call in doubt, ${refused} requests sent again\n`,
   );
-  expect(killed).toBeGreaterThan(seeds * 5);
+  expect(killed).toBeGreaterThan(stacks.length * 5);
   expect(parked).toBeGreaterThan(0);
   expect(refused).toBeGreaterThan(killed);
 });

@@ -2,7 +2,8 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Outcome, outcomeOf } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
+import { outcomeOf } from "../support/process.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 

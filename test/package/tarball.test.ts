@@ -2,9 +2,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Outcome } from "../support/outcome.ts";
 import { installTarball, manifestSchema, root, writeJson } from "../support/package/consumer.ts";
 import { findOldNode } from "../support/package/old-node.ts";
-import { type Outcome, outcomeOf, outputOf } from "../support/process.ts";
+import { outcomeOf, outputOf } from "../support/process.ts";
 
 let folder = "";
 beforeAll(async () => {

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,9 +7,9 @@ import { exitCodeOf, run as rehearse } from "../../src/cli/commands/rehearse.ts"
 import { createContext } from "../../src/cli/create-context.ts";
 import { blockFromJson } from "../../src/domain/block-json.ts";
 import { openStore } from "../../src/open-store.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
-
-const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 const asked = { role: "user", content: "Which orders are late?" };
 const looked = {
@@ -171,8 +170,8 @@ const importDocument = z.strictObject({
 });
 const rehearsalDocument = z.strictObject({ version: z.literal(1), data: z.record(z.string(), z.number()) });
 
-const importOf = ({ stdout }: Ended) => importDocument.parse(JSON.parse(stdout)).data;
-const figuresOf = ({ stdout }: Ended) => rehearsalDocument.parse(JSON.parse(stdout)).data;
+const importOf = ({ stdout }: Outcome) => importDocument.parse(JSON.parse(stdout)).data;
+const figuresOf = ({ stdout }: Outcome) => rehearsalDocument.parse(JSON.parse(stdout)).data;
 
 async function told(url: string, id: string | undefined): Promise<readonly string[]> {
   await using store = await openStore(url, { mustExist: true });
@@ -188,12 +187,4 @@ async function told(url: string, id: string | undefined): Promise<readonly strin
   return lines;
 }
 
-type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
-
-function turnlog(...line: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [main, ...line], (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? -1, stdout, stderr });
-    });
-  });
-}
+const turnlog = (...line: readonly string[]): Promise<Outcome> => turnlogHere(line, { cwd: temporaryFolder().path });

@@ -5,12 +5,12 @@ import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import { type ChatDocument, readChatFile } from "../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../src/rehearsal/rehearse.ts";
+import { isLong } from "../support/cases.ts";
 import { bodyOf, type Item, play, playGenerated, quiet, replaying } from "../support/rehearsal/playing.ts";
 
 const file = join(import.meta.dirname, "../../../shared/recorded/tau-airline.jsonl");
 const isAbsent = !existsSync(file);
-const long = process.env["TURNLOG_LONG"] === "1";
-const timeout = long ? 3_600_000 : 300_000;
+const timeout = isLong ? 3_600_000 : 300_000;
 
 const mixes: readonly Partial<RehearsalOptions>[] = [
   { seed: "1", editRate: 0.2 },
@@ -88,9 +88,9 @@ if (isAbsent) {
     undefined);
 } else {
   test("reads exactly what was meant in recorded conversations", { timeout }, async () => {
-    const limit = long ? 120 : 5;
+    const limit = isLong ? 120 : 5;
     const all = [...mixes, ...mixes.map((mix) => ({ ...mix, seed: "7" }))];
-    for (const options of long ? all : mixes.slice(0, 4)) {
+    for (const options of isLong ? all : mixes.slice(0, 4)) {
       expect(await rehearseRecorded(limit, options)).toMatchObject({ incoherent: 0 });
     }
     const still = await rehearseRecorded(limit, { editRate: 0 });
@@ -99,7 +99,7 @@ if (isAbsent) {
 
   // The bounds are for all 120: a few conversations scatter more.
   test("sends less than a client that remembers one response only", { timeout }, async () => {
-    const limit = long ? 120 : 30;
+    const limit = isLong ? 120 : 30;
     const persistent = await rehearseRecorded(limit, { editRate: 0.2, edits: "persistent" });
     const once = await rehearseRecorded(limit, { editRate: 0.2, edits: "once" });
     console.log(

@@ -11,12 +11,11 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted.ts";
+import { firstSeed, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 import { createWorkshop, type Workshop } from "../support/workshop.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
-const stacksWanted = Number(process.env["TURNLOG_STACKS"] ?? (isLong ? 500 : 60));
-const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+const stacks = seeds(40, 500);
 const tally = { stacks: 0, steps: 0, draws: 0, effects: 0, outOfOrder: 0 };
 
 afterAll(() => {
@@ -76,10 +75,10 @@ test("what several effects at once gave comes in the order in which it came, at 
   expect({ unknown, same: steps.map(({ isSame }) => isSame) }).toEqual({ unknown: null, same: [true] });
 });
 
-test(`${stacksWanted} random stacks draw, hear and ask again what they did, as they are and without a layer that does nothing (from seed ${firstSeed})`, {
+test(`${stacks.length} random stacks draw, hear and ask again what they did, as they are and without a layer that does nothing (from seed ${firstSeed})`, {
   timeout: 3_600_000,
 }, async () => {
-  for (let seed = firstSeed; seed < firstSeed + stacksWanted; seed += 1) {
+  for (const seed of stacks) {
     const recording = await record(seed);
     const { store, conversation } = recording.workshop;
     const sent = await bodiesOf(recording.workshop);

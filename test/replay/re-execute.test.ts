@@ -7,13 +7,13 @@ import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../.
 import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
+import { firstSeed, seeds } from "../support/cases.ts";
 import { engineConfig, type Ledger, thinkingProvider } from "../support/faults/recovery-world.ts";
 import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
 
-const seeds = Number(process.env["TURNLOG_SEEDS"] ?? 40);
-const firstSeed = Number(process.env["TURNLOG_SEED"] ?? 1);
+const stacks = seeds(25, 2_000);
 
 const again = ({ store, conversation }: Workshop, engine: Engine, options: { readonly to?: number } = {}) =>
   reexecute(store.log, conversationStream(conversation.id), engine, options);
@@ -21,11 +21,11 @@ const again = ({ store, conversation }: Workshop, engine: Engine, options: { rea
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
 
-test(`goes again through runs of random stacks, answered by the log alone (${seeds} from seed ${firstSeed})`, {
+test(`goes again through runs of random stacks, answered by the log alone (${stacks.length} from seed ${firstSeed})`, {
   timeout: 600_000,
 }, async () => {
   using guard = guardOutside();
-  for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
+  for (const seed of stacks) {
     const workshop = createWorkshop();
     const { conversation, store } = workshop;
     const ledger: Ledger = new Map();

@@ -2,11 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Outcome } from "./outcome.ts";
 
 /** The one way in which tests start programs: none outlives the tests, however they end. */
-
-/** How a program ended; `code` is null where a signal ended it. */
-export type Outcome = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
 export type ProcessOptions = {
   readonly cwd?: string;

@@ -16,6 +16,7 @@ import {
   type ScriptedAnswer,
   startReferenceServer,
 } from "../../../src/reference-server/server.ts";
+import { cases } from "../../support/cases.ts";
 import { type RequestChoice, type Step, steps } from "../../support/planning/arbitrary-exchanges.ts";
 import {
   createExchange,
@@ -27,7 +28,7 @@ import {
 } from "../../support/planning/exchange.ts";
 import { answeredCalls, edited } from "../../support/planning/random-turns.ts";
 
-const numRuns = process.env["TURNLOG_LONG"] === "1" ? 10_000 : 100;
+const numRuns = cases(100, 10_000);
 const timeoutMs = 30 * 60_000;
 
 let server: ReferenceServer;

@@ -9,12 +9,12 @@ import { tool } from "../../../src/engine/stack/tool.ts";
 import { clientTurn } from "../../../src/projections/client-turn.ts";
 import type { RunTurns } from "../../../src/projections/run-turns.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
+import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { RandomStack } from "../../support/run/random-stack.ts";
 import { doerOf, Truth } from "../../support/truth.ts";
 import { createWorkshop, freshStore, storeKinds } from "../../support/workshop.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
 const tally = { runs: 0, failed: 0, revisions: 0, turns: 0, versions: 0, removals: 0 };
 
 /** Every member that two Turns have to agree in. */
@@ -25,9 +25,7 @@ test.each(storeKinds)(
   "the log folds to the Turns that layers held, and blames who did it (%s)",
   { timeout: 3_600_000 },
   async (kind) => {
-    const seeds = (kind === "memory" ? 150 : 25) * (isLong ? 100 : 1);
-    const first = Number(process.env["TURNLOG_SEED"] ?? 1);
-    for (let seed = first; seed < first + seeds; seed += 1) await play(seed, kind);
+    for (const seed of kind === "memory" ? seeds(100, 15_000) : seeds(15, 2_500)) await play(seed, kind);
     expect(tally.removals).toBeGreaterThan(0);
   },
 );

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { outputOf, supportFile } from "../../support/process.ts";
 import { createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
 import { add, calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, eventsOf } from "../../support/workshop.ts";
@@ -50,10 +49,4 @@ test("layers are told no time before the newest event's, whatever the clock does
   const times = events.map(({ at }) => at);
   expect(times).toEqual(times.toSorted());
   expect(told).toEqual([events.filter(({ event }) => event.type === "BlockAppended").at(-1)?.at]);
-});
-
-test("a layer that never returns is named, though nothing else keeps the process alive", async () => {
-  expect(await outputOf([supportFile("run/hanging-layer.ts")])).toContain(
-    "hanging did not return within 50 ms of its own work",
-  );
 });

@@ -5,6 +5,7 @@ import { defineMiddleware, type Layer } from "../../../src/engine/stack/middlewa
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
+import { seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import { createWorkshop, freshStore, rejectionOf, storeKinds } from "../../support/workshop.ts";
@@ -73,9 +74,7 @@ function expected({ steps, stop, hasFilter }: Plan): readonly string[] {
 const tally = { runs: 0, blocks: 0 };
 
 test.each(storeKinds)("whatever stops a run, its Turn is what the model says (%s)", async (kind) => {
-  const runs = kind === "memory" ? 150 : 25;
-  const first = Number(process.env["TURNLOG_SEED"] ?? 1);
-  for (let seed = first; seed < first + runs; seed += 1) {
+  for (const seed of kind === "memory" ? seeds(120, 15_000) : seeds(15, 2_500)) {
     const plan = draw(createRandom(seed));
     const lines = await stopped(plan, kind);
     expect(lines, `seed ${seed}: ${JSON.stringify(plan.stop)}`).toEqual(expected(plan));

@@ -12,6 +12,7 @@ import { conversationView } from "../../../src/projections/conversation-view.ts"
 import { viewDigest } from "../../../src/projections/view-digest.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
@@ -22,8 +23,7 @@ const stream = "conversation-cnv_workshop";
 test("a fold from the nearest snapshot is what all events together give, at every revision", {
   timeout: 3_600_000,
 }, async () => {
-  const seeds = process.env["TURNLOG_LONG"] === "1" ? 3_000 : 30;
-  for (let seed = 1; seed <= seeds; seed += 1) {
+  for (const seed of seeds(20, 3_000)) {
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;

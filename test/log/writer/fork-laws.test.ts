@@ -18,17 +18,17 @@ import { viewDigest } from "../../../src/projections/view-digest.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
 import { createWorkshop, dataOf, eventsOf, type Workshop } from "../../support/workshop.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
 const tally = { conversations: 0, forks: 0, inRuns: 0, runs: 0, chained: 0, requests: 0 };
 
 test("a fork of any revision begins with what would be left there, and goes on soundly", {
   timeout: 3_600_000,
 }, async () => {
-  for (let seed = 1; seed <= (isLong ? 300 : 10); seed += 1) {
+  for (const seed of seeds(8, 300)) {
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;
@@ -59,7 +59,7 @@ test("a fork folds the same from snapshots of its own or of its parent as from a
 }, async () => {
   let fromSnapshots = 0;
   let revisions = 0;
-  for (let seed = 1; seed <= (isLong ? 300 : 10); seed += 1) {
+  for (const seed of seeds(8, 300)) {
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;

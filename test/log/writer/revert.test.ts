@@ -7,6 +7,7 @@ import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf, type Workshop } from "../../support/workshop.ts";
@@ -139,7 +140,7 @@ test("a revert of thousands of blocks is one append of several events, and folds
 });
 
 test("any revision of a random conversation can be reverted to, and the log stays sound", async () => {
-  for (let seed = 1; seed <= 5; seed += 1) {
+  for (const seed of seeds(5, 150)) {
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { createProjector } from "../../../src/read-models/projector.ts";
+import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { drawUnkindness } from "../../support/eventstoredb/unkindness.ts";
 import { rowsFromScratch, rowsOf } from "../../support/read-models/rows.ts";
@@ -9,14 +10,11 @@ import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts
 import { freshAddress, runningServers } from "../../support/stores/running-server.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
-const seed = Number(process.env["TURNLOG_SEED"] ?? 1);
-
 const servers: readonly (readonly [string, () => Promise<string>])[] = [
   ["a server", async () => (await startServer()).connectionString],
-  ...Array.from({ length: isLong ? 50 : 3 }, (_, n): readonly [string, () => Promise<string>] => [
-    `an unkind server (seed ${seed + n})`,
-    async () => (await startServer({ unkindness: drawUnkindness(createRandom(seed + n)) })).connectionString,
+  ...seeds(3, 50).map((seed): readonly [string, () => Promise<string>] => [
+    `an unkind server (seed ${seed})`,
+    async () => (await startServer({ unkindness: drawUnkindness(createRandom(seed)) })).connectionString,
   ]),
   ...runningServers.map((url) => ["the server of TURNLOG_TEST_ESDB", async () => freshAddress(url)] as const),
 ];

@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { expect, test } from "vitest";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { defaultViewsPath } from "../../../src/stores/eventstoredb/views.ts";
-import { outputOf } from "../../support/process.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
 import { append } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
@@ -55,20 +54,4 @@ test("keeps the views of each store in a file of its own in the user's cache", (
   const [left, right] = [defaultViewsPath("a"), defaultViewsPath("b")];
   expect(left).not.toBe(right);
   expect(left.startsWith(process.env["XDG_CACHE_HOME"] ?? homedir())).toBe(true);
-});
-
-test("names the command that installs the client when it is not there", async () => {
-  const script = `
-    import { registerHooks } from "node:module";
-    registerHooks({
-      resolve(specifier, context, next) {
-        return next(specifier.replace("@eventstore/db-client", "@eventstore/not-there"), context);
-      },
-    });
-    const { openStore } = await import(${JSON.stringify(new URL("../../../src/open-store.ts", import.meta.url).href)});
-    await openStore("esdb://127.0.0.1:1?tls=false").catch((error) => console.log(error.code, error.message));
-  `;
-  const said = await outputOf(["--input-type=module", "--eval", script]);
-  expect(said).toContain("store-unavailable");
-  expect(said).toContain("npm install @eventstore/db-client");
 });

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { isActor } from "../../../src/domain/actor.ts";
@@ -10,7 +10,6 @@ import {
   StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { outputOf, supportFile } from "../../support/process.ts";
 import { describeEventStore } from "../../support/stores/contract.ts";
 import { describeSnapshots } from "../../support/stores/contract-snapshots.ts";
 import { describeViews } from "../../support/stores/contract-views.ts";
@@ -221,14 +220,6 @@ test("says what to do when the file cannot be created", async () => {
     await expect(openSqliteStore(folder.file(name))).rejects.toThrow(StoreUnavailableError);
     await expect(openSqliteStore(folder.file(name))).rejects.toThrow(advice);
   }
-});
-
-test("says what to do without write permission", async () => {
-  const folder = temporaryFolder();
-  chmodSync(folder.path, 0o555);
-  const error = await outputOf([supportFile("stores/opening-process.ts"), folder.file("store.db")]);
-  expect(error).toContain("store-unavailable");
-  expect(error).toContain(`give this user write permission on ${folder.path}`);
 });
 
 test("reports a file that another process keeps locked, and goes on when it is free again", async () => {

@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { documentOf, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import { turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import type { Outcome } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
 
 const demoStore = useDemoStore();
 const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");

@@ -5,7 +5,8 @@ import type { CliContext } from "../../src/cli/context.ts";
 import { createContext } from "../../src/cli/create-context.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { openStore } from "../../src/open-store.ts";
-import { startTurnlog, turnlogHere } from "../support/cli/command.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import { startTurnlog } from "../support/cli/command-process.ts";
 import { startServer } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

@@ -3,9 +3,12 @@ import { createServer } from "node:http";
 import { constants } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { startTurnlog, turnlog, turnlogHere } from "../support/cli/command.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import { main, startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import type { Outcome } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
+import { outcomeOf } from "../support/process.ts";
+import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** One line that begins with the program's name, on stderr alone. */
@@ -243,6 +246,22 @@ test("says that its output cannot be written, and exits 6; a reader that has see
   };
   expectRefusal(await logInto("EIO"), 6, /^turnlog: the output cannot be written: [^:]+$/);
   expect(await logInto("EPIPE")).toEqual({ code: 0, stdout: "", stderr: "" });
+});
+
+test("a reader that has seen enough ends the command without an error", async () => {
+  const { path: cwd } = demoStore();
+  const line = `"${process.execPath}" "${main}" show @last --json | head -c 10`;
+  const { stdout, stderr } = await outcomeOf("sh", ["-c", line], { cwd, env: { PATH: process.env["PATH"] } });
+  expect({ stdout, stderr }).toEqual({ stdout: '{"version"', stderr: "" });
+});
+
+test("says so by its exit code when a server has no store, and leaves nothing behind that keeps the process", async () => {
+  const server = await startServer();
+  const url = withSetting(server.connectionString, "turnlogNamespace=none");
+  const cwd = temporaryFolder().path;
+  const ended = await turnlog(["ls", "--store", url], { cwd, env: { XDG_CACHE_HOME: cwd } });
+  expect(ended.code).toBe(3);
+  expect(ended.stderr).toMatch(/^turnlog: there is no turnlog store at esdb:\/\/127\.0\.0\.1:\d+[^\n]+\n$/);
 });
 
 test("shows the stack of an error only with --debug", async () => {

@@ -4,7 +4,8 @@ import * as z from "zod";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
-import { documentOf, startTurnlog, turnlog } from "../support/cli/command.ts";
+import { documentOf } from "../support/cli/command.ts";
+import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 test("shows every request, what it saved and who broke a chain, and the commands to try next work", async () => {

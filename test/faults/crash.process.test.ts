@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
+import { cases, firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import type { Orders } from "../support/faults/crash-process.ts";
@@ -22,8 +23,8 @@ import { freshAddress, runningServers } from "../support/stores/running-server.t
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
-const isLong = process.env["TURNLOG_LONG"] === "1";
-const seed = Number(process.env["TURNLOG_SEED"] ?? 1);
+/** Rounds of ten runs and of the ten recoveries of them, each process killed at a random instant. */
+const rounds = cases(2, 100);
 
 type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogStore };
 
@@ -32,7 +33,9 @@ type Kind = "sqlite" | "eventstoredb" | "an unkind eventstoredb" | "the server o
 async function createWorld(kind: Kind): Promise<World> {
   const folder = temporaryFolder();
   const model = await startReferenceServer({ answer: think });
-  const events = kind.endsWith("eventstoredb") ? await startServerProcess(kind === "eventstoredb" ? 0 : seed) : null;
+  const events = kind.endsWith("eventstoredb")
+    ? await startServerProcess(kind === "eventstoredb" ? 0 : firstSeed)
+    : null;
   const url =
     kind === "sqlite" ? `sqlite:${folder.file("turnlog.db")}` : (events?.url ?? freshAddress(runningServers[0] ?? ""));
   const place = { url, modelUrl: model.baseUrl, ledger: folder.file("ledger") };
@@ -177,7 +180,7 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => 
     await using world = await createWorld(kind);
     const expected = await uninterrupted(world);
     const cuts = sampled(expected.stops, 6 * everyNth);
-    const { below } = createRandom(seed);
+    const { below } = createRandom(firstSeed);
     // Every stop of the run meets other stops of its recoveries with each shift; another seed draws others.
     const shifts = Array.from({ length: isLong ? 8 : 1 }, () => below(expected.stops));
     for (const [round, shift] of shifts.entries()) {
@@ -203,14 +206,13 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => 
   });
 });
 
-test(`runs and recoveries that are killed at ${isLong ? 2_000 : 100} random instants (seed ${seed}) end as if nothing had happened`, {
+test(`runs and recoveries that are killed at ${rounds * 20} random instants (seed ${firstSeed}) end as if nothing had happened`, {
   timeout: 3_600_000,
 }, async () => {
   await using world = await createWorld("sqlite");
   const expected = await uninterrupted(world);
-  const { below } = createRandom(seed);
-  // Ten runs at once, and the ten recoveries of them: twenty instants a round.
-  for (let round = 0; round < (isLong ? 100 : 5); round += 1) {
+  const { below } = createRandom(firstSeed);
+  for (let round = 0; round < rounds; round += 1) {
     const ids = Array.from({ length: 10 }, (_, n) => conversationId(round * 10 + n + 1));
     await Promise.all(ids.map((id) => world.store.conversation(id).append(hello)));
     const jobs = ids.map((id): Job => ({ id, what: "run", stop: null, hasMessage: false }));

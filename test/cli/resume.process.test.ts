@@ -7,8 +7,10 @@ import * as z from "zod";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { documentOf, turnlog, turnlogHere } from "../support/cli/command.ts";
-import { type Outcome, startAside, supportFile } from "../support/process.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import { turnlog } from "../support/cli/command-process.ts";
+import type { Outcome } from "../support/outcome.ts";
+import { startAside, supportFile } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, typesOf } from "../support/workshop.ts";
 

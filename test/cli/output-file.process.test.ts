@@ -2,7 +2,8 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkS
 import { expect, test } from "vitest";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import { type Outcome, outcomeOf } from "../support/process.ts";
+import type { Outcome } from "../support/outcome.ts";
+import { outcomeOf } from "../support/process.ts";
 
 const demoStore = useDemoStore();
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { turnlog } from "../support/cli/command.ts";
+import { turnlog } from "../support/cli/command-process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
