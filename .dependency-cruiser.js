@@ -69,9 +69,9 @@ export default {
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg"], dependencyTypesNot: ["npm-peer", "type-only"] },
     },
     {
-      name: "eventstoredb-client-in-one-folder",
+      name: "eventstoredb-client-in-one-file",
       severity: "error",
-      from: { path: "^src/", pathNot: "^src/stores/eventstoredb/" },
+      from: { path: "^src/", pathNot: "^src/stores/eventstoredb/client.ts$" },
       to: { path: "node_modules/@eventstore/" },
     },
     {

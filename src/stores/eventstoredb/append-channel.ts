@@ -1,18 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { BatchAppendReq, BatchAppendResp } from "./driver.ts";
-import { Failure, failureOf, failureOfAppend, TimeoutFailure } from "./failure.ts";
-import type { Position } from "./position.ts";
-import type { AppendCall, Transport } from "./transport.ts";
-
-/**
- * What the server answered: the revision and place of the last event, or that the stream is not as expected and which
- * revision it has instead, -1 for none. That one may be written already and not yet be readable.
- */
-export type AppendAnswer =
-  | { readonly status: "appended"; readonly revision: number; readonly position: Position | null }
-  | { readonly status: "wrong-expected"; readonly current: number };
-
-type Way = Pick<Transport, "driver" | "startCall" | "isCurrent" | "reconnect">;
+import type { AppendCall, Client } from "./client.ts";
+import { Failure, failureOf, TimeoutFailure } from "./failure.ts";
+import type { AppendAnswer, BatchAppendReq, BatchAppendResp, Messages } from "./messages.ts";
 
 type Waiting = { readonly resolve: (answer: BatchAppendResp) => void; readonly reject: (failure: Failure) => void };
 
@@ -31,13 +20,15 @@ type BatchStream = {
  * other instances wait for.)
  */
 export class AppendChannel {
-  readonly #way: Way;
+  readonly #client: Client;
+  readonly #messages: Messages;
   readonly #lanes = new Set<BatchStream>();
   #lane: BatchStream | null = null;
   #opening: Promise<BatchStream> | null = null;
 
-  constructor(way: Way) {
-    this.#way = way;
+  constructor(client: Client, messages: Messages) {
+    this.#client = client;
+    this.#messages = messages;
   }
 
   /**
@@ -47,7 +38,7 @@ export class AppendChannel {
    */
   async send(request: BatchAppendReq, limitMs: number): Promise<AppendAnswer> {
     const id = randomUUID();
-    request.setCorrelationId(new this.#way.driver.shared.UUID().setString(id));
+    this.#messages.correlate(request, id);
     const late = Promise.withResolvers<never>();
     const sent: { lane: BatchStream | null; answersBefore: number; isLate: boolean } = {
       lane: null,
@@ -62,14 +53,14 @@ export class AppendChannel {
       const lane = await Promise.race([this.#openLane(), late.promise]);
       sent.lane = lane;
       sent.answersBefore = lane.answers;
-      return this.#answerOf(await Promise.race([ask(lane, id, request), late.promise]));
+      return this.#messages.readAnswer(await Promise.race([ask(lane, id, request), late.promise]));
     } catch (error) {
       const failure = failureOf(error);
       if (sent.lane !== null && failure.kind === "passing") {
         // A lane that answers others belongs to a server that is there.
         const isDead = !sent.isLate || sent.lane.answers === sent.answersBefore;
         this.#retire(sent.lane);
-        if (isDead) void this.#way.reconnect(sent.lane.call);
+        if (isDead) void this.#client.reconnect(sent.lane.call);
       }
       throw failure;
     } finally {
@@ -84,7 +75,7 @@ export class AppendChannel {
 
   async #openLane(): Promise<BatchStream> {
     // Reads may have found another leader meanwhile.
-    if (this.#lane !== null && !this.#way.isCurrent(this.#lane.call)) this.#retire(this.#lane);
+    if (this.#lane !== null && !this.#client.isCurrent(this.#lane.call)) this.#retire(this.#lane);
     if (this.#lane !== null) return this.#lane;
     this.#opening ??= this.#open();
     return this.#opening;
@@ -92,7 +83,7 @@ export class AppendChannel {
 
   async #open(): Promise<BatchStream> {
     try {
-      const call = await this.#way.startCall((grpc, ...args) => grpc.batchAppend(...args));
+      const call = await this.#client.startCall((grpc, ...args) => grpc.batchAppend(...args));
       const lane: BatchStream = { call, waitingById: new Map(), isOver: false, answers: 0 };
       this.#watch(lane);
       this.#lanes.add(lane);
@@ -113,7 +104,7 @@ export class AppendChannel {
     };
     lane.call.on("data", (answer: BatchAppendResp) => {
       lane.answers += 1;
-      lane.waitingById.get(answer.getCorrelationId()?.getString() ?? "")?.resolve(answer);
+      lane.waitingById.get(this.#messages.correlationOf(answer))?.resolve(answer);
     });
     lane.call.on("error", end);
     lane.call.on("end", () => {
@@ -130,32 +121,6 @@ export class AppendChannel {
   #forget(lane: BatchStream, id: string): void {
     lane.waitingById.delete(id);
     if (this.#lane !== lane) this.#retire(lane);
-  }
-
-  #answerOf(answer: BatchAppendResp): AppendAnswer {
-    const success = answer.getSuccess();
-    if (success !== undefined) {
-      const place = success.getPosition();
-      return {
-        status: "appended",
-        revision: Number(success.getCurrentRevision()),
-        position:
-          place === undefined ? null : { commit: place.getCommitPosition(), prepare: place.getPreparePosition() },
-      };
-    }
-    const { BadRequest, WrongExpectedVersion } = this.#way.driver.shared;
-    const error = answer.getError();
-    const details = error?.getDetails();
-    const type = details?.getTypeName() ?? "";
-    if (type === "event_store.client.WrongExpectedVersion") {
-      const wrong = details?.unpack((bytes) => WrongExpectedVersion.deserializeBinary(bytes), type);
-      return {
-        status: "wrong-expected",
-        current: wrong?.hasCurrentStreamRevision() === true ? Number(wrong.getCurrentStreamRevision()) : -1,
-      };
-    }
-    const reason = details?.unpack((bytes) => BadRequest.deserializeBinary(bytes), "event_store.client.BadRequest");
-    throw failureOfAppend(type, reason?.getMessage() ?? error?.getMessage() ?? "");
   }
 }
 

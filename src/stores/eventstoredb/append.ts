@@ -8,15 +8,12 @@ import {
   StoreCorruptedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
-import type { AppendAnswer } from "./append-channel.ts";
 import { serverEventOf } from "./envelope.ts";
-import { Failure } from "./failure.ts";
-import { type OwnRange, readOwnStream } from "./own-stream.ts";
-import { positionText } from "./position.ts";
+import { createPatience, Failure } from "./failure.ts";
+import type { AppendAnswer } from "./messages.ts";
 import { ownEnvelope } from "./read.ts";
-import { createPatience } from "./retry-policy.ts";
 import type { Session } from "./session.ts";
-import { checkSettings } from "./stream-settings.ts";
+import { checkSettings, type OwnRange, readOwnStream } from "./stream.ts";
 
 export type Appends = {
   append(prepared: PreparedAppend): Promise<AppendResult>;
@@ -29,7 +26,7 @@ export type Appends = {
  * here: the head's digest before an append, the digests of events whose ids are there already.
  */
 export function createAppends(session: Session): Appends {
-  const { address, connection, heads, requests, names, translate } = session;
+  const { address, connection, heads, names, translate } = session;
   const queueByStream = new Map<string, Promise<unknown>>();
   // Appends outlive `close`: what was called before it is still written and answered.
   const { signal } = new AbortController();
@@ -107,11 +104,11 @@ export function createAppends(session: Session): Appends {
         `${stream} went on at revision ${revision} instead of ${head?.revision ?? "none"}: it was deleted by another program; restore it from a copy`,
       );
     }
-    heads.acknowledge(stream, revision, position && positionText(position));
+    heads.acknowledge(stream, revision, position);
     // The answer to a repeat is about ids only, and may be without its place.
     if (isRepeat || position === null) return mismatch(prepared);
     heads.remember(stream, head);
-    return { status: "appended", head, position: positionText(position) };
+    return { status: "appended", head, position };
   }
 
   /** Sends the same bytes at the same revision again, until the outcome is known or the time is up. */
@@ -119,7 +116,11 @@ export function createAppends(session: Session): Appends {
     const patience = createPatience({ forMs: address.timeoutMs });
     const events = envelopes.map(serverEventOf);
     for (let isRepeat = false; ; isRepeat = true) {
-      const request = requests.append(names.toServer(stream), expected === null ? null : expected.revision, events);
+      const request = connection.messages.append(
+        names.toServer(stream),
+        expected === null ? null : expected.revision,
+        events,
+      );
       try {
         return { answer: await connection.appends.send(request, address.silenceMs.append), isRepeat };
       } catch (error) {

@@ -6,18 +6,8 @@ import {
   StoreCorruptedError,
   type StoredEnvelope,
   StoreTooNewError,
-  StoreUnavailableError,
 } from "../../log/ports/event-store.ts";
-import type { RecordedEvent } from "./driver.ts";
-import { isPosition, type Position, positionText } from "./position.ts";
-
-/** An event as the server takes it: its data is the envelope's, byte for byte. */
-export type ServerEvent = {
-  readonly id: string;
-  readonly type: string;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-};
+import { type RecordedEvent, type ServerEvent, textOf } from "./messages.ts";
 
 /** What the metadata of every event says under `turnlog`; a greater number is from a newer turnlog. */
 export const formatVersion = 1;
@@ -62,7 +52,7 @@ const optionalNames = ["runId", "frame", "causationId", "tenant", "keyId", "nonc
 export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope | null {
   const metadata = readMetadata(event);
   if (metadata === null) return null;
-  const revision = Number(event.getStreamRevision());
+  const { revision } = event;
   const { turnlog, version, at, actor, encoding, dataDigest, digest } = metadata;
   if (typeof turnlog === "number" && turnlog > formatVersion) {
     throw new StoreTooNewError(`event ${revision} of ${stream} was written by a newer turnlog: update turnlog`);
@@ -72,17 +62,17 @@ export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope
     throw new StoreCorruptedError(`event ${revision} of ${stream} has metadata that cannot be read`);
   }
   const envelope: { -readonly [Member in keyof StoredEnvelope]: StoredEnvelope[Member] } = {
-    id: event.getId()?.getString() ?? "",
+    id: event.id,
     stream,
     revision,
-    position: positionText(positionOf(event)),
-    type: event.getMetadataMap().get("type") ?? "",
+    position: event.position,
+    type: event.type,
     version,
     at,
     // Metadata is written from an actor only; that it was not changed since is what the digest shows.
     actor: actor as Actor,
     encoding,
-    data: textOf(event.getData_asU8()),
+    data: textOf(event.data),
     dataDigest,
     digest,
   };
@@ -93,16 +83,8 @@ export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope
   return envelope;
 }
 
-/** The place of an event in the server's log. */
-export function positionOf(event: RecordedEvent): Position {
-  const position = { commit: event.getCommitPosition(), prepare: event.getPreparePosition() };
-  if (isPosition(position)) return position;
-  throw new StoreUnavailableError("the server does not give positions: use EventStoreDB 23.10 or newer");
-}
-
 /** Metadata with our mark; null for what another program wrote. */
-function readMetadata(event: RecordedEvent): JsonObject | null {
-  const bytes = event.getCustomMetadata_asU8();
+function readMetadata({ metadata: bytes }: RecordedEvent): JsonObject | null {
   if (bytes.length === 0) return null;
   try {
     const metadata: unknown = JSON.parse(textOf(bytes));
@@ -111,6 +93,3 @@ function readMetadata(event: RecordedEvent): JsonObject | null {
     return null;
   }
 }
-
-export const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");

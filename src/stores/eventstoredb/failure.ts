@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { AccessDeniedError, type AccessRequest } from "../../log/authorized-store.ts";
 import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 
@@ -83,20 +84,32 @@ export function portError(failure: Failure, shown: string, request: AccessReques
 const passingAdvice =
   "check host and port, that the server is up and has a leader, and that tls=true or false is right";
 
+/**
+ * Whether an error of a call says that its connection leads nowhere, or no more to the leader, and whether the server says which one
+ * does. What this process cancelled says nothing of the server.
+ */
+export function connectionLoss(error: Error): { readonly isLost: boolean; readonly namesLeader: boolean } {
+  const { code, details, exception } = statusOf(error);
+  const isEnded = code === 14 || (code === 1 && details !== "Cancelled on client");
+  const isNamed = (part: string): boolean => trailerOf(error, `leader-endpoint-${part}`) !== "";
+  const isElsewhere = exception === "not-leader";
+  return { isLost: isEnded || isElsewhere, namesLeader: isElsewhere && isNamed("host") && isNamed("port") };
+}
+
 type CallStatus = { readonly code: number; readonly details: string; readonly exception: string };
 
 function statusOf(error: Error): CallStatus {
   const code = "code" in error && typeof error.code === "number" ? error.code : -1;
   const details = "details" in error && typeof error.details === "string" ? error.details : error.message;
-  const trailers = "metadata" in error ? error.metadata : null;
-  return { code, details, exception: exceptionOf(trailers) };
+  return { code, details, exception: trailerOf(error, "exception") };
 }
 
-function exceptionOf(trailers: unknown): string {
+function trailerOf(error: Error, name: string): string {
+  const trailers = "metadata" in error ? error.metadata : null;
   if (typeof trailers !== "object" || trailers === null || !("get" in trailers)) return "";
   const { get } = trailers;
   if (typeof get !== "function") return "";
-  const values: unknown = get.call(trailers, "exception");
+  const values: unknown = get.call(trailers, name);
   return Array.isArray(values) ? String(values[0] ?? "") : "";
 }
 
@@ -148,3 +161,56 @@ const kindByDetail = new Map<string, FailureKind>([
   ["event_store.client.StreamDeleted", "deleted"],
   ["event_store.client.BadRequest", "invalid"],
 ]);
+
+export type RetryPolicy = {
+  /**
+   * Waits before another try, longer each time.
+   *
+   * @throws {unknown} the error itself when it does not pass, or when the patience is at its end.
+   */
+  readonly wait: (error: unknown) => Promise<void>;
+  /** Something went well: the patience is whole again. */
+  readonly restore: () => void;
+};
+
+export type PatienceOptions = {
+  /** How long to go on trying after the last success; for ever where infinite. */
+  readonly forMs: number;
+  /** Ends a wait early, without an error: whoever waits looks at it. */
+  readonly signal?: AbortSignal;
+};
+
+/** Tells failures that pass from those that do not, and how long to try again. */
+export function createPatience({ forMs, signal }: PatienceOptions): RetryPolicy {
+  let since = performance.now();
+  let tries = 0;
+  let silences = 0;
+  return {
+    async wait(error) {
+      if (!(error instanceof Failure) || error.kind !== "passing") throw error;
+      const pauseMs = Math.min(firstPauseMs * 2 ** tries, longestPauseMs);
+      if (error instanceof TimeoutFailure) {
+        // It took its time already, which says nothing of the time that the way to the server is lost.
+        silences += 1;
+        since = performance.now();
+        if (silences === maxSilences && forMs < Number.POSITIVE_INFINITY) throw error;
+      }
+      if (performance.now() + pauseMs - since >= forMs) throw error;
+      tries += 1;
+      await sleep(pauseMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+    },
+    restore() {
+      since = performance.now();
+      tries = 0;
+      silences = 0;
+    },
+  };
+}
+
+/** How often nobody may answer before it is told. */
+export const maxSilences = 2;
+
+const firstPauseMs = 10;
+
+/** So long that a cluster without a leader is not overrun, and so short that nobody waits for long once it has one. */
+const longestPauseMs = 1_000;

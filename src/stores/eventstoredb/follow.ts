@@ -1,10 +1,13 @@
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
-import { type Cursor, createCursor, ownEnvelopes } from "./cursor.ts";
-import { readLogToEnd } from "./log.ts";
+import { createNotifier } from "../notifier.ts";
+import type { ReadCall } from "./client.ts";
+import { createPatience, Failure } from "./failure.ts";
+import { type Cursor, createCursor, endOfLog, ownEnvelopes, readLogToEnd } from "./log.ts";
+import type { RecordedEvent } from "./messages.ts";
+import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
-import type { Tail } from "./tail.ts";
 
-export type FollowOptions = {
+type FollowOptions = {
   /** Begins after this position. */
   readonly after: string | undefined;
   readonly streamPrefix: string;
@@ -45,4 +48,165 @@ export async function* followOwnLog(
 function isBeyond(cursor: Cursor, to: string | null): boolean {
   const position = cursor.position();
   return to === null || (position !== null && comparePositions(position, to) >= 0);
+}
+
+/** What is written from now on, on one subscription for all who follow the store: servers allow a process few of them. */
+export type Tail = {
+  /** Events of streams whose names begin so. The subscription begins with the first who asks, and ends with the last. */
+  readonly attach: (streamPrefix: string) => Attached;
+};
+
+type Attached = Pick<Tap, "next"> & {
+  /** The place after which everything is given: what lies before it has to be read. Null for the beginning of the log. */
+  readonly begins: (signal: AbortSignal) => Promise<string | null>;
+  readonly leave: () => void;
+};
+
+type Subscription = {
+  readonly taps: Set<Tap>;
+  readonly begun: PromiseWithResolvers<Cursor>;
+  readonly left: AbortController;
+};
+
+export function createTail(session: Session): Tail {
+  let current: Subscription | null = null;
+
+  function start(): Subscription {
+    const started: Subscription = {
+      taps: new Set(),
+      begun: Promise.withResolvers<Cursor>(),
+      left: new AbortController(),
+    };
+    // Whoever still waits for its beginning is told.
+    started.begun.promise.catch(() => undefined);
+    keepUp(session, started).catch((error: unknown) => {
+      if (current === started) current = null;
+      started.begun.reject(error);
+      for (const tap of started.taps) tap.fail(error);
+    });
+    return started;
+  }
+
+  return {
+    attach(streamPrefix) {
+      const subscription = current ?? start();
+      current = subscription;
+      const { taps, begun, left } = subscription;
+      const tap = createTap(streamPrefix);
+      taps.add(tap);
+      return {
+        next: tap.next,
+        begins: async (signal) => (await orAborted(begun.promise, signal)).position(),
+        leave() {
+          taps.delete(tap);
+          if (taps.size > 0) return;
+          if (current === subscription) current = null;
+          left.abort();
+        },
+      };
+    },
+  };
+}
+
+/** Settles as the promise does, unless the signal aborts first; a follower need not wait for a server to leave. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(new Failure("passing", "the reading was aborted"));
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Goes on from the last event or checkpoint when the connection is lost, for as long as it takes. */
+async function keepUp(session: Session, { taps, begun, left }: Subscription): Promise<void> {
+  const { connection, names, address } = session;
+  const signal = AbortSignal.any([session.closing, left.signal]);
+  const patience = createPatience({ forMs: Number.POSITIVE_INFINITY, signal });
+  const call = { signal, silenceMs: address.silenceMs.read, probe: (open: ReadCall) => probe(session, open, signal) };
+  const isOver = (): boolean => signal.aborted;
+  const pattern = names.pattern("");
+  let cursor: Cursor | null = null;
+  let isLost = false;
+  while (!isOver()) {
+    let failure: unknown = new Failure("passing", "the server ended the subscription");
+    try {
+      cursor ??= createCursor(pattern, await endOfLog(session, { signal }));
+      begun.resolve(cursor);
+      const request = connection.messages.subscribe({ from: cursor.position(), pattern });
+      for await (const messages of readMessages(connection, request, call)) {
+        patience.restore();
+        isLost = false;
+        for (const event of cursor.take(messages)) {
+          const stream = names.toStream(event.name);
+          if (stream !== null) for (const tap of taps) tap.offer(stream, event);
+        }
+      }
+    } catch (error) {
+      failure = error;
+    }
+    if (isOver()) break;
+    await patience.wait(failure);
+    if (!isLost) session.warn(`lost the connection to ${address.shown}, and tries again: ${String(failure)}`);
+    isLost = true;
+  }
+  begun.reject(new Failure("passing", "the reading was aborted"));
+}
+
+/**
+ * Asks whether silence means that nothing happens. A server that lost touch with the others says nothing to those whom it
+ * gave a subscription before, and refuses what demands the leader.
+ *
+ * @throws {Failure} when the subscription is better begun anew.
+ */
+async function probe(session: Session, open: ReadCall, signal: AbortSignal): Promise<void> {
+  if (!session.connection.isCurrent(open)) throw new Failure("passing", "other calls go another way by now");
+  await endOfLog(session, { signal, beside: open });
+}
+
+/** One follower's share of what comes: what he has not taken yet, up to a limit. */
+type Tap = {
+  readonly offer: (stream: string, event: RecordedEvent) => void;
+  readonly fail: (error: unknown) => void;
+  /**
+   * What has come since he last asked, or what comes next; null when the signal aborts, or when he has all that was kept
+   * for him and more came than that: then he has to read the rest.
+   */
+  readonly next: (signal: AbortSignal) => Promise<readonly RecordedEvent[] | null>;
+};
+
+/** Events that are kept for a follower who takes his time. */
+const maxEvents = 512;
+
+function createTap(streamPrefix: string): Tap {
+  const wake = createNotifier();
+  let waiting: RecordedEvent[] = [];
+  let isBehind = false;
+  let failure: { readonly error: unknown } | null = null;
+  return {
+    offer(stream, event) {
+      if (isBehind || !stream.startsWith(streamPrefix)) return;
+      isBehind = waiting.length === maxEvents;
+      if (!isBehind) waiting.push(event);
+      wake.notify();
+    },
+    fail(error) {
+      failure = { error };
+      wake.notify();
+    },
+    async next(signal) {
+      for (;;) {
+        const events = waiting;
+        waiting = [];
+        if (signal.aborted) return null;
+        if (events.length > 0) return events;
+        if (failure !== null) throw failure.error;
+        if (isBehind) return null;
+        await wake.wait(signal);
+      }
+    },
+  };
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../log/ports/event-store.ts";
-import type { RecordedEvent } from "./driver.ts";
-import { formatVersion, textOf } from "./envelope.ts";
-import { Failure } from "./failure.ts";
-import { createPatience } from "./retry-policy.ts";
-import { readServerStream, type Session } from "./session.ts";
+import { formatVersion } from "./envelope.ts";
+import { createPatience, Failure } from "./failure.ts";
+import { type RecordedEvent, textOf } from "./messages.ts";
+import type { Session } from "./session.ts";
+import { readServerStream } from "./stream.ts";
 
 export type IdentityOptions = {
   /** Refuses to create a store. */
@@ -21,7 +21,7 @@ export type IdentityOptions = {
  * @throws {StoreNotFoundError} when it must exist and does not; then nothing was written.
  */
 export async function openIdentity(session: Session, { mustExist, readyTimeoutMs }: IdentityOptions): Promise<string> {
-  const { names, requests, connection, closing, address } = session;
+  const { names, connection, closing, address } = session;
   const patient = { ...session, address: { ...address, timeoutMs: readyTimeoutMs } };
   const patience = createPatience({ forMs: readyTimeoutMs });
   const range = { name: names.identity, from: 0, direction: "forwards", count: 1 } as const;
@@ -34,7 +34,10 @@ export async function openIdentity(session: Session, { mustExist, readyTimeoutMs
     if (mustExist) throw new StoreNotFoundError(`there is no turnlog store at ${address.shown}`);
     let failure: unknown = new Failure("passing", "its first event is there, and cannot be read yet");
     try {
-      await connection.appends.send(requests.append(names.identity, null, [created]), address.silenceMs.append);
+      await connection.appends.send(
+        connection.messages.append(names.identity, null, [created]),
+        address.silenceMs.append,
+      );
     } catch (error) {
       failure = error;
     }
@@ -45,7 +48,7 @@ export async function openIdentity(session: Session, { mustExist, readyTimeoutMs
 const encoder = new TextEncoder();
 
 function storeIdOf(event: RecordedEvent, shown: string): string {
-  const [data, metadata] = [parse(event.getData_asU8()), parse(event.getCustomMetadata_asU8())];
+  const [data, metadata] = [parse(event.data), parse(event.metadata)];
   const version = isJsonObject(metadata) ? metadata["turnlog"] : undefined;
   if (typeof version === "number" && version > formatVersion) {
     throw new StoreTooNewError(`${shown} was written by a newer turnlog (format ${version}): update turnlog`);

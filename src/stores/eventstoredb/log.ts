@@ -1,12 +1,61 @@
-import { comparePositions } from "../../log/ports/event-store.ts";
-import type { Cursor } from "./cursor.ts";
-import type { RecordedEvent } from "./driver.ts";
-import { positionOf } from "./envelope.ts";
-import { Failure } from "./failure.ts";
-import { positionText } from "./position.ts";
+import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
+import { envelopeOf } from "./envelope.ts";
+import { createPatience, Failure } from "./failure.ts";
+import type { ReadMessage, RecordedEvent } from "./messages.ts";
 import { type ReadCallOptions, readMessages } from "./read-call.ts";
-import { createPatience } from "./retry-policy.ts";
-import { eventOf, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
+
+/** How far a reading of the log has come. */
+export type Cursor = {
+  /** What the server is asked for: an expression for the names of streams. */
+  readonly pattern: string;
+  /** The last position that was seen; null at the beginning. */
+  readonly position: () => string | null;
+  /** The events that are new. Positions that are none, and those that were seen, are passed over. */
+  readonly take: (messages: readonly ReadMessage[]) => readonly RecordedEvent[];
+  /** The same of events that came another way. */
+  readonly takeEvents: (events: readonly RecordedEvent[]) => readonly RecordedEvent[];
+};
+
+export function createCursor(pattern: string, after: string | null): Cursor {
+  let seen = after;
+
+  /** Whether it is new. A read begins with the event at its position, and after a loss the same may come twice. */
+  function moveTo(position: string): boolean {
+    if (seen !== null && comparePositions(position, seen) <= 0) return false;
+    seen = position;
+    return true;
+  }
+  function take({ event, checkpoint }: ReadMessage): RecordedEvent | null {
+    if (event !== null) return moveTo(event.position) ? event : null;
+    if (checkpoint !== null) moveTo(checkpoint);
+    return null;
+  }
+
+  return {
+    pattern,
+    position: () => seen,
+    take: (messages) => messages.map(take).filter((event) => event !== null),
+    takeEvents: (events) => events.filter(({ position }) => moveTo(position)),
+  };
+}
+
+/** The envelopes of the events that belong to streams whose names begin so. The comparison is this one, not the server's. */
+export function ownEnvelopes(
+  session: Pick<Session, "names" | "warnOfForeign">,
+  events: readonly RecordedEvent[],
+  streamPrefix: string,
+): readonly StoredEnvelope[] {
+  const envelopes: StoredEnvelope[] = [];
+  for (const event of events) {
+    const stream = session.names.toStream(event.name);
+    if (stream?.startsWith(streamPrefix) !== true) continue;
+    const envelope = envelopeOf(event, stream);
+    if (envelope === null) session.warnOfForeign(event);
+    else envelopes.push(envelope);
+  }
+  return envelopes;
+}
 
 export type LogOptions = {
   readonly cursor: Cursor;
@@ -26,19 +75,19 @@ export async function* readLogToEnd(
   session: Session,
   options: LogOptions,
 ): AsyncGenerator<readonly RecordedEvent[], void> {
-  const { connection, requests, address } = session;
+  const { connection, address } = session;
   const { cursor, to, signal } = options;
   const patience = createPatience({ forMs: options.forMs, signal });
   for (;;) {
     try {
       if (to !== null) await expectReadable(session, to, signal);
-      const request = requests.subscribe({ from: cursor.position(), pattern: cursor.pattern });
+      const request = connection.messages.subscribe({ from: cursor.position(), pattern: cursor.pattern });
       const call = { signal, silenceMs: address.silenceMs.read };
       let last: readonly RecordedEvent[] | null = null;
       for await (const messages of readMessages(connection, request, call)) {
         patience.restore();
         const events = cursor.take(messages);
-        if (messages.some((message) => message.hasCaughtUp())) {
+        if (messages.some(({ isCaughtUp }) => isCaughtUp)) {
           last = events;
           break;
         }
@@ -61,13 +110,10 @@ export async function endOfLog(
   session: Session,
   options: Pick<ReadCallOptions, "signal" | "beside">,
 ): Promise<string | null> {
-  const { connection, requests, address } = session;
+  const { connection, address } = session;
   const call = { ...options, silenceMs: address.silenceMs.read, isShort: true };
-  for await (const messages of readMessages(connection, requests.endOfLog(), call))
-    for (const message of messages) {
-      const event = eventOf(message);
-      if (event !== null) return positionText(positionOf(event));
-    }
+  for await (const messages of readMessages(connection, connection.messages.endOfLog(), call))
+    for (const { event } of messages) if (event !== null) return event.position;
   return null;
 }
 

@@ -1,8 +1,8 @@
 import { createNotifier } from "../notifier.ts";
+import type { ReadCall } from "./client.ts";
 import type { Connection } from "./connection.ts";
-import type { ReadReq, ReadResp } from "./driver.ts";
 import { Failure, failureOf, TimeoutFailure } from "./failure.ts";
-import type { ReadCall } from "./transport.ts";
+import { type ReadMessage, type ReadReq, type ReadResp, readMessage } from "./messages.ts";
 
 export type ReadCallOptions = {
   /** Ends the call, with a failure. */
@@ -33,7 +33,7 @@ export async function* readMessages(
   connection: Pick<Connection, "startCall" | "reconnect" | "slots">,
   request: ReadReq,
   { signal, silenceMs, beside, probe, isShort = false }: ReadCallOptions,
-): AsyncGenerator<readonly ReadResp[], void> {
+): AsyncGenerator<readonly ReadMessage[], void> {
   const end: { call: ReadCall | null; reason: Failure | null } = { call: null, reason: null };
   const givenUp = Promise.withResolvers<never>();
   givenUp.promise.catch(() => undefined);
@@ -105,7 +105,7 @@ async function runOut(call: ReadCall, limitMs: number): Promise<void> {
 const readerLimitMs = 10_000;
 
 /** What has come of a call each time, until it ends; what came before an error is given before the error. */
-async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], void> {
+async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadMessage[], void> {
   const wake = createNotifier();
   const end: { isReached: boolean; error: Error | null } = { isReached: false, error: null };
   call.on("readable", wake.notify);
@@ -119,8 +119,8 @@ async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadResp[], 
   });
   try {
     for (;;) {
-      const messages: ReadResp[] = [];
-      for (let message = take(call); message !== null; message = take(call)) messages.push(message);
+      const messages: ReadMessage[] = [];
+      for (let message = take(call); message !== null; message = take(call)) messages.push(readMessage(message));
       if (messages.length > 0) yield messages;
       else if (end.error !== null) throw end.error;
       else if (end.isReached) return;

@@ -5,14 +5,12 @@ import {
   StoreCorruptedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
-import { createCursor, ownEnvelopes } from "./cursor.ts";
-import type { RecordedEvent } from "./driver.ts";
 import { envelopeOf } from "./envelope.ts";
-import { followOwnLog } from "./follow.ts";
-import { endOfLog, readLogToEnd } from "./log.ts";
-import { type OwnRange, readOwnStream } from "./own-stream.ts";
+import { createTail, followOwnLog } from "./follow.ts";
+import { createCursor, endOfLog, ownEnvelopes, readLogToEnd } from "./log.ts";
+import type { RecordedEvent } from "./messages.ts";
 import { endOf, type Session } from "./session.ts";
-import { createTail } from "./tail.ts";
+import { type OwnRange, readOwnStream } from "./stream.ts";
 
 export type Reads = {
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;
@@ -138,6 +136,6 @@ export function ownEnvelope(event: RecordedEvent, stream: string): StoredEnvelop
   const envelope = envelopeOf(event, stream);
   if (envelope !== null) return envelope;
   throw new StoreCorruptedError(
-    `event ${event.getStreamRevision()} of ${stream} was written by another program: keep other programs off turnlog's streams, or give turnlog names of its own (turnlogNamespace=… in the address)`,
+    `event ${event.revision} of ${stream} was written by another program: keep other programs off turnlog's streams, or give turnlog names of its own (turnlogNamespace=… in the address)`,
   );
 }

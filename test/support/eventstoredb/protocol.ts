@@ -1,7 +1,7 @@
 /**
  * The protocol's generated messages and services, as the client package carries them: the one place that knows where
  * they come from. They are CommonJS without named exports, hence the default imports. The package does not document
- * them as an interface of its own, so its version is pinned exactly.
+ * them as an interface of its own, so the tests use one exact version.
  */
 import type { IGossipServer } from "@eventstore/db-client/generated/gossip_grpc_pb.js";
 import gossipServices from "@eventstore/db-client/generated/gossip_grpc_pb.js";

@@ -1,0 +1,219 @@
+import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import type { Driver } from "./client.ts";
+import { failureOfAppend } from "./failure.ts";
+
+type Streams = Driver["streams"];
+export type ReadReq = InstanceType<Streams["ReadReq"]>;
+export type ReadResp = InstanceType<Streams["ReadResp"]>;
+export type BatchAppendReq = InstanceType<Streams["BatchAppendReq"]>;
+export type BatchAppendResp = InstanceType<Streams["BatchAppendResp"]>;
+
+export type StreamRange = {
+  readonly name: string;
+  /** The first revision, given itself in both directions; `end` is the last one. */
+  readonly from: number | "end";
+  readonly direction: "forwards" | "backwards";
+  readonly count: number;
+};
+
+export type LogRange = {
+  /** It begins after this position; at the beginning of the log when null. */
+  readonly from: string | null;
+  /** What the names of streams have to match. */
+  readonly pattern: string;
+};
+
+/** An event as the server takes it: its data is the envelope's, byte for byte. */
+export type ServerEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
+
+/** An event as it lies in its stream on the server. */
+export type RecordedEvent = ServerEvent & {
+  /** The server's name of its stream. */
+  readonly name: string;
+  readonly revision: number;
+  /** Its place in the server's log. */
+  readonly position: string;
+};
+
+/** What the server says to a reader: an event, how far it has looked, or that this is all there is by now. */
+export type ReadMessage = {
+  readonly event: RecordedEvent | null;
+  readonly checkpoint: string | null;
+  readonly isCaughtUp: boolean;
+};
+
+/**
+ * What the server answered: the revision and place of the last event, or that the stream is not as expected and which
+ * revision it has instead, -1 for none. That one may be written already and not yet be readable.
+ */
+export type AppendAnswer =
+  | { readonly status: "appended"; readonly revision: number; readonly position: string | null }
+  | { readonly status: "wrong-expected"; readonly current: number };
+
+/** Makes the messages that ask the server, and reads what it answers to appends. */
+export type Messages = ReturnType<typeof createMessages>;
+
+export function createMessages({ streams, shared }: Pick<Driver, "streams" | "shared">) {
+  const { ReadReq, BatchAppendReq } = streams;
+  const { Options } = ReadReq;
+  const { ReadDirection } = Options;
+  const empty = new shared.Empty();
+  const identifier = (name: string) => new shared.StreamIdentifier().setStreamName(encoder.encode(name));
+  const options = () => new Options().setUuidOption(new Options.UUIDOption().setString(empty));
+
+  return {
+    readStream({ name, from, direction, count }: StreamRange): ReadReq {
+      const stream = new Options.StreamOptions().setStreamIdentifier(identifier(name));
+      if (from === "end") stream.setEnd(empty);
+      else stream.setRevision(String(from));
+      const asked = options().setStream(stream).setNoFilter(empty).setCount(countText(count));
+      return new ReadReq().setOptions(
+        asked.setReadDirection(direction === "forwards" ? ReadDirection.FORWARDS : ReadDirection.BACKWARDS),
+      );
+    },
+    /** The newest event of the whole log. */
+    endOfLog: (): ReadReq =>
+      new ReadReq().setOptions(
+        options()
+          .setAll(new Options.AllOptions().setEnd(empty))
+          .setNoFilter(empty)
+          .setCount("1")
+          .setReadDirection(ReadDirection.BACKWARDS),
+      ),
+
+    /**
+     * The events of the log, and from the end on those that come. A read with a filter would say nothing until something
+     * matches; a subscription says where it is every so many events, so that a long search can be taken up again.
+     */
+    subscribe({ from, pattern }: LogRange): ReadReq {
+      const all = new Options.AllOptions();
+      if (from === null) all.setStart(empty);
+      else {
+        const { commit, prepare } = parsePosition(from);
+        all.setPosition(new Options.Position().setCommitPosition(commit).setPreparePosition(prepare));
+      }
+      const expression = new Options.FilterOptions.Expression().setRegex(pattern);
+      const filter = new Options.FilterOptions().setStreamIdentifier(expression);
+      filter.setMax(searchWindow).setCheckpointintervalmultiplier(1);
+      return new ReadReq().setOptions(
+        options().setAll(all).setFilter(filter).setSubscription(new Options.SubscriptionOptions()),
+      );
+    },
+
+    /** All or nothing, and only at an explicit revision: anything else may be written twice. */
+    append(name: string, expected: number | null, events: readonly ServerEvent[]): BatchAppendReq {
+      // Without a deadline the server's own limit for a write holds; a deadline would be compared with its clock.
+      const place = new BatchAppendReq.Options().setStreamIdentifier(identifier(name));
+      // The message of nothing has two classes, one wire form.
+      // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- as above; the client does so too
+      if (expected === null) place.setNoStream(empty);
+      else place.setStreamPosition(String(expected));
+      const messages = events.map(({ id, type, data, metadata }) => {
+        const message = new BatchAppendReq.ProposedMessage().setId(new shared.UUID().setString(id));
+        message.getMetadataMap().set("type", type).set("content-type", "application/json");
+        return message.setData(data).setCustomMetadata(metadata);
+      });
+      return new BatchAppendReq().setOptions(place).setProposedMessagesList(messages).setIsFinal(true);
+    },
+    /** Gives an append the id that its answer will have. */
+    correlate(request: BatchAppendReq, id: string): void {
+      request.setCorrelationId(new shared.UUID().setString(id));
+    },
+    correlationOf: (answer: BatchAppendResp): string => answer.getCorrelationId()?.getString() ?? "",
+    /** @throws {Failure} when the server refuses the append, or says that it may have been written. */
+    readAnswer: (answer: BatchAppendResp): AppendAnswer => readAnswer(answer, shared),
+  };
+}
+
+const encoder = new TextEncoder();
+
+const countText = (count: number): string => String(Math.min(count, Number.MAX_SAFE_INTEGER));
+
+/** Events that a filter looks at before it says where it is. */
+const searchWindow = 4_096;
+
+/** @throws {StoreUnavailableError} for a server that gives an event no position. */
+export function readMessage(message: ReadResp): ReadMessage {
+  // Links are given as they are.
+  const event = message.getEvent()?.getEvent();
+  const checkpoint = message.getCheckpoint();
+  return {
+    event: event === undefined ? null : recordedEvent(event),
+    checkpoint: checkpoint === undefined ? null : positionOf(checkpoint),
+    isCaughtUp: message.hasCaughtUp(),
+  };
+}
+
+function recordedEvent(event: InstanceType<Streams["ReadResp"]["ReadEvent"]["RecordedEvent"]>): RecordedEvent {
+  const position = positionOf(event);
+  if (position === null)
+    throw new StoreUnavailableError("the server does not give positions: use EventStoreDB 23.10 or newer");
+  return {
+    name: textOf(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),
+    revision: Number(event.getStreamRevision()),
+    position,
+    id: event.getId()?.getString() ?? "",
+    type: event.getMetadataMap().get("type") ?? "",
+    data: event.getData_asU8(),
+    metadata: event.getCustomMetadata_asU8(),
+  };
+}
+
+function readAnswer(answer: BatchAppendResp, { BadRequest, WrongExpectedVersion }: Driver["shared"]): AppendAnswer {
+  const success = answer.getSuccess();
+  if (success !== undefined) {
+    const place = success.getPosition();
+    const position = place === undefined ? null : positionOf(place);
+    return { status: "appended", revision: Number(success.getCurrentRevision()), position };
+  }
+  const error = answer.getError();
+  const details = error?.getDetails();
+  const type = details?.getTypeName() ?? "";
+  if (type === "event_store.client.WrongExpectedVersion") {
+    const wrong = details?.unpack((bytes) => WrongExpectedVersion.deserializeBinary(bytes), type);
+    return {
+      status: "wrong-expected",
+      current: wrong?.hasCurrentStreamRevision() === true ? Number(wrong.getCurrentStreamRevision()) : -1,
+    };
+  }
+  const reason = details?.unpack((bytes) => BadRequest.deserializeBinary(bytes), "event_store.client.BadRequest");
+  throw failureOfAppend(type, reason?.getMessage() ?? error?.getMessage() ?? "");
+}
+
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+
+type Place = { readonly getCommitPosition: () => string; readonly getPreparePosition: () => string };
+
+/**
+ * The text of a place in the server's log: two 64-bit numbers, of which none loses a digit. `comparePositions` orders such
+ * texts as the server orders positions. Null for 2^64 - 1, which stands for none: servers before 22.6 give it to events of
+ * a stream, and 24.2 to 24.10.4 as the checkpoint of a subscription that has found nothing; taken for a place it would be
+ * beyond all.
+ */
+function positionOf(place: Place): string | null {
+  const [commit, prepare] = [place.getCommitPosition(), place.getPreparePosition()];
+  // The shorter text is the smaller number, so the second one has a fixed length.
+  return commit === none || prepare === none ? null : `${commit}/${prepare.padStart(maxDigits, "0")}`;
+}
+
+const none = (2n ** 64n - 1n).toString();
+
+/** Of 2^64 - 1. */
+const maxDigits = 20;
+
+/** @throws {StoreCorruptedError} for a text that no store of this kind has given. */
+function parsePosition(text: string): { readonly commit: string; readonly prepare: string } {
+  const [, commit, prepare] = positionPattern.exec(text) ?? [];
+  if (commit === undefined || prepare === undefined) {
+    throw new StoreCorruptedError(`${text} is not a position of an EventStoreDB: it is another store's`);
+  }
+  return { commit, prepare: BigInt(prepare).toString() };
+}
+
+const positionPattern = /^(\d{1,20})\/(\d{20})$/;

@@ -1,0 +1,148 @@
+import { isJsonObject } from "../../base/json.ts";
+import { StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { createPatience, Failure } from "./failure.ts";
+import { type RecordedEvent, type StreamRange, textOf } from "./messages.ts";
+import { readMessages } from "./read-call.ts";
+import type { Session } from "./session.ts";
+
+export type OwnRange = Omit<StreamRange, "name">;
+
+/**
+ * The events of one of the store's streams, as many at a time as have come. What was acknowledged to this process is
+ * among them: where the server cannot show it yet, it is asked again after a pause.
+ *
+ * @throws {Failure} when the server is not there, refuses, or does not show in time what it has acknowledged.
+ * @throws {StoreCorruptedError} when the stream was deleted or has lost its beginning.
+ */
+export async function* readOwnStream(
+  session: Session,
+  stream: string,
+  range: OwnRange,
+  signal: AbortSignal,
+): AsyncGenerator<readonly RecordedEvent[], void> {
+  const { address, heads, names } = session;
+  const patience = createPatience({ forMs: address.timeoutMs, signal });
+  const due = heads.reached(stream);
+  let { from, count } = range;
+  for (;;) {
+    let isShort = isDue(range, from, due) && count > 0;
+    for await (const events of readServerStream(
+      session,
+      { ...range, name: names.toServer(stream), from, count },
+      signal,
+    )) {
+      const [first, last] = [events[0], events.at(-1)];
+      if (first === undefined || last === undefined) continue;
+      if (range.direction === "backwards" && from === range.from && isOlder(first, from, due)) break;
+      from = last.revision + (range.direction === "forwards" ? 1 : -1);
+      count -= events.length;
+      isShort = isDue(range, from, due) && count > 0;
+      yield events;
+      patience.restore();
+    }
+    if (!isShort) return;
+    await checkSettings(session, stream, signal);
+    await patience.wait(new Failure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
+    signal.throwIfAborted();
+  }
+}
+
+/** Whether a reading that ends before this revision lacks something; backwards it begins with what is newest. */
+const isDue = ({ direction, from: first }: OwnRange, from: number | "end", due: number): boolean =>
+  direction === "forwards" ? typeof from === "number" && from <= due : from === first && from !== -1 && due >= 0;
+
+const isOlder = (newest: RecordedEvent, from: number | "end", due: number): boolean =>
+  newest.revision < Math.min(due, from === "end" ? due : from);
+
+/**
+ * The events of a stream of the server, as many at a time as have come; none where there is no such stream. Goes on
+ * where it was when the connection is lost.
+ *
+ * @throws {Failure} when it stays lost, or the server refuses.
+ * @throws {StoreCorruptedError} when revisions are missing that were there.
+ */
+export async function* readServerStream(
+  session: Pick<Session, "address" | "connection">,
+  range: StreamRange,
+  signal: AbortSignal,
+): AsyncGenerator<readonly RecordedEvent[], void> {
+  const { address, connection } = session;
+  const patience = createPatience({ forMs: address.timeoutMs, signal });
+  const step = range.direction === "forwards" ? 1 : -1;
+  let { from, count } = range;
+  // Below revision 0 there is nothing to ask for.
+  while (count > 0 && from !== -1) {
+    const call = { signal, silenceMs: address.silenceMs.read, isShort: count <= maxShort };
+    try {
+      for await (const messages of readMessages(
+        connection,
+        connection.messages.readStream({ ...range, from, count }),
+        call,
+      )) {
+        const events: RecordedEvent[] = [];
+        for (const { event } of messages) {
+          if (event === null) continue;
+          checkNext(range, from, event.revision);
+          from = event.revision + step;
+          events.push(event);
+        }
+        count -= events.length;
+        patience.restore();
+        if (events.length > 0) yield events;
+        // The time that the reader took is not the server's.
+        patience.restore();
+      }
+      // The server has no more, though there must be.
+      if (count > 0 && step < 0 && typeof from === "number" && from >= 0 && from !== range.from)
+        throw truncated(range.name, from);
+      return;
+    } catch (error) {
+      await patience.wait(error);
+      if (signal.aborted) throw error;
+    }
+  }
+}
+
+/** Events that may come for nobody rather than break off the call. */
+const maxShort = 8;
+
+// Revisions have no gaps, so one that does not follow shows that the stream lost its beginning.
+function checkNext({ name, direction, from: first }: StreamRange, due: number | "end", revision: number): void {
+  const isFirstBackwards = direction === "backwards" && due === first;
+  if (due === "end" || revision === due || (isFirstBackwards && revision < due)) return;
+  throw truncated(name, due);
+}
+
+/** The error for a stream whose beginning another program had removed. */
+function truncated(name: string, revision: number): StoreCorruptedError {
+  return new StoreCorruptedError(
+    `revision ${revision} of ${name} is missing: the stream has $maxCount, $maxAge or $tb in its metadata, or was deleted; remove those settings, and restore the events from a copy`,
+  );
+}
+
+/**
+ * Refuses a stream of which the server drops events, or has dropped them: its revision 0 is, or will be, missing.
+ *
+ * @throws {StoreCorruptedError} that names the settings.
+ */
+export async function checkSettings(session: Session, stream: string, signal: AbortSignal): Promise<void> {
+  const name = session.names.toServer(stream);
+  const range = { name: `$$${name}`, from: "end", direction: "backwards", count: 1 } as const;
+  try {
+    for await (const events of readServerStream(session, range, signal)) {
+      for (const event of events) if (dropsEvents(textOf(event.data))) throw truncated(name, 0);
+    }
+  } catch (error) {
+    // Who may write to a stream need not be allowed to see its settings.
+    if (!(error instanceof Failure) || error.kind !== "denied") throw error;
+  }
+}
+
+function dropsEvents(metadata: string): boolean {
+  try {
+    const settings: unknown = JSON.parse(metadata);
+    return isJsonObject(settings) && ["$maxCount", "$maxAge", "$tb"].some((name) => settings[name] !== undefined);
+  } catch {
+    return false;
+  }
+}
