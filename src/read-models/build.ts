@@ -1,5 +1,5 @@
-import type { EventStore } from "../log/ports/event-store.ts";
-import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
+import { type EventStore, StoreUnavailableError } from "../log/ports/event-store.ts";
+import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 
 /** The rows that are there were made by a newer version of the projection, and stay. */
@@ -56,4 +56,38 @@ export async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | nu
 export async function publishedBuild({ views, name }: Pick<Work, "views" | "name">): Promise<ViewBuild | null> {
   const [newest] = await views.builds(name);
   return newest?.isPublished === true ? newest : null;
+}
+
+/** Rows are read in pages of so many. */
+const maxPageRows = 4_096;
+
+/** The rows of a build, in the order of keys. It is asked for before each page: another one may be read by then. */
+export async function* readRows({ views }: Work, find: () => Promise<ViewBuild | null>): AsyncIterable<ViewRow> {
+  let after: string | null = null;
+  for (let build = await find(); build !== null; build = await find()) {
+    const rows: readonly ViewRow[] = await views.rows(build, { after, limit: maxPageRows });
+    yield* rows;
+    if (rows.length < maxPageRows) return;
+    after = rows.at(-1)?.key ?? null;
+  }
+}
+
+/** How often something begins again with what another process saved; each time the rows have come further. */
+const maxAttempts = 1_000;
+
+/**
+ * What an attempt comes to that nobody disturbs by saving rows meanwhile.
+ *
+ * @throws {StoreUnavailableError} when all are disturbed.
+ */
+export async function untilUndisturbed<T>(
+  { name }: Work,
+  purpose: string,
+  attempt: () => Promise<T | "disturbed">,
+): Promise<T> {
+  for (let count = 0; count < maxAttempts; count += 1) {
+    const outcome = await attempt();
+    if (outcome !== "disturbed") return outcome;
+  }
+  throw new StoreUnavailableError(`the rows of ${name} are saved too often to ${purpose}: try again`);
 }

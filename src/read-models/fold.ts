@@ -1,7 +1,7 @@
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { startView } from "./inherited.ts";
+import { takeNext } from "./key-fold.ts";
 import { keyOf, type Reading, readAtOnce, readWhole, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Views that are kept in memory beyond the save that they changed in. */
@@ -62,7 +62,8 @@ export class ViewFold<View> {
     const state = this.#states.get(key);
     const reading = readAtOnce(envelope);
     if (state === undefined || reading === null) return this.#takeSlowly(key, envelope, reading);
-    this.#takeNow(state, envelope, reading);
+    takeIn(this.#options.projection, state, { envelope, reading });
+    this.#hasChanged(state, envelope);
     return null;
   }
 
@@ -98,19 +99,15 @@ export class ViewFold<View> {
   async #takeSlowly(key: string, envelope: StoredEnvelope, atOnce: Reading | null): Promise<void> {
     const { store, projection } = this.#options;
     const reading = atOnce ?? (await readWhole(store, envelope));
-    const known = await this.state(key);
-    const begun =
-      known === null ? await startView(store, projection, { key, envelope, reading }) : { state: known, reading };
-    this.#states.set(key, begun.state);
-    this.#takeNow(begun.state, envelope, begun.reading);
+    const state = await takeNext(store, projection, { key, state: await this.state(key), envelope, reading });
+    this.#states.set(key, state);
+    this.#hasChanged(state, envelope);
   }
 
-  #takeNow(state: ViewState<View>, envelope: StoredEnvelope, reading: Reading): void {
-    const { projection, onChange } = this.#options;
-    takeIn(projection, state, { envelope, reading });
+  #hasChanged(state: ViewState<View>, envelope: StoredEnvelope): void {
     this.#changed.add(state);
     this.#note(envelope);
-    onChange?.(state);
+    this.#options.onChange?.(state);
   }
 
   #note({ position, id, stream, revision }: StoredEnvelope): void {

@@ -1,4 +1,22 @@
-import { Observable, ReplaySubject } from "rxjs";
+import {
+  audit,
+  defer,
+  distinctUntilChanged,
+  filter,
+  finalize,
+  fromEvent,
+  last,
+  map,
+  mergeMap,
+  NEVER,
+  Observable,
+  of,
+  ReplaySubject,
+  Subject,
+  share,
+  startWith,
+  takeUntil,
+} from "rxjs";
 import { comparePositions } from "../log/ports/event-store.ts";
 import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
 import { rowOf, type ViewState } from "./view-state.ts";
@@ -18,21 +36,18 @@ export const projectedView = <View>({ key, view, position, quarantine }: ViewRow
   ...{ key, view: JSON.parse(view) as View, position, quarantine },
 });
 
-type WatchedKey<View> = {
-  readonly subject: ReplaySubject<ProjectedView<View>>;
-  watchers: number;
-  /** What was told last. */
-  told: ViewRow | null;
-};
+/** Emits when nothing is left that this turn of the event loop can do: everything that is at hand is then in the view. */
+const endOfTurn = new Observable<undefined>((subscriber) => process.nextTick(() => subscriber.next(undefined)));
 
 /**
  * Tells watchers of single keys what became of their views: once for all events that were taken in between two turns of the
  * event loop, in the same turn, and never an older view after a newer one.
  */
 export class LiveViews<View> {
-  readonly #watchedByKey = new Map<string, WatchedKey<View>>();
-  readonly #changed = new Set<ViewState<View>>();
+  readonly #viewsByKey = new Map<string, Observable<ProjectedView<View>>>();
   readonly #read: (key: string) => Promise<ViewRow | null>;
+  /** The views that are changed; null where all that are read may be others now. */
+  #changes = new Subject<ViewState<View> | null>();
 
   /** @param read - Gives a view as it is now, for those who come late. */
   constructor(read: (key: string) => Promise<ViewRow | null>) {
@@ -40,117 +55,88 @@ export class LiveViews<View> {
   }
 
   watch(key: string): Observable<ProjectedView<View>> {
-    return new Observable((subscriber) => {
-      const watched = this.#watchedByKey.get(key) ?? { subject: new ReplaySubject(1), watchers: 0, told: null };
-      this.#watchedByKey.set(key, watched);
-      watched.watchers += 1;
-      const subscription = watched.subject.subscribe(subscriber);
-      if (watched.told === null) this.#refresh(key, watched);
-      return () => {
-        subscription.unsubscribe();
-        watched.watchers -= 1;
-        if (watched.watchers === 0) this.#watchedByKey.delete(key);
-      };
+    return defer(() => {
+      const views = this.#viewsByKey.get(key) ?? this.#views(key);
+      this.#viewsByKey.set(key, views);
+      return views;
     });
   }
 
   /** A view was changed; it may change further before its watchers are told. */
   note(state: ViewState<View>): void {
-    if (!this.#watchedByKey.has(state.key)) return;
-    // Runs when nothing is left that this turn of the event loop can do: everything that is at hand is then in the view.
-    if (this.#changed.size === 0) process.nextTick(() => this.#tell());
-    this.#changed.add(state);
+    if (this.#viewsByKey.has(state.key)) this.#changes.next(state);
   }
 
   /** Looks at everything that is watched: the views that are read may be others now. */
   refresh(): void {
-    for (const [key, watched] of this.#watchedByKey) this.#refresh(key, watched);
+    this.#changes.next(null);
   }
 
   /** Tells all watchers that nothing more will come, or why. */
   end(error?: unknown): void {
-    for (const { subject } of [...this.#watchedByKey.values()])
-      if (error === undefined) subject.complete();
-      else subject.error(error);
-    this.#watchedByKey.clear();
+    const ended = this.#changes;
+    this.#changes = new Subject();
+    if (error === undefined) ended.complete();
+    else ended.error(error);
   }
 
-  #refresh(key: string, watched: WatchedKey<View>): void {
-    this.#read(key).then(
-      (row) => {
-        if (row !== null) tell(watched, row);
-      },
-      (error: unknown) => watched.subject.error(error),
-    );
-  }
-
-  #tell(): void {
-    const states = [...this.#changed];
-    this.#changed.clear();
-    for (const state of states) {
-      const watched = this.#watchedByKey.get(state.key);
-      if (watched !== undefined) tell(watched, rowOf(state));
-    }
+  /** One for all who watch the key; the last view is told to those who come late. */
+  #views(key: string): Observable<ProjectedView<View>> {
+    return defer(() => {
+      const changes = this.#changes;
+      return changes.pipe(
+        filter((changed) => changed === null || changed.key === key),
+        startWith(null),
+        audit(() => endOfTurn),
+        mergeMap((changed) => (changed === null ? this.#read(key) : of(rowOf(changed)))),
+        filter((row) => row !== null),
+        distinctUntilChanged((told, row) => !isNews(row, told)),
+        map((row) => projectedView<View>(row)),
+        takeUntil(changes.pipe(last(null, null))),
+        finalize(() => this.#viewsByKey.delete(key)),
+      );
+    }).pipe(share({ connector: () => new ReplaySubject(1) }));
   }
 }
 
-function tell<View>(watched: WatchedKey<View>, row: ViewRow): void {
-  const { told } = watched;
-  const order = told === null ? 1 : comparePositions(row.position, told.position);
+function isNews(row: ViewRow, told: ViewRow): boolean {
+  const order = comparePositions(row.position, told.position);
   // A key that was rebuilt has another view of the same events.
-  const isNew =
-    order > 0 || (order === 0 && (row.view !== told?.view || row.quarantine?.events !== told.quarantine?.events));
-  if (!isNew) return;
-  watched.told = row;
-  watched.subject.next(projectedView(row));
+  const isOther = row.view !== told.view || row.quarantine?.events !== told.quarantine?.events;
+  return order > 0 || (order === 0 && isOther);
 }
 
 /**
- * The same for whoever takes his time: the newest view there is each time he asks, so that nothing heaps up and the last one
- * is never missed.
+ * What an observable says, to be iterated over: the newest value there is each time the reader asks, so that nothing heaps up
+ * for a slow reader and the last value is never missed.
  */
 export async function* newest<T>(values: Observable<T>, signal?: AbortSignal): AsyncIterable<T> {
-  let wake = Promise.withResolvers<undefined>();
-  let latest: { readonly value: T } | null = null;
-  let end: { readonly error?: unknown } | null = null;
-  const finish = (how: { readonly error?: unknown }): void => {
-    end = how;
-    wake.resolve(undefined);
+  const told: Told<T> = { latest: [], end: null };
+  let news = Promise.withResolvers<undefined>();
+  const note = (change: Partial<Told<T>>): void => {
+    Object.assign(told, change);
+    news.resolve(undefined);
   };
-  const subscription = values.subscribe({
-    next: (value) => {
-      latest = { value };
-      wake.resolve(undefined);
-    },
-    error: (error: unknown) => finish({ error }),
-    complete: () => finish({}),
+  const aborted = signal === undefined ? NEVER : signal.aborted ? of(undefined) : fromEvent(signal, "abort");
+  const subscription = values.pipe(takeUntil(aborted)).subscribe({
+    next: (value) => note({ latest: [value] }),
+    error: (error: unknown) => note({ end: { error } }),
+    complete: () => note({ end: {} }),
   });
-  const onAbort = (): void => finish({});
-  signal?.addEventListener("abort", onAbort);
-  if (signal?.aborted === true) onAbort();
-  const take = (): { readonly value: T } | null => {
-    const taken = latest;
-    latest = null;
-    return taken;
-  };
-  const ended = (): { readonly error?: unknown } | null => end;
   try {
     for (;;) {
-      const taken = take();
-      if (taken !== null) {
-        yield taken.value;
-        continue;
-      }
-      const how = ended();
-      if (how !== null) {
-        if ("error" in how) throw how.error;
-        return;
-      }
-      await wake.promise;
-      wake = Promise.withResolvers<undefined>();
+      const { latest, end } = told;
+      told.latest = [];
+      yield* latest;
+      if (latest.length > 0) continue;
+      if (end === null) await news.promise;
+      else if ("error" in end) throw end.error;
+      else return;
+      news = Promise.withResolvers();
     }
   } finally {
     subscription.unsubscribe();
-    signal?.removeEventListener("abort", onAbort);
   }
 }
+
+type Told<T> = { latest: readonly T[]; end: { readonly error?: unknown } | null };

@@ -3,50 +3,38 @@ import type { JsonValue } from "../base/json.ts";
 import { StoreUnavailableError } from "../log/ports/event-store.ts";
 import type { ViewBuild, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { isOfThisLog, publishedBuild, type Work } from "./build.ts";
-import { foldKey } from "./retry.ts";
+import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
+import { foldKey } from "./key-fold.ts";
 import { rowOf } from "./view-state.ts";
 
 /** A row that is read and is not what its events give, and the newest event that it should have. */
 export type MismatchedRow = { readonly key: string; readonly revision: number };
 
-/** How often a row is looked at again because rows were saved meanwhile. */
-const maxAttempts = 100;
-
-/** Rows are read in pages of so many. */
-const maxPageRows = 1_024;
-
 /**
  * Compares the row of a key with what its events give, as far as its build has come. Null when they agree; also where no
  * rows of this version and this log are read, and for a row that is marked as one that lacks something.
  */
-export async function mismatchedRow<View>(
+export function mismatchedRow<View>(
   work: Work,
   projection: Projection<View>,
   key: string,
 ): Promise<MismatchedRow | null> {
-  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+  return untilUndisturbed(work, `compare ${key}`, async () => {
     const build = await comparableBuild(work);
     if (build === null) return null;
     const row = await work.views.row(build, key);
     const state = await foldKey(work, projection, { key, checkpoint: build.checkpoint });
     if (row?.quarantine != null || isSame(row, state === null ? null : rowOf(state))) return null;
     const now = await comparableBuild(work);
-    if (now?.id === build.id && now.saves === build.saves) return { key, revision: state?.revision ?? 0 };
-  }
-  throw new StoreUnavailableError(`the rows of ${work.name} are saved too often to compare ${key}: try again`);
+    const isAsItWas = now?.id === build.id && now.saves === build.saves;
+    return isAsItWas ? { key, revision: state?.revision ?? 0 } : "disturbed";
+  });
 }
 
 /** The rows of streams that are not there. */
 export async function* orphanRows(work: Work): AsyncIterable<MismatchedRow> {
-  const build = await comparableBuild(work);
-  if (build === null) return;
-  for (let after: string | null = null; ; ) {
-    const rows: readonly ViewRow[] = await work.views.rows(build, { after, limit: maxPageRows });
-    for (const { key } of rows) if ((await work.store.head(key)) === null) yield { key, revision: 0 };
-    if (rows.length < maxPageRows) return;
-    after = rows.at(-1)?.key ?? null;
-  }
+  for await (const { key } of readRows(work, () => comparableBuild(work)))
+    if ((await work.store.head(key)) === null) yield { key, revision: 0 };
 }
 
 async function comparableBuild(work: Work): Promise<ViewBuild | null> {

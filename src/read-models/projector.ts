@@ -5,14 +5,12 @@ import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/opti
 import { type EventStore, StoreClosedError, StoreUnavailableError } from "../log/ports/event-store.ts";
 import type { ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { checkVersion, findBuild, publishedBuild, type Work } from "./build.ts";
+import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
+import { retryKey } from "./key-fold.ts";
 import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";
 import { type MismatchedRow, mismatchedRow, orphanRows } from "./mismatched-rows.ts";
-import { catchUp, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
-import { createRateMeter, type RateMeter } from "./rate.ts";
-import { retryKey } from "./retry.ts";
-import { createSource, type EventSource } from "./source.ts";
+import { catchUp, createSource, type EventSource, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
 import { type ProjectorStatus, readStatus } from "./status.ts";
 import { rowOf } from "./view-state.ts";
 
@@ -47,12 +45,6 @@ export class NoViewsError extends Error {
   readonly code = "no-views";
 }
 
-/** How often a catching up begins with what another process saved; each time the rows have come further. */
-const maxConflicts = 1_000;
-
-/** Rows are read in pages of so many. */
-const maxPageRows = 4_096;
-
 /** Keeps the rows of one projection up with the log, and reads them. */
 export class Projector<View> {
   readonly #work: Work;
@@ -61,7 +53,6 @@ export class Projector<View> {
   readonly #limits: Pick<PumpOptions, "maxEvents" | "saveWithinMs">;
   readonly #pause: (attempt: number) => Promise<void>;
   readonly #live: LiveViews<View>;
-  readonly #rate: RateMeter = createRateMeter(() => performance.now());
   /** The fold that goes along with the log now; null when none does, or it has still to catch up. */
   #following: { readonly fold: ViewFold<View>; readonly leave: AbortController } | null = null;
   #state: ProjectorStatus["state"] = "idle";
@@ -93,10 +84,7 @@ export class Projector<View> {
    */
   async catchUp(options: CatchUpOptions = {}): Promise<void> {
     checkOptions("catchUp", options, catchUpNames);
-    for (let round = 1; (await this.#round(await findBuild(this.#work), options)) === "conflict"; round += 1) {
-      if (round === maxConflicts)
-        throw new StoreUnavailableError(`others save the rows of ${this.name} all the time: try again`);
-    }
+    await untilUndisturbed(this.#work, "catch up", async () => this.#round(await findBuild(this.#work), options));
   }
 
   /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */
@@ -106,7 +94,7 @@ export class Projector<View> {
     checkVersion(await views.builds(name), this.#work);
     const build = await views.begin(name, projection.version);
     // When another process was faster, its rows are as new as these would be.
-    if ((await this.#round(build, options)) === "conflict") await this.catchUp(options);
+    if ((await this.#round(build, options)) === "disturbed") await this.catchUp(options);
   }
 
   /**
@@ -144,14 +132,7 @@ export class Projector<View> {
 
   /** All views, in the order of their keys' UTF-8 bytes. */
   async *readAll(): AsyncIterable<ProjectedView<View>> {
-    for (let after: string | null = null; ; ) {
-      const build: ViewBuild | null = await publishedBuild(this.#work);
-      if (build === null) return;
-      const rows: readonly ViewRow[] = await this.#work.views.rows(build, { after, limit: maxPageRows });
-      for (const row of rows) yield projectedView(row);
-      if (rows.length < maxPageRows) return;
-      after = rows.at(-1)?.key ?? null;
-    }
+    for await (const row of readRows(this.#work, () => publishedBuild(this.#work))) yield projectedView(row);
   }
 
   /** The views that lack something, in the order of their keys. */
@@ -179,8 +160,7 @@ export class Projector<View> {
   }
 
   async status(): Promise<ProjectorStatus> {
-    const status = await readStatus(this.#work, this.#source);
-    return { ...status, state: this.#state, eventsPerSecond: this.#rate.perSecond() };
+    return { ...(await readStatus(this.#work, this.#source)), state: this.#state };
   }
 
   /**
@@ -191,7 +171,7 @@ export class Projector<View> {
     return this.#live.watch(key);
   }
 
-  /** The same for whoever takes his time with each: the newest one there is when he asks for the next. */
+  /** The same as an async iterable: the newest view there is when the reader asks for the next. */
   follow(key: string, signal?: AbortSignal): AsyncIterable<ProjectedView<View>> {
     return newest(this.view$(key), signal);
   }
@@ -209,18 +189,12 @@ export class Projector<View> {
         if (this.#following?.fold === fold) this.#live.note(state);
       },
     });
-    let seen = build.events;
-    const onSaved = (): void => {
-      this.#rate.note(fold.build.events - seen);
-      seen = fold.build.events;
-      onProgress?.(seen);
-    };
+    const onSaved = (): void => onProgress?.(fold.build.events);
     this.#state = "catching-up";
-    this.#rate.begin();
     try {
       const outcome = await catchUp(fold, this.#source, { ...this.#limits, signal, onSaved });
       if (outcome !== "done") return outcome;
-      if (!fold.build.isPublished && !(await views.publish(fold.build))) return "conflict";
+      if (!fold.build.isPublished && !(await views.publish(fold.build))) return "disturbed";
       return await then(fold, onSaved);
     } finally {
       this.#state = "idle";

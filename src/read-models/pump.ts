@@ -1,6 +1,40 @@
-import { comparePositions, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
+import type { Checkpoint } from "../log/ports/view-store.ts";
 import type { ViewFold } from "./fold.ts";
-import type { EventSource } from "./source.ts";
+
+/** The events that a projector follows: those of all conversations, or of one stream. */
+export type EventSource = {
+  /** What comes after a checkpoint, to the end as it is when the reading gets there. */
+  readonly read: (after: Checkpoint | null, signal?: AbortSignal) => AsyncIterable<StoredEnvelope>;
+  /** The same, then every event as it comes, until the signal aborts. */
+  readonly follow: (after: Checkpoint | null, signal: AbortSignal) => AsyncIterable<StoredEnvelope>;
+};
+
+const conversations = "conversation-";
+
+export function createSource(store: EventStore, stream: string | null): EventSource {
+  const place = (after: Checkpoint | null) => ({
+    streamPrefix: stream ?? conversations,
+    ...(after === null ? {} : { after: after.position }),
+  });
+  return {
+    read: (after, signal) => {
+      const options = signal === undefined ? {} : { signal };
+      return stream === null
+        ? store.readLog({ ...place(after), ...options })
+        : store.readStream(stream, { from: (after?.revision ?? -1) + 1, ...options });
+    },
+    follow: (after, signal) => {
+      const events = store.subscribe({ ...place(after), signal });
+      return stream === null ? events : ofStream(events, stream);
+    },
+  };
+}
+
+/** A prefix is the beginning of other names, too. */
+async function* ofStream(events: AsyncIterable<StoredEnvelope>, stream: string): AsyncIterable<StoredEnvelope> {
+  for await (const event of events) if (event.stream === stream) yield event;
+}
 
 /** How much a projector takes in before it saves: no more than that is in memory, or folded again after a crash. */
 type PumpLimits = {
@@ -16,10 +50,10 @@ export type PumpOptions = PumpLimits & {
 };
 
 /**
- * `done` when there is no more to take in, `aborted` when the signal said so; `conflict` when another process came first, and
- * whoever goes on begins with what that one saved.
+ * `done` when there is no more to take in, `aborted` when the signal said so; `disturbed` when another process came first: to go on
+ * is to begin with what that one saved.
  */
-export type PumpOutcome = "done" | "aborted" | "conflict";
+export type PumpOutcome = "done" | "aborted" | "disturbed";
 
 /** Takes in what is there, in batches; the next one is read when the one before is saved. */
 export async function catchUp<View>(
@@ -32,12 +66,12 @@ export async function catchUp<View>(
     for await (const envelope of source.read(fold.checkpoint, signal)) {
       if (signal?.aborted === true) break;
       await takeNew(fold, envelope);
-      if (fold.unsaved >= maxEvents && !(await save(fold, options))) return "conflict";
+      if (fold.unsaved >= maxEvents && !(await save(fold, options))) return "disturbed";
     }
   } catch (error) {
     if (signal?.aborted !== true) throw error;
   }
-  if (!(await save(fold, options))) return "conflict";
+  if (!(await save(fold, options))) return "disturbed";
   return signal?.aborted === true ? "aborted" : "done";
 }
 
@@ -67,7 +101,7 @@ export async function goLive<View>(
       }
       if (event !== null && !isOver && fold.unsaved < maxEvents) continue;
       alarm.stop();
-      if (!(await save(fold, options))) return "conflict";
+      if (!(await save(fold, options))) return "disturbed";
       if (isOver) return options.signal.aborted ? "aborted" : "done";
     }
   } finally {

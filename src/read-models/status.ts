@@ -1,5 +1,5 @@
 import { publishedBuild, type Work } from "./build.ts";
-import type { EventSource } from "./source.ts";
+import type { EventSource } from "./pump.ts";
 
 /** How a projection stands, for whoever operates it. */
 export type ProjectorStatus = {
@@ -17,18 +17,13 @@ export type ProjectorStatus = {
   /** Keys that lack something, and how many events they lack together. */
   readonly degraded: number;
   readonly quarantined: number;
-  /** Of this projector, over the last seconds. */
-  readonly eventsPerSecond: number;
 };
 
 /** More events behind than these are not counted. */
 export const maxBehind = 10_000;
 
 /** What the store tells of a projection. */
-export async function readStatus(
-  work: Work,
-  source: EventSource,
-): Promise<Omit<ProjectorStatus, "state" | "eventsPerSecond">> {
+export async function readStatus(work: Work, source: EventSource): Promise<Omit<ProjectorStatus, "state">> {
   const { name, views, projection } = work;
   const build = await publishedBuild(work);
   const degraded = build === null ? [] : await views.degraded(build);

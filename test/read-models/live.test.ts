@@ -234,16 +234,14 @@ test("says so when there is no place for rows", async () => {
   expect(() => createProjector({ ...bare, [Symbol.asyncDispose]: () => store.close() }, texts)).toThrow(NoViewsError);
 });
 
-test("counts what it is behind, and how fast it goes", async () => {
+test("counts what it is behind", async () => {
   await using store = createMemoryStore();
   await write(store, [started("left1"), said("left1")]);
   const projector = createProjector(store, texts);
   expect(await projector.status()).toEqual({
     ...{ name: "texts", version: 1, state: "idle", builtVersion: null, events: 0, behind: 2 },
-    ...{ degraded: 0, quarantined: 0, eventsPerSecond: 0 },
+    ...{ degraded: 0, quarantined: 0 },
   });
   await projector.catchUp();
-  const { eventsPerSecond, ...status } = await projector.status();
-  expect(eventsPerSecond).toBeGreaterThan(0);
-  expect(status).toMatchObject({ builtVersion: 1, events: 2, behind: 0 });
+  expect(await projector.status()).toMatchObject({ builtVersion: 1, events: 2, behind: 0 });
 });

@@ -32,7 +32,7 @@ const chosen = ({ events }: TurnlogStore, name: string | undefined): readonly An
   name === undefined ? readModels(events) : [findReadModel(events, name)];
 
 async function printStatus(context: CliContext, store: TurnlogStore, name: string | undefined): Promise<ExitCode> {
-  const states: Omit<ProjectorStatus, "state" | "eventsPerSecond">[] = [];
+  const states: Omit<ProjectorStatus, "state">[] = [];
   for (const projector of chosen(store, name)) {
     // State and rate are those of a projector that runs, and none does here.
     const { name: model, version, builtVersion, events, behind, degraded, quarantined } = await projector.status();

@@ -1,0 +1,125 @@
+import { createEventReader } from "../log/codec/event-log.ts";
+import { forksOf, readHistory } from "../log/history/lineage.ts";
+import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
+import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
+import type { Projection } from "../projections/projection.ts";
+import { publishedBuild, untilUndisturbed, type Work } from "./build.ts";
+import {
+  asReading,
+  initialState,
+  keyOf,
+  type Reading,
+  readWhole,
+  rowOf,
+  takeIn,
+  type ViewState,
+} from "./view-state.ts";
+
+/** Makes the row of a key anew, from the events that the build has seen; null when none of them is of this key. */
+export function retryKey<View>(work: Work, projection: Projection<View>, key: string): Promise<ViewRow | null> {
+  return untilUndisturbed(work, `retry ${key}`, async () => {
+    const build = await publishedBuild(work);
+    const { checkpoint, events } = build ?? { checkpoint: null, events: 0 };
+    if (build === null || checkpoint === null) return null;
+    const state = await foldKey(work, projection, { key, checkpoint });
+    if (state === null) return null;
+    const row = rowOf(state);
+    const result = await work.views.save(build, { checkpoint, events, rows: [row] });
+    return result.status === "saved" ? row : "disturbed";
+  });
+}
+
+type Range = { readonly key: string; readonly checkpoint: Checkpoint | null };
+
+/** What the events of a key give, up to a checkpoint; null when none of them is of this key. */
+export async function foldKey<View>(
+  work: Work,
+  projection: Projection<View>,
+  { key, checkpoint }: Range,
+): Promise<ViewState<View> | null> {
+  if (checkpoint === null) return null;
+  const { store } = work;
+  let state: ViewState<View> | null = null;
+  for await (const envelope of eventsOf(work, projection, key)) {
+    if (comparePositions(envelope.position, checkpoint.position) > 0) break;
+    const reading = await readWhole(store, envelope);
+    state = await takeNext(store, projection, { key, state, envelope, reading });
+  }
+  return state;
+}
+
+/** Those of its stream, where keys are streams; else all of the log that say so. */
+async function* eventsOf<View>(
+  { store }: Work,
+  projection: Projection<View>,
+  key: string,
+): AsyncIterable<StoredEnvelope> {
+  if ((await store.head(key)) !== null) {
+    yield* store.readStream(key);
+    return;
+  }
+  for await (const envelope of store.readLog({ streamPrefix: "conversation-" }))
+    if (keyOf(projection, envelope) === key) yield envelope;
+}
+
+type Next<View> = {
+  readonly key: string;
+  /** Null before the first event of the key. */
+  readonly state: ViewState<View> | null;
+  readonly envelope: StoredEnvelope;
+  readonly reading: Reading;
+};
+
+/** Takes in the next event of a key, which may be its first. */
+export async function takeNext<View>(
+  store: EventStore,
+  projection: Projection<View>,
+  { key, state, envelope, reading }: Next<View>,
+): Promise<ViewState<View>> {
+  const begun = state === null ? await startView(store, projection, { key, envelope, reading }) : { state, reading };
+  takeIn(projection, begun.state, { envelope, reading: begun.reading });
+  return begun.state;
+}
+
+/**
+ * What a key's view is before its first event: nothing, but for the start of a fork (MODEL 11). There it is what its parent's
+ * events make of it, and an ancestor that is not as it was makes the event one that cannot be taken in; for a projection that
+ * counts forks for themselves it is the settings that were declared for both, as far as they can be read.
+ */
+async function startView<View>(
+  store: EventStore,
+  projection: Projection<View>,
+  { key, envelope, reading }: Omit<Next<View>, "state">,
+): Promise<{ readonly state: ViewState<View>; readonly reading: Reading }> {
+  const state = initialState(projection, key);
+  if (!isFork(reading)) return { state, reading };
+  try {
+    for await (const recorded of inherited(store, projection, envelope.stream)) {
+      state.view = projection.apply(state.view, recorded);
+    }
+    return { state, reading };
+  } catch (error) {
+    const problem = asReading(error);
+    return { state: initialState(projection, key), reading: projection.lineage === "own" ? reading : problem };
+  }
+}
+
+const isFork = (reading: Reading): boolean =>
+  !(reading instanceof Error) &&
+  reading.event.type === "ConversationStarted" &&
+  reading.event.data.origin.type === "fork";
+
+async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknown>, "lineage">, stream: string) {
+  const reader = createEventReader(store);
+  if (lineage === "inherit") {
+    for await (const recorded of readHistory(reader, stream, { to: 0 })) if (recorded.stream !== stream) yield recorded;
+    return;
+  }
+  for (const fork of await forksOf(reader, stream)) {
+    for await (const envelope of store.readStream(fork.stream, { limit: fork.revision + 1 })) {
+      if (envelope.type !== "SettingsDeclared") continue;
+      const declared = await readWhole(store, envelope);
+      if (!(declared instanceof Error)) yield declared;
+    }
+  }
+}
