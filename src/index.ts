@@ -97,9 +97,8 @@ export {
 } from "./read-models/projector.ts";
 export type { ProjectorStatus } from "./read-models/status.ts";
 export type { CounterfactualStep, OtherStep, StepFacts } from "./replay/compared-steps.ts";
-export { type Counterfactual, LayerNotFoundError } from "./replay/counterfactual.ts";
+export { type Counterfactual, LayerNotFoundError, saveCounterfactual } from "./replay/counterfactual.ts";
 export type { ReplayDifference } from "./replay/difference.ts";
 export { type FoldReplay, type FoldReplayOptions, replayFolds } from "./replay/fold-replay.ts";
 export { type Reexecution, reexecute } from "./replay/re-execute.ts";
-export { saveCounterfactual } from "./replay/save.ts";
 export { createMemoryViews } from "./stores/memory/views.ts";

@@ -1,12 +1,13 @@
-import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import { createEventReader } from "../log/codec/event-log.ts";
+import { createEventReader, type EventReader } from "../log/codec/event-log.ts";
+import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
 import { SkippedEvents, skipReason } from "../log/history/skipped-events.ts";
 import type { EventStore, Head } from "../log/ports/event-store.ts";
+import { ConversationDamagedError } from "../projections/damage.ts";
 import { counted } from "../projections/wording.ts";
 import type { Projector } from "../read-models/projector.ts";
 import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
-import { verifiedStreams } from "./verified-streams.ts";
 
 export type StreamReport = {
   readonly stream: string;
@@ -139,5 +140,45 @@ async function checkAroundSkipped(store: EventStore, stream: string, options: St
     if (reason === null) return { check, skipped };
     around.add(stream, revision);
     skipped.push({ revision, reason });
+  }
+}
+
+/** The last revision of a stream that is verified; null when none is. */
+type VerifiedStreams = (stream: string) => number | null;
+
+/**
+ * What is verified with conversations: they and their blobs, and of each ancestor the events that are inherited, for a fork
+ * shows them as its own. Everything when none is named.
+ */
+async function verifiedStreams(
+  reader: EventReader,
+  conversations: readonly ConversationId[] | undefined,
+): Promise<VerifiedStreams> {
+  if (conversations === undefined) return () => Number.POSITIVE_INFINITY;
+  const lastByStream = new Map<string, number>();
+  for (const id of conversations) {
+    const stream = conversationStream(id);
+    lastByStream.set(stream, Number.POSITIVE_INFINITY);
+    for (let fork = await forkOf(reader, stream); fork !== null; fork = await forkOf(reader, fork.stream)) {
+      // So far it is known already, with its own ancestors; damaged forks may even name each other.
+      if ((lastByStream.get(fork.stream) ?? -1) >= fork.revision) break;
+      lastByStream.set(fork.stream, fork.revision);
+    }
+  }
+  const named = new Set(conversations);
+  return (stream) => {
+    const ofBlob = conversationOfBlob(stream);
+    const isBlob = ofBlob !== null && named.has(ofBlob);
+    return lastByStream.get(stream) ?? (isBlob ? Number.POSITIVE_INFINITY : null);
+  };
+}
+
+async function forkOf(reader: EventReader, stream: string): Promise<ForkPoint | null> {
+  try {
+    return await statedFork(reader, stream);
+  } catch (error) {
+    // That its first event cannot be read is told of the stream itself.
+    if (error instanceof ConversationDamagedError) return null;
+    throw error;
   }
 }

@@ -221,6 +221,19 @@ export function idOf(block: Block): BlockId {
   return block.id;
 }
 
+/** Tells the given blocks by id, so that one from an older Turn is found in its present form; drafts by object. */
+export function anyOf(blocks: readonly Block[]): (block: Block) => boolean {
+  const [objects, ids] = [new Set(blocks), new Set(blocks.map((block) => block.id))];
+  return (block) => objects.has(block) || (block.id !== null && ids.has(block.id));
+}
+
+/** Blocks that are kept elsewhere: how many, the digest of the Turn that ends with them, and the way to them. */
+export type StoredBlocks = {
+  readonly length: number;
+  readonly digest: string;
+  readonly read: () => readonly Block[];
+};
+
 const textOf = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);
 
 function readable(value: JsonValue | undefined): string {

@@ -1,10 +1,8 @@
 import { sha256Hex } from "../base/sha256.ts";
-import { anyOf } from "./any-of.ts";
-import { Block } from "./block.ts";
+import { anyOf, Block, type StoredBlocks } from "./block.ts";
 import { emptyContext, extendContext } from "./context.ts";
 import { type Exchange, exchangesIn } from "./exchanges.ts";
 import { type BlockId, blockIdSchema } from "./ids.ts";
-import type { StoredBlocks } from "./stored-blocks.ts";
 
 /**
  * The client's ordered list of blocks, a frozen object. A Turn is a prefix (another Turn) and the blocks after it, so that

@@ -1,7 +1,7 @@
 import { sha256Hex } from "../base/sha256.ts";
 import { type Block, idOf } from "../domain/block.ts";
+import { resultBlock } from "../domain/calls.ts";
 import { type BlockId, blockIdSchema } from "../domain/ids.ts";
-import { resultBlock } from "../domain/result-block.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { RunTurns } from "./run-turns.ts";
 

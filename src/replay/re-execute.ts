@@ -1,8 +1,7 @@
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
-import { changedSettings } from "../engine/planning/planned-settings.ts";
-import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import { changedSettings, requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";

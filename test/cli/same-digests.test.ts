@@ -8,7 +8,6 @@ import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { createEventIds } from "../../src/log/codec/event-id.ts";
 import { openStore } from "../../src/open-store.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
-import { viewDigest } from "../../src/projections/view-digest.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
@@ -17,6 +16,7 @@ import { rehearse } from "../../src/rehearsal/rehearse.ts";
 import { startServer } from "../support/stores/eventstoredb-opened.ts";
 import { all } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { viewDigest } from "../support/view-digest.ts";
 
 /** 1 March 2026, 12:00 UTC, and each time that it is asked a millisecond later. */
 function createClock(): () => number {

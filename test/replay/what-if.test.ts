@@ -10,7 +10,7 @@ import type { Provider } from "../../src/engine/stack/provider.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted.ts";
-import { saveCounterfactual } from "../../src/replay/save.ts";
+import { saveCounterfactual } from "../../src/replay/counterfactual.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 let outside = 0;

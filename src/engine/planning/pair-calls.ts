@@ -1,4 +1,5 @@
 import type { Block } from "../../domain/block.ts";
+import { openAfter } from "../../domain/calls.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Call, CallPairs, Codec } from "../stack/codec.ts";
 import type { Candidate } from "./groups.ts";
@@ -83,17 +84,18 @@ export const closingAnswers = ({ open }: Pairing, before: number): readonly Repa
   dueBefore(open, Number.POSITIVE_INFINITY).map((call) => answer(call, before));
 
 /** The calls that are open after a server's output, which it holds as it made it. */
-export function openIn(output: readonly Block[], start: number, { pairs, before = [] }: Before): readonly OpenCall[] {
-  const open = [...before];
-  for (const [offset, block] of output.entries()) {
-    const call = pairs.callOf(block);
-    if (call !== null) open.push({ ...call, index: start + offset, sentKey: call.key });
-    if (!pairs.isResult(block)) continue;
-    const answered = callAnswered(block, open, pairs);
-    if (answered !== undefined) open.splice(open.indexOf(answered), 1);
-  }
-  return open;
-}
+export const openIn = (output: readonly Block[], start: number, { pairs, before }: Before): readonly OpenCall[] =>
+  openAfter<OpenCall>(
+    output,
+    {
+      callOf: (block, offset) => {
+        const call = pairs.callOf(block);
+        return call && { ...call, index: start + offset, sentKey: call.key };
+      },
+      answered: (block, open) => (pairs.isResult(block) ? callAnswered(block, open, pairs) : undefined),
+    },
+    before,
+  );
 
 type Before = { readonly pairs: CallPairs; readonly before?: readonly OpenCall[] };
 

@@ -6,7 +6,7 @@ import type { ChainPolicy } from "../stack/chain-policy.ts";
 import type { Capabilities, Codec } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
-import { changedSettings } from "./planned-settings.ts";
+import { changedSettings } from "./request-settings.ts";
 import { shape } from "./shape.ts";
 
 /** What is known of the servers' contexts. */

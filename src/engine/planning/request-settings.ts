@@ -1,3 +1,5 @@
+import { canonicalJson } from "../../base/canonical-json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
@@ -14,3 +16,15 @@ export function requestSettings(
 
 /** The digest that a request names its settings by: of their text, in the caller's key order. */
 export const settingsDigest = (settings: Settings): string => sha256Hex(JSON.stringify(settings));
+
+/** The top-level settings that differ between two requests. */
+export function changedSettings(before: JsonObject, after: JsonObject): readonly string[] {
+  if (before === after) return [];
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => textOf(before, name) !== textOf(after, name));
+}
+
+const textOf = (settings: JsonObject, name: string): string | undefined => {
+  const value = Object.hasOwn(settings, name) ? settings[name] : undefined;
+  return value === undefined ? undefined : canonicalJson(value);
+};

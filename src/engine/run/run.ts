@@ -1,8 +1,8 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
+import { openCalls } from "../../domain/calls.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { countBrought } from "../../projections/answers.ts";

@@ -1,8 +1,8 @@
 import type { Block } from "../../domain/block.ts";
+import { openCalls } from "../../domain/calls.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { openCalls } from "../../domain/open-calls.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Loss, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";

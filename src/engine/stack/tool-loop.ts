@@ -1,6 +1,6 @@
 import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Block } from "../../domain/block.ts";
-import { openCalls } from "../../domain/open-calls.ts";
+import { openCalls } from "../../domain/calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { checkTool, type Tool } from "./tool.ts";
 

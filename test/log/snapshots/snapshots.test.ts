@@ -9,12 +9,12 @@ import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/port
 import { foldTo } from "../../../src/log/snapshots/fold.ts";
 import { type SnapshotWork, SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
-import { viewDigest } from "../../../src/projections/view-digest.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
+import { viewDigest } from "../../support/view-digest.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 
 const tally = { conversations: 0, revisions: 0, fromSnapshots: 0 };

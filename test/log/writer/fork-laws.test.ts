@@ -14,13 +14,13 @@ import { foldTo, foldWhole } from "../../../src/log/snapshots/fold.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
-import { viewDigest } from "../../../src/projections/view-digest.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
+import { viewDigest } from "../../support/view-digest.ts";
 import { createWorkshop, dataOf, eventsOf, type Workshop } from "../../support/workshop.ts";
 
 const tally = { conversations: 0, forks: 0, inRuns: 0, runs: 0, chained: 0, requests: 0 };

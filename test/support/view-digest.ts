@@ -1,10 +1,10 @@
-import { canonicalJson } from "../base/canonical-json.ts";
-import type { JsonValue } from "../base/json.ts";
-import { sha256Hex } from "../base/sha256.ts";
-import { type Block, idOf } from "../domain/block.ts";
-import type { Turn } from "../domain/turn.ts";
-import type { OpenRun } from "./client-turn.ts";
-import type { ConversationView } from "./conversation-view.ts";
+import { canonicalJson } from "../../src/base/canonical-json.ts";
+import type { JsonValue } from "../../src/base/json.ts";
+import { sha256Hex } from "../../src/base/sha256.ts";
+import { type Block, idOf } from "../../src/domain/block.ts";
+import type { Turn } from "../../src/domain/turn.ts";
+import type { OpenRun } from "../../src/projections/client-turn.ts";
+import type { ConversationView } from "../../src/projections/conversation-view.ts";
 
 /**
  * What two folds of one conversation agree by (law 2): sha256 of the canonical JSON of both sides, without positions in
