@@ -34,8 +34,10 @@ export type OpenRun = {
   readonly removed: Map<string, Change>;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
-  /** Frames of the inferences, by inference id. */
-  readonly inferences: Map<string, { readonly frame: string; isOpen: boolean }>;
+  /** Frames and endpoints of the inferences, by inference id. */
+  readonly inferences: Map<string, { readonly frame: string; readonly scope: string; isOpen: boolean }>;
+  /** Responses that servers make in the background, by inference id: begun, and nobody has them yet. */
+  readonly underWay: Map<string, { readonly responseId: string; readonly scope: string }>;
 };
 
 /** What the client's side of a conversation is at a revision (MODEL 4, 9, 12). */
@@ -108,6 +110,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
         removed: new Map(),
         pending: [],
         inferences: new Map(),
+        underWay: new Map(),
       };
       return;
     case "RunResumed": {
@@ -138,13 +141,21 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "InferenceRequested": {
       const { turns, inferences } = openRun(view);
       const frame = recorded.frame ?? "0";
-      const { input, inferenceId } = event.data;
+      const { input, inferenceId, scope } = event.data;
       mustEqual(turns.request(frame).digest, input.outgoing ?? input.turn, "the outgoing Turn");
-      inferences.set(inferenceId, { frame, isOpen: true });
+      inferences.set(inferenceId, { frame, scope, isOpen: true });
+      return;
+    }
+    case "ResponseStarted": {
+      const { inferences, underWay } = openRun(view);
+      const { inferenceId, responseId } = event.data;
+      const scope = inferences.get(inferenceId)?.scope;
+      if (scope !== undefined) underWay.set(inferenceId, { responseId, scope });
       return;
     }
     case "ResponseReceived": {
-      const { turns, inferences } = openRun(view);
+      const { turns, inferences, underWay } = openRun(view);
+      underWay.delete(event.data.inferenceId);
       const inference = inferences.get(event.data.inferenceId);
       if (inference === undefined) throw new Error(`no inference ${event.data.inferenceId} was requested`);
       inference.isOpen = false;
@@ -154,8 +165,10 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       return;
     }
     case "InferenceFailed": {
-      const inference = openRun(view).inferences.get(event.data.inferenceId);
+      const { inferences, underWay } = openRun(view);
+      const inference = inferences.get(event.data.inferenceId);
       if (inference !== undefined) inference.isOpen = false;
+      if (!waitingEnded.has(event.data.kind)) underWay.delete(event.data.inferenceId);
       return;
     }
     case "ToolStarted":
@@ -171,6 +184,12 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     default:
   }
 }
+
+/** Failures of the waiting for an answer, which say nothing of the response. */
+const waitingEnded: ReadonlySet<string> = new Set([
+  ...["aborted", "connection", "stream-cut", "provider-failed"],
+  ...["body-too-large", "item-too-large", "stream-too-large", "answer-stalled"],
+]);
 
 /** Of a response that did not complete only the text enters the Turn (MODEL 6). */
 export const entersTurn = (block: Block | BlockJson): boolean =>

@@ -21,9 +21,8 @@ type TurnStep = {
 };
 
 /**
- * The Turns of an open run: what every frame was given and returned (MODEL 4), and the Turn that would remain if the run
- * ended now (MODEL 9). The fold fills it from events, the engine as it goes: one mechanism, so that a journal and the
- * run that wrote it cannot drift apart.
+ * The Turns of an open run: what every frame was given and returned, and the Turn that would remain if the run ended now. The
+ * fold fills it from events and the engine as it goes, so that a journal and the run that wrote it cannot drift apart.
  */
 export class RunTurns {
   /** The Turn that the run started from. */
@@ -138,9 +137,10 @@ export class RunTurns {
     if (!this.#made.has(id) && id.startsWith("run_")) this.#made.set(id, { block, author });
   }
 
-  /** A block that this run made, as it was made. */
-  made(id: BlockId): Block | null {
-    return this.#made.get(id)?.block ?? null;
+  /** The call of this id, if a response of this run made it. */
+  ownCall(id: BlockId): Block | null {
+    const made = this.#made.get(id);
+    return made?.author.kind === "provider" && made.block.kind === "tool_call" ? made.block : null;
   }
 
   /** Who made this version, of those made in this run. */

@@ -22,7 +22,7 @@ type ToolAnswer = { readonly output: string; readonly outcome: Outcome };
  */
 export async function runTool(session: RunSession, frame: string, call: Block, signal: AbortSignal): Promise<Block> {
   const id = idOf(call);
-  if (!session.calls.has(id)) throw new Error(`no response of this run made the call ${id}`);
+  if (session.turns.ownCall(id) === null) throw new Error(`no response of this run made the call ${id}`);
   const known = session.turns.toolResult(id);
   if (known !== null) return known;
   if (session.turns.isToolStarted(id)) throw new Error(`the call ${id} has been started`);

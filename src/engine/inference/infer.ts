@@ -1,7 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor-name.ts";
-import { idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { InferenceFailedData, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -80,6 +79,7 @@ async function ask(
   session.emit({ type: "request-start", frame, attempt, decision, requestBytes });
   const { provider } = session.engine;
   const { signal } = scope;
+  let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
     responseOf(signal, () =>
       provider.infer({
@@ -90,15 +90,17 @@ async function ask(
         onDelta: (delta) => {
           if (delta.type !== "item-done") session.emit({ ...delta, frame });
         },
-        onStarted: (responseId) => startedResponse(session, frame, request, responseId),
+        onStarted: (responseId) => {
+          isUnderWay = true;
+          return startedResponse(session, frame, request, responseId);
+        },
       }),
     ),
   );
   return recordAnswer(session, frame, prepared, {
     answer,
     // What the server began in the background it has acted on, whatever became of the waiting for it.
-    retryInMs: (error) =>
-      session.underWay.has(request.inferenceId) ? null : retryDelayMs(session, { error, frame, retries }),
+    retryInMs: (error) => (isUnderWay ? null : retryDelayMs(session, { error, frame, retries })),
     prove: () => learn(session, retry),
   });
 }
@@ -143,7 +145,6 @@ async function startedResponse(
   responseId: string,
 ): Promise<void> {
   if (typeof responseId !== "string") throw new TypeError("the provider began a response without an id");
-  session.underWay.set(inferenceId, responseId);
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId } as const;
   record(session, { type: "ResponseStarted", version: 1, data: { inferenceId, responseId } }, actor, frame);
   await session.recorder.flush();
@@ -159,7 +160,6 @@ function acceptResponse(
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   const entered = blocks.filter(entersTurn);
   const result = session.turns.respond(frame, entered, actor);
-  for (const block of entered) if (block.kind === "tool_call") session.calls.add(idOf(block));
   const exchange = { request, response: data, settings, stream: session.stream, ...place };
   const context = serverContextOf({ ...exchange, at: new Date(at).toISOString() });
   session.contexts.push({ context, turn: result });
@@ -201,7 +201,6 @@ async function answeredBefore(
   const retryInMs = ({ kind }: ProviderError): number | null =>
     onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null;
   const prove = (): void => learn(session, retry);
-  if (responseId !== null) session.underWay.set(request.inferenceId, responseId);
   if (responseId !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
     const { signal } = scope;

@@ -6,7 +6,6 @@ import type { BlockId } from "../../domain/ids.ts";
 import { decodeResponse } from "../planning/response.ts";
 import { delivered, newBlockId, type RunSession, record } from "../session/session.ts";
 import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
-import { noteEnded } from "./background.ts";
 import { failureData } from "./failure-data.ts";
 import type { Prepared } from "./prepare-request.ts";
 
@@ -45,11 +44,8 @@ export function recordAnswer(
   const { provider } = session.engine;
   const { inferenceId } = request;
   if (answer instanceof ProviderError) {
-    const failed = recordFailure(session, frame, request, { error: answer, retryInMs: retryInMs(answer) });
-    noteEnded(session, inferenceId, answer);
-    return failed;
+    return recordFailure(session, frame, request, { error: answer, retryInMs: retryInMs(answer) });
   }
-  noteEnded(session, inferenceId, null);
   const newId = (): BlockId => newBlockId(session, frame);
   const decoded = tryToDecode(answer.response, {
     ...{ request, settings, provider, newBlockId: newId },

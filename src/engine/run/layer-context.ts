@@ -69,7 +69,7 @@ class CallContext implements LayerContext {
       return call.during(runEffect(session, place, work)) as Promise<Value>;
     };
     this.tool = (block) => call.during(runTool(session, frame, block, scope.signal));
-    this.canRun = (block) => block.id !== null && session.calls.has(block.id);
+    this.canRun = (block) => block.id !== null && session.turns.ownCall(block.id) !== null;
     this.offers = (tool) => session.engine.provider.codec.offeredTools(this.settings).includes(tool);
   }
 

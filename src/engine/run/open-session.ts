@@ -101,8 +101,6 @@ export function openSession(opening: Opening): RunSession {
     received: { count: 0, isWhole: true },
     invalid: new Map(),
     quarantined: new Set(),
-    underWay: new Map(),
-    calls: new Set(),
     timings: [],
     runningTools: new Set(),
     thrown: new ThrownErrors(),

@@ -89,8 +89,9 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     await drainAcknowledgements(session);
     const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
     record(session, { type: "RunCompleted", version: 1, data }, engineActor, "0");
+    const { run } = session.view().client;
     await session.recorder.flush();
-    await cancelUnderWay(session);
+    await cancelUnderWay(run, session.engine);
     const how = { turn: stream.view.client.committed, isNew: true, closedRun };
     const brought = countBrought(base, result);
     const ended = resultOf(session.record, { answered: result, brought, ...how });
@@ -176,8 +177,9 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
     session.journal.mustBeConsumed();
     const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takeTimings(session) });
     for (const { event, actor } of entries) recorder.record(event, { actor, frame: "0" });
+    const { run } = session.view().client;
     await recorder.flush();
-    await cancelUnderWay(session);
+    await cancelUnderWay(run, session.engine);
   } catch (failure) {
     return failure;
   }
@@ -198,7 +200,7 @@ async function endRefused(session: RunSession, failure: Refusal, error: unknown)
   const told = { kind: failure.code, message: failure.message, ...thrownBy(session, error) };
   const how = { type: "RunFailed", ...told } as const;
   await recorder.closeRefused(closingEntries({ runId, turns: run.turns, how, actor: engineActor }));
-  await cancelUnderWay(session);
+  await cancelUnderWay(run, session.engine);
   return new RunFailedError(runId, failure.code, failure, session.thrown.throwerOf(error));
 }
 

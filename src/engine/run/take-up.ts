@@ -6,7 +6,7 @@ import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
-import { cancelUnderWay, underWayOf } from "../inference/background.ts";
+import { cancelUnderWay } from "../inference/background.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, StackChangedError, ToolMissingError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
@@ -66,13 +66,12 @@ export async function abandon(stream: ConversationWriter, run: OpenRun, abandoni
   const { kind, actor = { kind: "recovery" }, engine } = abandoning;
   const how = { type: "RunFailed", kind, message: abandonedBecause[kind] } as const;
   const seen = stream.head?.revision;
-  const underWay = engine === undefined ? new Map<string, string>() : await underWayOf(stream, run, engine.provider);
   const entries = closingEntries({ runId: run.id, turns: run.turns, how, actor });
   await stream.commit(entries, () => {
     // Its owner may have spoken, or someone else closed it: what ends it would no longer follow from what it did.
     if (stream.head?.revision !== seen) throw new ConversationMovedError();
   });
-  if (engine !== undefined) await cancelUnderWay({ underWay, engine });
+  if (engine !== undefined) await cancelUnderWay(run, engine);
 }
 
 const abandonedBecause = {

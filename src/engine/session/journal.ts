@@ -148,7 +148,7 @@ export class Journal {
   unfinishedEffects(): readonly UnfinishedEffect[] {
     return [...this.#effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
       past.state === "started" || past.state === "parked"
-        ? [{ id, name, frame, past, call: isCall ? this.turns.made(id) : null }]
+        ? [{ id, name, frame, past, call: isCall ? this.turns.ownCall(id) : null }]
         : [],
     );
   }

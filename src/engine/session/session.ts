@@ -47,10 +47,6 @@ export type RunSession = {
   /** Which responses and which reasoning the endpoint refused in this run. */
   readonly invalid: Map<string, Invalidation>;
   readonly quarantined: Set<string>;
-  /** Responses that servers make in the background, by inference id: nobody has them yet. */
-  readonly underWay: Map<string, string>;
-  /** Calls that responses of this run produced. */
-  readonly calls: Set<BlockId>;
   /** Layers' own times, until the next event takes them along. */
   readonly timings: LayerTiming[];
   readonly runningTools: Set<BlockId>;
