@@ -4,6 +4,7 @@ import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { blockChanges } from "../domain/turn-difference.ts";
 import { ConversationDamagedError } from "./damage.ts";
+import { KnownFrames, parentOf } from "./known-frames.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
 export type TurnName = `given/${string}` | `result/${string}`;
@@ -29,8 +30,7 @@ export class RunTurns {
   readonly base: Turn;
   readonly #given = new Map<string, Turn>();
   readonly #results = new Map<string, Turn>();
-  /** The highest call number seen below each frame. */
-  readonly #lastCall = new Map<string, number>();
+  readonly #frames = new KnownFrames();
   readonly #versions = new Map<string, Block>();
   /** Blocks made in this run, as they were made, with their first author. */
   readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
@@ -62,7 +62,7 @@ export class RunTurns {
     for (const { block, isMove } of changes.placed) if (isMove) this.#movers.set(idOf(block), actor);
     this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
-    this.#see(frame);
+    this.#frames.see(frame);
     this.#newest = name;
     (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
     return removed;
@@ -76,42 +76,38 @@ export class RunTurns {
   }
 
   given(frame: string): Turn {
-    // Where all layers were idle so far, which is most often, the names of their frames need not be taken apart.
-    if (this.#given.size === 0) return this.base;
-    for (let at = frame; ; at = parentOf(at)) {
-      const turn = this.#given.get(at);
-      if (turn !== undefined) return turn;
-      if (!at.includes(".")) return this.base;
-    }
+    return this.#given.get(this.#givenFrame(frame) ?? "") ?? this.base;
   }
 
   result(frame: string): Turn | null {
-    for (let at = frame; ; ) {
-      const turn = this.#results.get(at);
-      if (turn !== undefined) return turn;
-      const call = this.#lastCall.get(at);
-      if (call === undefined) return null;
-      at = `${at}.${call}`;
-    }
+    return this.#results.get(this.#resultFrame(frame) ?? "") ?? null;
   }
 
   /** The name under which a Turn was handed on: idle passes only hand on what they got. Null for the base. */
   #settled(name: TurnName): TurnName | null {
-    let at = frameOf(name);
-    if (name.startsWith("result/")) {
-      while (!this.#results.has(at)) {
-        const call = this.#lastCall.get(at);
-        if (call === undefined) return null;
-        at = `${at}.${call}`;
-      }
-      return `result/${at}`;
-    }
+    const isResult = name.startsWith("result/");
+    const at = isResult ? this.#resultFrame(frameOf(name)) : this.#givenFrame(frameOf(name));
+    return at === null ? null : `${isResult ? "result" : "given"}/${at}`;
+  }
+
+  /** The frame that was given a Turn of its own, which this one was given too. */
+  #givenFrame(frame: string): string | null {
+    // Where all layers were idle so far, which is most often, the names of their frames need not be taken apart.
     if (this.#given.size === 0) return null;
-    while (!this.#given.has(at)) {
+    for (let at = frame; ; at = parentOf(at)) {
+      if (this.#given.has(at)) return at;
       if (!at.includes(".")) return null;
-      at = parentOf(at);
     }
-    return `given/${at}`;
+  }
+
+  /** The frame that returned a Turn of its own, which this one returned too: the last call of the last call, and so on. */
+  #resultFrame(frame: string): string | null {
+    for (let at = frame; ; ) {
+      if (this.#results.has(at)) return at;
+      const calls = this.#frames.calls(at);
+      if (calls === 0) return null;
+      at = `${at}.${calls - 1}`;
+    }
   }
 
   /** The newest Turn at a frame: what it returned, or what it was given. */
@@ -182,7 +178,7 @@ export class RunTurns {
 
   /** A request leaves a frame of the core, with the Turn that the frame was given. */
   request(frame: string): Turn {
-    this.#see(frame);
+    this.#frames.see(frame);
     this.#newest = `given/${frame}`;
     const outgoing = this.given(frame);
     for (const step of this.#steps) step.isKept ||= contains(outgoing, step);
@@ -276,15 +272,6 @@ export class RunTurns {
     }
     return [block];
   }
-
-  #see(frame: string): void {
-    for (let at = frame; at.includes("."); at = parentOf(at)) {
-      const parent = parentOf(at);
-      const call = Number(at.slice(parent.length + 1));
-      if ((this.#lastCall.get(parent) ?? -1) >= call) return;
-      this.#lastCall.set(parent, call);
-    }
-  }
 }
 
 /** Whether a Turn holds a block of a step's output; the usual place is looked at first. */
@@ -296,6 +283,5 @@ function contains(turn: Turn, step: TurnStep): boolean {
 
 const versionKey = (id: BlockId, digest: string): string => `${id} ${digest}`;
 const frameOf = (name: TurnName): string => name.slice(name.indexOf("/") + 1);
-const parentOf = (frame: string): string => frame.slice(0, frame.lastIndexOf("."));
 /** A block made in a run is named `<run>/<frame>/<n>`. */
 const frameOfBlock = (block: Block): string => idOf(block).split("/")[1] ?? "0";
