@@ -1,44 +1,38 @@
-import type { JsonObject } from "../base/json.ts";
-import type { Block } from "../domain/block.ts";
-import { blockToJson } from "../domain/block-json.ts";
-import type { Turn } from "../domain/turn.ts";
-import { type Blame, lastChange } from "../projections/blame.ts";
-import { actorLabel, blockLabel, excerpt } from "../projections/wording.ts";
-import { eventPlace } from "./open-place.ts";
-import type { Style } from "./style.ts";
-import type { Cell } from "./table.ts";
+import { conversationOfStream } from "../domain/ids.ts";
+import { actorLabel } from "../projections/wording.ts";
+import type { ChangeDocument } from "./documents/parts.ts";
+import type { Cell, Style } from "./screen.ts";
 
-/** A block as `--json` shows it: as its event holds it, with its place and its digest. */
-export const blockData = (block: Block, index: number): JsonObject => ({
-  index,
-  ...blockToJson(block),
-  digest: block.digest,
-});
-
-export const turnData = (turn: Turn): readonly JsonObject[] => turn.blocks.map(blockData);
-
-type Rows = {
-  /** The conversation's own. */
-  readonly stream: string;
-  readonly blame: ReadonlyMap<string, Blame>;
-  readonly style: Style;
-  /** What each block is, where a timeline tells it better than the block itself. */
-  readonly labels: ReadonlyMap<string, string>;
-  /** The first block to show. */
-  readonly from?: number;
+type ShownBlock = {
+  readonly index: number;
+  /** What it is, in a word or two. */
+  readonly label: string;
+  readonly changed: ChangeDocument | null;
+  readonly begins: string;
 };
 
-/** One line a block: place, kind, who last changed it, how it begins. */
-export function turnRows(turn: Turn, { from = 0, ...rows }: Rows): readonly (readonly Cell[])[] {
-  return turn.after(from).map((block, offset) => blockRow(block, from + offset, rows));
-}
-
-export function blockRow(block: Block, index: number, { blame, style, labels, stream }: Rows): readonly Cell[] {
-  const change = block.id === null ? null : lastChange(blame, block);
+/** One line for each block: place, kind, who last changed it, how it begins. */
+export function blockRow({ index, label, changed, begins }: ShownBlock, own: string, style: Style): readonly Cell[] {
   return [
     { text: String(index).padStart(4), style: style.bold },
-    labels.get(block.id ?? "") ?? blockLabel(block),
-    { text: change === null ? "" : `${actorLabel(change.actor)} ${eventPlace(change, stream)}`, style: style.dim },
-    excerpt(block.text, 160),
+    label,
+    { text: changed === null ? "" : changeWords(changed, own), style: style.dim },
+    begins,
   ];
 }
+
+/** `shorten-results@1.2.0 @120` */
+export const changeWords = (change: ChangeDocument, own: string): string =>
+  `${actorLabel(change.actor)} ${eventPlace(change, own)}`;
+
+/** `@120`; of a fork's ancestor `cnv_8f3k…@120`. */
+export const eventPlace = (
+  { stream, revision }: { readonly stream: string; readonly revision: number },
+  own: string,
+): string => (stream === own ? `@${revision}` : `${conversationOfStream(stream) ?? stream}@${revision}`);
+
+/** `cnv_8f3k…@120`, as commands take it again. */
+export const placeName = (conversation: string, revision: number): string => `${conversation}@${revision}`;
+
+/** `2026-09-01 12:30:45` */
+export const dateAndTime = (at: string): string => at.slice(0, 19).replace("T", " ");

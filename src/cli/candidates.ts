@@ -1,36 +1,28 @@
-import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
 import { recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { codecs } from "../providers/codecs.ts";
+import type { CandidateDocument } from "./documents/requests.ts";
 import type { FoundRequest } from "./recorded-request.ts";
-
-/** A context that a request might have continued from, and why it did not. */
-export type Candidate = {
-  readonly context: ServerContext;
-  /** `taken`; `shorter` or `older` where another saved more; else what spoke against it. */
-  readonly verdict: string;
-  readonly divergence: Divergence | null;
-};
 
 /**
  * Every context that was known, newest first, with what speaks against it, under the run's own policy. The planner has tried
- * them by their length until one could be taken, so none has to be shaped again; and each is judged when it is asked for.
+ * them by their length until one could be taken, so none has to be shaped again.
  */
-export function* candidatesOf(found: FoundRequest): Generator<Candidate> {
+export function candidatesOf(found: FoundRequest): readonly CandidateDocument[] {
   const { view, recorded } = found;
   const asked = recordedRequest(view, recorded, codecs);
   const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
-  for (let index = view.server.all.length - 1; index >= 0; index -= 1) {
-    const context = view.server.all[index];
-    if (context === undefined) continue;
+  return view.server.all.toReversed().map((context) => {
+    const { responseId, inferenceId, stream, revision, length } = context;
+    const about = { responseId, inferenceId, stream, revision, length };
     const plain = plainVerdict(found, asked, context);
-    if (plain !== null) yield { context, verdict: plain, divergence: null };
-    else if (beginnings.has(context.turn)) yield { context, verdict: lostBy(found, asked, context), divergence: null };
-    else yield diverging(found, asked, context);
-  }
+    if (plain !== null) return { ...about, verdict: plain, divergence: null };
+    if (beginnings.has(context.turn)) return { ...about, verdict: lostBy(found, asked, context), divergence: null };
+    return { ...about, ...diverging(found, asked, context) };
+  });
 }
 
 /** What is said without a look at the Turn; null where that has to be compared. */
@@ -56,9 +48,9 @@ function lostBy({ request }: FoundRequest, asked: PlanRequest, context: ServerCo
 const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy"]);
 
 /** A context that is no beginning of the Turn, and where it stops being one. */
-function diverging({ contextTurns }: FoundRequest, asked: PlanRequest, context: ServerContext): Candidate {
+function diverging({ contextTurns }: FoundRequest, asked: PlanRequest, context: ServerContext) {
   const turn = contextTurns.get(context.inferenceId);
   const held = turn && withoutFirst(context, turn, turn.length - context.length);
   const divergence = held === undefined ? null : divergenceOf(held, asked.turn, asked.provenance);
-  return { context, verdict: divergence === null ? "no-anchor" : "no beginning of the Turn", divergence };
+  return { verdict: divergence === null ? "no-anchor" : "no beginning of the Turn", divergence };
 }

@@ -1,27 +1,28 @@
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import type { ExitCode } from "./exit-codes.ts";
-import type { Progress } from "./progress.ts";
-import type { Style } from "./style.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { createProgress, noProgress, type Progress } from "./progress.ts";
+import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
 
-/**
- * How a command is added: declare its arguments and options in `command-list.ts`, and export `run`, a `CommandHandler`,
- * from `commands/<name>.ts`. That module is loaded when the command is called and not before, so it may import whatever
- * it needs. Its options arrive as texts; `options.ts` reads them and refuses what cannot be meant.
- *
- * A handler throws for everything that goes wrong, ours or Node's errors alike: `exit-codes.ts` makes one line and an
- * exit code of them. It returns a code where the answer itself is one (a difference, an incoherent request).
- */
-// biome-ignore lint/suspicious/noConfusingVoidType: a handler that has nothing to say returns nothing.
-export type CommandHandler = (context: CliContext, input: CommandInput) => Promise<ExitCode | void>; // eslint-disable-line @typescript-eslint/no-invalid-void-type -- The same.
-
-/** What was typed after the command's name. */
-export type CommandInput = {
-  /** In order, those of a list one by one. */
-  readonly arguments: readonly string[];
-  /** By the option's long name in camel case; `true` for a flag, absent when it was not given and has no default. */
-  readonly options: CommandOptions;
+/** Where text for people goes. */
+export type Screen = {
+  /** `--store`, else TURNLOG_STORE, else `sqlite:./turnlog.db`. */
+  readonly storeUrl: string;
+  /** Whether data goes to a terminal, and not into a file or a pipe. */
+  readonly isTerminal: boolean;
+  /** Width of the terminal in characters; 100 where there is none. */
+  readonly columns: number;
+  readonly style: Style;
+  /** How the command is called here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
+  readonly commandName: string;
+  /** Writes lines to stdout, without what a terminal obeys. */
+  readonly print: (...lines: readonly string[]) => void;
+  /** The same for rows, with aligned columns. */
+  readonly table: (rows: readonly (readonly Cell[])[]) => void;
+  /** Writes to stdout as it is. */
+  readonly write: (text: string) => void;
+  /** Tells a person something on stderr; silent with `-q`. */
+  readonly note: (text: string) => void;
 };
-export type CommandOptions = Readonly<Record<string, unknown>>;
 
 /** What a command does with the store: one that is not there is created only where it need not exist. */
 type StoreUse =
@@ -30,35 +31,126 @@ type StoreUse =
   | { readonly mustExist: true; readonly isWritten?: boolean };
 
 /** What every command works with. */
-export type CliContext = {
-  /** `--store`, else TURNLOG_STORE, else `sqlite:./turnlog.db`. */
-  readonly storeUrl: string;
-  /** Whether `--store` named it: what can do without a store of its own asks. */
+export type CliContext = Screen & {
+  /** Whether `--store` named it: a command that can do without a store of its own asks. */
   readonly isStoreNamed: boolean;
   readonly isJson: boolean;
   readonly isQuiet: boolean;
-  /** Whether data goes to a terminal, and not into a file or a pipe. */
-  readonly isTerminal: boolean;
-  /** Width of the terminal in characters; 100 where there is none. */
-  readonly columns: number;
-  readonly style: Style;
-  /** How the command is called here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
-  readonly commandName: string;
-
   /** Opens the store, or the one at another address, as the command needs it. */
-  openStore(options: StoreUse & { readonly url?: string }): Promise<TurnlogStore>;
-  /** Writes data to stdout, with a line feed. */
-  readonly print: (text?: string) => void;
-  /** Writes data to stdout as it is. */
-  write(text: string): void;
-  /** Resolves when whoever reads stdout has taken what was written, so that much data waits for a slow reader. */
-  drained(): Promise<void>;
+  readonly openStore: (options: StoreUse & { readonly url?: string }) => Promise<TurnlogStore>;
+  /** Resolves when the reader of stdout has taken what was written, so that much data waits for a slow reader. */
+  readonly drained: () => Promise<void>;
   /** The one document of `--json`: `{"version": 1, "data": …}`. */
-  printJson(data: unknown): void;
-  /** Tells a person something on stderr; silent with `-q`. */
-  note(text: string): void;
+  readonly printJson: (data: unknown) => void;
   /** A bar on stderr, once half a second has passed, on a terminal only. */
-  progress(label: string): Progress;
-  /** Aborts at the first SIGINT or SIGTERM; who asks for it ends by himself. The second one kills. */
+  readonly progress: (label: string) => Progress;
+  /** Aborts at the first SIGINT or SIGTERM: a command that asks for it ends by itself. The second one kills. */
   readonly signal: AbortSignal;
 };
+
+/** The options that every command takes, as commander gives them. */
+export type GlobalOptions = {
+  readonly store?: string;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly debug?: boolean;
+};
+
+type Output = {
+  readonly write: (text: string) => unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  /** Whether more was written than has been taken; `drain` tells when all of it was. */
+  readonly writableNeedDrain?: boolean;
+  readonly once?: (event: "drain", listener: () => void) => unknown;
+};
+
+/** Where a call of the command happens: a process, or what a test puts in its place. */
+export type CliEnvironment = {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** Where conversations are kept unless the user says otherwise. */
+export const defaultStoreUrl = "sqlite:./turnlog.db";
+
+/** The context of one call of the command. */
+export function createContext(
+  { store, json = false, quiet = false }: GlobalOptions,
+  { stdout, stderr, env }: CliEnvironment,
+): CliContext {
+  const isTerminal = stdout.isTTY === true;
+  const columns = (isTerminal ? stdout.columns : undefined) ?? 100;
+  const storeUrl = store ?? (env["TURNLOG_STORE"] || defaultStoreUrl);
+  const write = (text: string): void => void stdout.write(text);
+  const hasColour = isTerminal && !json && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+  const print = (...lines: readonly string[]): void => {
+    for (const line of lines) write(`${shown(line, hasColour)}\n`);
+  };
+  return {
+    storeUrl,
+    isStoreNamed: store !== undefined,
+    isJson: json,
+    isQuiet: quiet,
+    isTerminal,
+    columns,
+    style: createStyle(hasColour),
+    commandName: commandName(env),
+    async openStore({ url = storeUrl, ...use }) {
+      const { openStore } = await import("../open-store.ts");
+      const { mustExist } = use;
+      return openStore(url, { mustExist, mayBeReadOnly: use.mustExist && use.isWritten !== true });
+    },
+    write,
+    drained: () =>
+      new Promise((resolve) => {
+        if (stdout.writableNeedDrain === true && stdout.once !== undefined) stdout.once("drain", resolve);
+        else resolve();
+      }),
+    print,
+    table: (rows) => {
+      print(...tableLines(rows, { columns }));
+    },
+    printJson: (data) => {
+      write(`${JSON.stringify({ version: 1, data }, null, isTerminal ? 2 : undefined)}\n`);
+    },
+    note: (text) => {
+      if (!quiet) stderr.write(`${shown(text, hasColour)}\n`);
+    },
+    progress: (label) =>
+      stderr.isTTY === true && !quiet
+        ? createProgress({ label, write: (text) => void stderr.write(text), now: () => performance.now() })
+        : noProgress,
+    get signal() {
+      interruption ??= listenForSignals();
+      return interruption;
+    },
+  };
+}
+
+let interruption: AbortSignal | undefined;
+
+/** Whether this process was asked to end, and a command ends because of it. */
+export const isInterrupted = (): boolean => interruption?.aborted === true;
+
+/** Only a command that asks for the signal ends by itself; others are killed at once, which harms nothing. */
+function listenForSignals(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(exitCodes.interrupted);
+      controller.abort(new Error(`interrupted by ${name}`));
+    });
+  }
+  return controller.signal;
+}
+
+/** The address of a store as people may see it: without credentials, which would stay in terminals and logs. */
+export const shownUrl = (url: string): string => url.replace(/\/\/.*@/, "//");
+
+/** As the user would type the next command. */
+function commandName(env: CliEnvironment["env"]): string {
+  if (env["npm_lifecycle_event"] === "start" || env["npm_lifecycle_event"] === "turnlog") return "npm run turnlog --";
+  return env["npm_command"] === "exec" ? "npx turnlog" : "turnlog";
+}

@@ -1,10 +1,11 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
+import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { TurnDifference } from "../domain/turn-difference.ts";
 import { actorLabel, blockLabel, counted, printable } from "../projections/wording.ts";
-import { blockData } from "./block-rows.ts";
-import type { Style } from "./style.ts";
+import type { DifferenceDocument } from "./documents/differences.ts";
+import type { Style } from "./screen.ts";
 
 /** Who brought, took out or moved a block; null where that is not known. */
 export type Changers = {
@@ -13,53 +14,34 @@ export type Changers = {
   readonly moverOf: (block: Block) => Actor | null;
 };
 
-/** Whatever it was, one did it. */
+/** One actor did it all. */
 export const changedBy = (actor: Actor | null): Changers => ({
   authorOf: () => actor,
   removerOf: () => actor,
   moverOf: () => actor,
 });
 
-export const isEmptyDifference = ({ added, removed, modified, moved }: TurnDifference): boolean =>
-  added.length + removed.length + modified.length + moved.length === 0;
+/** A block as documents show it: as its event holds it, with its place in the Turn. */
+export const blockDocument = (block: Block, index: number) => ({ index, ...blockToJson(block), digest: block.digest });
 
-/** The difference of two Turns in lines: what was there before after `-`, what is there now after `+`. */
-export function differenceLines(difference: TurnDifference, changers: Changers, style: Style): readonly string[] {
-  const { added, removed, modified, moved } = difference;
-  const head = (what: string, block: Block, actor: Actor | null): string =>
-    style.bold(`${what} ${blockLabel(block)}`) + (actor === null ? "" : style.dim(`  by ${actorLabel(actor)}`));
-  const text = (mark: string, block: Block, styled: (line: string) => string): readonly string[] =>
-    printable(block.text)
-      .split("\n")
-      .map((line) => styled(`${mark} ${line}`));
-  return [
-    ...removed.flatMap((block) => [head("removed", block, changers.removerOf(block)), ...text("-", block, style.bad)]),
-    ...added.flatMap((block) => [head("added", block, changers.authorOf(block)), ...text("+", block, style.good)]),
-    ...modified.flatMap(({ before, after }) => [
-      head("modified", after, changers.authorOf(after)),
-      ...text("-", before, style.bad),
-      ...text("+", after, style.good),
-    ]),
-    ...moved.map((block) => head("moved", block, changers.moverOf(block))),
-  ];
-}
+export const turnDocument = (turn: Turn) => turn.blocks.map(blockDocument);
 
-/** The same for `--json`: blocks by their places in the Turns, and who changed them. */
-export function differenceData(
+/** What differs, with who made it so: blocks by their places in the Turns. */
+export function differenceOf(
   { added, removed, modified, moved }: TurnDifference,
   { from, to }: { readonly from: Turn; readonly to: Turn },
   { authorOf, removerOf, moverOf }: Changers,
-) {
-  const data = (turn: Turn, block: Block) => blockData(block, placeIn(turn, block));
+): DifferenceDocument {
+  const told = (turn: Turn, block: Block) => blockDocument(block, placeIn(turn, block));
   return {
-    added: added.map((block) => ({ ...data(to, block), by: authorOf(block) })),
-    removed: removed.map((block) => ({ ...data(from, block), by: removerOf(block) })),
+    added: added.map((block) => ({ ...told(to, block), by: authorOf(block) })),
+    removed: removed.map((block) => ({ ...told(from, block), by: removerOf(block) })),
     modified: modified.map(({ before, after }) => ({
-      before: data(from, before),
-      after: data(to, after),
+      before: told(from, before),
+      after: told(to, after),
       by: authorOf(after),
     })),
-    moved: moved.map((block) => ({ ...data(to, block), by: moverOf(block) })),
+    moved: moved.map((block) => ({ ...told(to, block), by: moverOf(block) })),
   };
 }
 
@@ -69,7 +51,34 @@ function placeIn(turn: Turn, block: Block): number {
   return index >= 0 ? index : turn.blocks.findIndex(({ digest }) => digest === block.digest);
 }
 
-export const differenceCounts = ({ added, removed, modified, moved }: TurnDifference): string =>
+export const isEmptyDifference = ({ added, removed, modified, moved }: TurnDifference | DifferenceDocument): boolean =>
+  added.length + removed.length + modified.length + moved.length === 0;
+
+/** A difference in lines: what was there before after `-`, what is there now after `+`. */
+export function differenceLines(
+  { added, removed, modified, moved }: DifferenceDocument,
+  style: Style,
+): readonly string[] {
+  const head = (what: string, json: BlockJson, actor: Actor | null): string =>
+    style.bold(`${what} ${blockLabel(blockFromJson(json))}`) +
+    (actor === null ? "" : style.dim(`  by ${actorLabel(actor)}`));
+  const text = (mark: string, json: BlockJson, styled: (line: string) => string): readonly string[] =>
+    printable(blockFromJson(json).text)
+      .split("\n")
+      .map((line) => styled(`${mark} ${line}`));
+  return [
+    ...removed.flatMap((block) => [head("removed", block, block.by), ...text("-", block, style.bad)]),
+    ...added.flatMap((block) => [head("added", block, block.by), ...text("+", block, style.good)]),
+    ...modified.flatMap(({ before, after, by }) => [
+      head("modified", after, by),
+      ...text("-", before, style.bad),
+      ...text("+", after, style.good),
+    ]),
+    ...moved.map((block) => head("moved", block, block.by)),
+  ];
+}
+
+export const differenceCounts = ({ added, removed, modified, moved }: DifferenceDocument): string =>
   [
     `${counted(added.length, "block")} added`,
     `${removed.length} removed`,

@@ -17,7 +17,7 @@ export const exitCodes = {
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Someone typed what cannot be meant; the message says what can. */
+/** What was typed cannot be meant; the message says what can. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly code = "usage";
@@ -87,7 +87,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["ENOENT", { exitCode: exitCodes.notFound, advice: "check the path" }],
   ["EISDIR", { exitCode: exitCodes.usage, advice: "name a file" }],
   ["ENOTDIR", { exitCode: exitCodes.environment, advice: "choose a path whose parent is a folder" }],
-  ["EACCES", { exitCode: exitCodes.environment, advice: "this user may not: choose another, or allow it" }],
+  ["EACCES", { exitCode: exitCodes.environment, advice: "permission denied: check the file's permissions" }],
   ["EROFS", { exitCode: exitCodes.environment, advice: "choose a path that can be written" }],
   ["ENOSPC", { exitCode: exitCodes.environment, advice: "free some space" }],
 ]);

@@ -1,7 +1,6 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import type { ConversationId } from "../domain/ids.ts";
-import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { comparePositions } from "../log/ports/event-store.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { ProjectedView } from "../read-models/live-views.ts";
@@ -21,7 +20,7 @@ const maxCandidates = 5;
 export async function findConversation(store: TurnlogStore, text: string): Promise<Conversation> {
   const { conversation: name, at } = parsePlace(text);
   if (at.type !== "none")
-    throw new UsageError(`'${text}' names a revision, and a whole conversation is taken here: write ${name}`);
+    throw new UsageError(`expected a conversation, got a revision: write ${name} in place of '${text}'`);
   if (name === lastWritten) {
     const newest = await newestConversation(store);
     if (newest === null) throw new NotFoundError("the store holds no conversation yet");
@@ -42,6 +41,24 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
   const listed = found.slice(0, maxCandidates).join(", ");
   const more = found.length > maxCandidates ? ` and ${found.length - maxCandidates} more` : "";
   throw new UsageError(`'${name}' is the beginning of ${found.length} conversations: ${listed}${more}`);
+}
+
+/** The ids of all of these. */
+export async function findConversations(store: TurnlogStore, names: readonly string[]): Promise<ConversationId[]> {
+  const found = [];
+  for (const name of names) found.push((await findConversation(store, name)).id);
+  return found;
+}
+
+/**
+ * The id that a new conversation is to have.
+ *
+ * @throws {UsageError} for a text that cannot be one.
+ */
+export function newConversationId(text: string): ConversationId {
+  const id = conversationIdSchema.safeParse(text);
+  if (!id.success) throw new UsageError(`'${text}' cannot be an id: ${id.error.issues[0]?.message}`);
+  return id.data;
 }
 
 /** The conversation that was written last; of a store that would read its whole log for it, the first that `ls` lists. */

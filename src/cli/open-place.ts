@@ -1,7 +1,7 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import { type LoadedPast, loadPast } from "../conversation/past.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import { UsageError } from "./exit-codes.ts";
@@ -25,7 +25,7 @@ export type FoundRevision = { readonly conversation: Conversation; readonly revi
  */
 export async function findPlace(store: TurnlogStore, text: string): Promise<FoundRevision> {
   const { conversation: name, at } = parsePlace(text);
-  if (at.type === "range") throw new UsageError(`'${text}' is a range: name one revision`);
+  if (at.type === "range") throw new UsageError(`expected one revision, got the range '${text}'`);
   const conversation = await findConversation(store, name);
   const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
   return { conversation, revision };
@@ -44,12 +44,3 @@ export async function openPlace(
 
 /** The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. */
 export const turnSpokenOf = ({ run, turn }: LoadedPast): Turn => run?.handedOn ?? turn;
-
-/** `@120`; of a fork's ancestor `cnv_8f3k…@120`. */
-export const eventPlace = (
-  { stream, revision }: { readonly stream: string; readonly revision: number },
-  own: string,
-): string => (stream === own ? `@${revision}` : `${conversationOfStream(stream) ?? stream}@${revision}`);
-
-/** `cnv_8f3k…@120`, as commands take it again. */
-export const placeName = (conversation: Conversation, revision: number): string => `${conversation.id}@${revision}`;

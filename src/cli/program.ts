@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { Command, CommanderError } from "commander";
+import { type Argument, Command, CommanderError } from "commander";
 import { printable } from "../projections/wording.ts";
-import { type CommandDeclaration, commandList } from "./command-list.ts";
-import type { CliContext } from "./context.ts";
-import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./create-context.ts";
+import { type CommandDefinition, type CommandFamily, perform } from "./command.ts";
+import { commandGroups } from "./command-list.ts";
+import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./context.ts";
 import { type ExitCode, exitCodes, type Failure, failureOf, outputFailureOf } from "./exit-codes.ts";
 
 /** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
@@ -19,23 +19,23 @@ export async function run(argv: readonly string[]): Promise<void> {
 }
 
 /** The same for any streams and environment: the exit code is the answer. */
-export async function execute(argv: readonly string[], surroundings: CliEnvironment): Promise<ExitCode> {
+export async function execute(argv: readonly string[], environment: CliEnvironment): Promise<ExitCode> {
   let answer: ExitCode = exitCodes.ok;
-  const program = createProgram(surroundings, (code) => {
+  const program = createProgram(environment, (code) => {
     answer = code;
   });
   try {
     await program.parseAsync(argv);
     return answer;
   } catch (error) {
-    return error instanceof CommanderError ? codeOf(error) : report(error, program.opts(), surroundings);
+    return error instanceof CommanderError ? codeOf(error) : report(error, program.opts(), environment);
   }
 }
 
 type OnCode = (code: ExitCode) => void;
 
-function createProgram(surroundings: CliEnvironment, onCode: OnCode): Command {
-  const { stdout, stderr } = surroundings;
+function createProgram(environment: CliEnvironment, onCode: OnCode): Command {
+  const { stdout, stderr } = environment;
   const program = new Command("turnlog")
     .description("An event-sourced conversation store for LLM agents.")
     .version(version(), "-V, --version", "print the version")
@@ -59,35 +59,45 @@ function createProgram(surroundings: CliEnvironment, onCode: OnCode): Command {
     })
     .exitOverride()
     .addHelpText("after", revisionHelp);
-  for (const declaration of commandList) declare(program, declaration, { surroundings, onCode });
+  for (const { heading, commands } of commandGroups) {
+    program.commandsGroup(heading);
+    for (const command of commands) declare(program, command, { program, environment, onCode });
+  }
   return program;
 }
 
-type Running = { readonly surroundings: CliEnvironment; readonly onCode: OnCode };
+type Running = { readonly program: Command; readonly environment: CliEnvironment; readonly onCode: OnCode };
 
-function declare(
-  program: Command,
-  { usage, summary, options = [], load }: CommandDeclaration,
-  { surroundings, onCode }: Running,
-): void {
-  const command = program
-    .command(usage)
+function declare(parent: Command, definition: CommandDefinition | CommandFamily, running: Running): void {
+  const { name, summary } = definition;
+  const command = parent
+    .command(name, { isDefault: "isDefault" in definition })
     .summary(summary)
     .description(`${capital(summary)}.`);
-  for (const [flags, description, preset] of options) command.option(flags, description, preset);
+  if ("subcommands" in definition) {
+    command.helpCommand(false);
+    for (const subcommand of definition.subcommands) declare(command, subcommand, running);
+    return;
+  }
+  if (definition.arguments !== undefined) command.arguments(definition.arguments);
+  for (const option of definition.options ?? []) command.addOption(option);
+  command.addHelpText("after", `\nExample: turnlog ${definition.example}`);
+  const { program, environment, onCode } = running;
   command.action(async () => {
-    const context: CliContext = createContext(program.opts<GlobalOptions>(), surroundings);
-    const { run: handle } = await load();
-    const code = await handle(context, { arguments: command.args, options: command.opts() });
-    onCode(code ?? exitCodes.ok);
+    const context = createContext(program.opts<GlobalOptions>(), environment);
+    onCode(await perform(await definition.load(), context, { arguments: command.args, options: command.opts() }));
   });
 }
 
-const argumentsOf = ({ registeredArguments }: Command): string =>
-  registeredArguments
-    .map((argument) => `${argument.name()}${argument.variadic ? "..." : ""}`)
-    .map((name, index) => (registeredArguments[index]?.required === true ? `<${name}>` : `[${name}]`))
-    .join(" ");
+const argumentsOf = ({ registeredArguments, commands }: Command): string =>
+  commands.length > 0
+    ? commands.map((command) => command.name()).join("|")
+    : registeredArguments.map(argumentTerm).join(" ");
+
+function argumentTerm(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
 
 /** Tells a person what went wrong, in one line; with `--debug` also where. */
 function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: CliEnvironment): ExitCode {

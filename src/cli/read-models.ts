@@ -24,7 +24,7 @@ export function findReadModel(events: EventStore, name: string): AnyProjector {
   const found = models.find((model) => model.name === name);
   if (found !== undefined) return found;
   throw new UsageError(
-    `there is no projection '${name}': there are ${models.map((model) => model.name).join(" and ")}`,
+    `there is no projection '${name}': there are ${models.map((model) => model.name).join(" and ")}; \`turnlog help projections\` lists what can be done with them`,
   );
 }
 

@@ -13,7 +13,7 @@ import { usageOf } from "./usage.ts";
 import { actorLabel, blockLabel, counted, excerpt, grouped } from "./wording.ts";
 
 /** One event in words. */
-export type TimelineRow = {
+type TimelineRow = {
   readonly stream: string;
   readonly revision: number;
   readonly at: string;

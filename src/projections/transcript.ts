@@ -6,7 +6,7 @@ import { entersTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
 
 /** One thing that was said, as it was said: middleware changes the Turn, not what happened. */
-export type Utterance = {
+type Utterance = {
   readonly stream: string;
   readonly revision: number;
   readonly at: string;

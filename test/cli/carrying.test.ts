@@ -64,7 +64,7 @@ test("copy says what it copied, and that a second one had nothing to do", async 
 
 test("copy refuses what it cannot do, and creates nothing", async () => {
   const { run, file } = place();
-  expectRefusal(await run("copy"), 2, /name the store to copy to: --to sqlite:PATH/);
+  expectRefusal(await run("copy"), 2, /required option '--to <url>'/);
   expectRefusal(await run("copy --to redis:x"), 2, /no store is kept at redis:x/);
   expectRefusal(await run("copy --from STORE:none.db --to STORE:new.db"), 3, /there is no turnlog store at/);
   expectRefusal(await run("copy cnv_nobody --to STORE:new.db"), 3, /there is no conversation 'cnv_nobody'/);
@@ -145,7 +145,7 @@ test("a redacted bundle is refused by import with the reason, and exits 2", asyn
   expectRefusal(
     await run("import FILE:redacted.jsonl --store STORE:new.db"),
     2,
-    /is a redacted bundle, to be read and not imported: its texts are gone; export it without --redact/,
+    /is a redacted bundle, whose texts are gone: import one exported without --redact/,
   );
   expect(existsSync(file("new.db"))).toBe(false);
 });
@@ -213,7 +213,7 @@ test("store refuses what it cannot do, and leaves what is there", async () => {
   expectRefusal(await run("store restore FILE:none.db --force"), 3, /there is no turnlog store at .*none\.db/);
   expectRefusal(await run("store backup FILE:x.db --store STORE:none.db"), 3, /there is no turnlog store at/);
   expectRefusal(await run("store backup FILE:nowhere/x.db"), 3, /nowhere.*check the path/);
-  expectRefusal(await run("store remove FILE:x.db"), 2, /does backup or restore, not 'remove'/);
+  expectRefusal(await run("store remove FILE:x.db"), 2, /unknown command 'remove'/);
   expectRefusal(await run("store backup FILE:x.db --store memory:"), 2, /only a sqlite: store is one file/);
   expectRefusal(
     await run("store backup FILE:x.db --store esdb://me:secret@host"),

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
+import { serverDocument } from "../../src/cli/documents/running.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { documentOf } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
@@ -83,7 +84,7 @@ test("the reference server of the command line serves it from another process, a
 test("answers whoever asks the reference server something else", async () => {
   const { path: cwd } = temporaryFolder();
   const { child, ended, firstLine } = startTurnlog(["reference-server", "--port", "0", "--json"], { cwd });
-  const { data } = z.object({ data: z.object({ baseUrl: z.string() }) }).parse(JSON.parse(await firstLine));
+  const { data } = z.strictObject({ version: z.literal(1), data: serverDocument }).parse(JSON.parse(await firstLine));
   const answer = await fetch(`${data.baseUrl}/responses`, {
     method: "POST",
     headers: { "Content-Type": "application/json", Authorization: "Bearer x" },

@@ -70,7 +70,7 @@ test("fork takes an id, and gives it to nothing else", async () => {
 test.each([
   ["a revision that is not there", ["fork", "@last@1000"], 3, "it has the revisions 0 to 65"],
   ["a conversation that is not there", ["fork", "cnv_nobody"], 3, "`turnlog ls` lists them"],
-  ["a range", ["fork", "@last@1..2"], 2, "name one revision"],
+  ["a range", ["fork", "@last@1..2"], 2, "expected one revision, got the range '@last@1..2'"],
   ["an id that cannot be one", ["fork", "@last", "--id", "x y"], 2, "a conversation id is 1 to 128"],
   ["a revision to compare that is not there", ["compare", "@last", "@last@1000"], 3, "it has the revisions 0 to 65"],
 ])("%s is told in one line, and changes nothing", async (_, args, code, words) => {

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { differenceByContent } from "../../src/cli/compared-turns.ts";
-import { choiceOption, numberOption } from "../../src/cli/options.ts";
+import { numberIn } from "../../src/cli/option-values.ts";
 import { createProgress, progressAfterMs } from "../../src/cli/progress.ts";
-import { createStyle } from "../../src/cli/style.ts";
-import { tableLines, widthOf } from "../../src/cli/table.ts";
+import { createStyle, tableLines, widthOf } from "../../src/cli/screen.ts";
 import { blockIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";
@@ -78,18 +77,12 @@ test("colours only where there is somebody to see it", () => {
   expect(createStyle(false).bad("x")).toBe("x");
 });
 
-test("reads numbers and choices, and refuses what is none", () => {
-  expect(numberOption({ editRate: "0.5" }, "editRate", { least: 0, most: 1, isWhole: false })).toBe(0.5);
-  expect(numberOption({}, "limit", { least: 0 })).toBeNull();
+test("reads numbers, and refuses what is none", () => {
+  const rate = numberIn({ least: 0, most: 1, isWhole: false });
+  expect(rate("0.5")).toBe(0.5);
+  expect(() => rate("2")).toThrow("Expected a number from 0 to 1.");
   for (const text of ["", "x", "-1", "1.5", "1e99"])
-    expect(() => numberOption({ limit: text }, "limit", { least: 0 })).toThrow(/--limit takes a whole number/);
-  expect(() => numberOption({ editRate: "2" }, "editRate", { least: 0, most: 1, isWhole: false })).toThrow(
-    "--edit-rate takes a number from 0 to 1, not '2'",
-  );
-  expect(choiceOption({ chain: "auto" }, "chain", ["auto", "never"])).toBe("auto");
-  expect(() => choiceOption({ chain: "x" }, "chain", ["auto", "never"])).toThrow(
-    "--chain is one of auto, never, not 'x'",
-  );
+    expect(() => numberIn({ least: 0 })(text)).toThrow("Expected a whole number of at least 0.");
 });
 
 test("compares Turns of two conversations by content, since their blocks share no ids", () => {

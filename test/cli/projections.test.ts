@@ -117,7 +117,7 @@ test("shows what is in quarantine, by every read model, and makes it whole after
 });
 
 test.each([
-  ["projections list", 2, /does status, rebuild, quarantine, retry, not 'list'/],
+  ["projections list", 2, /there is no projection 'list': .* `turnlog help projections` lists what can be done/],
   ["projections rebuild users", 2, /there is no projection 'users': there are conversation-list and usage/],
   ["projections retry cnv_nobody", 3, /there is no conversation 'cnv_nobody'/],
 ])("refuses %s", async (typed, code, message) => {

@@ -164,7 +164,7 @@ const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[
   ["replay @last --to 999", 3, /there is no revision 999/],
   ["replay @last --stack /nowhere.ts", 3, /nowhere\.ts/],
   ["replay @last --without ask-first", 2, /--without needs --stack/],
-  [`replay @last --with ${stack} --stack ${stack}`, 2, /leave --stack out/],
+  [`replay @last --with ${stack} --stack ${stack}`, 2, /'--with <file>' cannot be used with option '--stack <file>'/],
   [`replay @last --stack ${stack} --without nobody`, 3, /there is no layer nobody .* it has tool-loop, redact-emails/],
   [`replay @last --stack ${stack} --without ask-first --save-as de.mo`, 2, /cannot be an id/],
   ["replay @last --save-as cnv_other", 2, /ask by --without or --with/],

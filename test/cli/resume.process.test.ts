@@ -72,7 +72,7 @@ test("gives a run up by hand: what it did stays, every call is answered, and the
   const world = await cutOff("tool", "after");
   const both = await world.resume(["--abandon", "--stack", stack]);
   expect(both).toMatchObject({ code: 2 });
-  expect(both.stderr).toMatch(/leave out --stack/);
+  expect(both.stderr).toMatch(/'--abandon' cannot be used with option '--stack <file>'/);
   const outcome = await world.resume(["--abandon", "--json"]);
   const { status, runId } = resumedSchema.parse(documentOf(outcome)).data;
   expect(status).toBe("abandoned");
@@ -185,7 +185,7 @@ test("a call is settled by the name of its tool, and not by both of its names", 
   const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
   const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
   const twice = await world.resume(["--settle", `${blockId}=rerun`, "charge=rerun"]);
-  const message = `turnlog: --settle names ${blockId} twice, once as charge: say it once\n`;
+  const message = `turnlog: --settle names ${blockId} twice, once as charge: name it once\n`;
   expect(twice).toEqual({ code: 2, stdout: "", stderr: message });
   const settled = await world.resume(["--settle", "charge=rerun"]);
   expect(settled).toMatchObject({ code: 0, stderr: `settled: ${blockId}\n` });
@@ -198,7 +198,11 @@ test("a call that is settled twice is refused before anything is written", async
   const before = await world.types();
   for (const second of ["abandon", "rerun"]) {
     const outcome = await world.resume(["--settle", `${blockId}=rerun`, `${blockId}=${second}`]);
-    expect(outcome).toEqual({ code: 2, stdout: "", stderr: `turnlog: --settle names ${blockId} twice: say it once\n` });
+    expect(outcome).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: `turnlog: --settle names ${blockId} twice: name it once\n`,
+    });
   }
   expect(await world.types()).toEqual(before);
 });
@@ -297,7 +301,7 @@ test.each([
     "a settlement without sense",
     ["--settle", "blk=perhaps"],
     2,
-    /--settle takes CALL=rerun, CALL=abandon or CALL=result:TEXT/,
+    /Expected CALL=rerun, CALL=abandon or CALL=result:TEXT/,
   ],
   ["a block that is not in doubt", ["--settle", "blk_1=rerun"], 3, /'blk_1' is not in doubt/],
   ["a file that is not there", ["--stack", "nowhere.ts"], 3, /nowhere\.ts/],

@@ -100,8 +100,8 @@ test("skip --json is one document", async () => {
 
 test.each([
   ["an event that is sound", ["skip", "@last@28", "--reason", "a guess"], 1, "skip that event, or none"],
-  ["an event without a reason", ["skip", "@last@29"], 2, "say with --reason what you found"],
-  ["a whole conversation", ["skip", "@last", "--reason", "all of it"], 2, "names no event"],
+  ["an event without a reason", ["skip", "@last@29"], 2, "required option '--reason <text>'"],
+  ["a whole conversation", ["skip", "@last", "--reason", "all of it"], 2, "expected one event such as cnv_8f3k@120"],
   ["an event that is not there", ["skip", "@last@1000", "--reason", "none"], 3, "it has the revisions 0 to 65"],
 ])("skip refuses %s in one line, and writes nothing", async (_, args, code, words) => {
   const cwd = damagedAt(29);

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { commandGroups, commandsByName } from "../../src/cli/command-list.ts";
+import { turnlogHere } from "../support/cli/command.ts";
 import { turnlog } from "../support/cli/command-process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -51,18 +53,25 @@ test("under a too old Node it says so in one line, and exits 6", async () => {
 
 test("help names every command, and goes to stdout", async () => {
   const { code, stdout, stderr } = await turnlog(["--help"], { cwd: temporaryFolder().path });
-  const commands =
-    "demo rehearse import export copy store ls log show diff request why blame verify reference-server".split(" ");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
+  for (const { heading, commands } of commandGroups) {
+    expect(stdout).toContain(`\n${heading}\n`);
+    for (const { name } of commands) expect(stdout).toMatch(new RegExp(`^  ${name} `, "m"));
+  }
   for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(100);
 });
 
-test("help of a command shows its own options and the global ones", async () => {
-  const { code, stdout } = await turnlog(["help", "verify"], { cwd: temporaryFolder().path });
-  expect(code).toBe(0);
-  for (const option of ["--save-heads", "--heads", "--store", "--json", "--debug"]) expect(stdout).toContain(option);
-});
+test.each([...commandsByName])(
+  "help of %s shows its own options, the global ones and an example of it",
+  async (name, command) => {
+    const { code, stdout } = await turnlogHere([...name.split(" "), "--help"], { cwd: temporaryFolder().path });
+    expect(code).toBe(0);
+    const options = (command.options ?? []).map(({ flags }) => flags);
+    for (const flags of [...options, "--store <url>", "--json", "--debug"]) expect(stdout).toContain(`  ${flags} `);
+    expect(command.example.startsWith(name)).toBe(true);
+    expect(stdout).toContain(`\nExample: turnlog ${command.example}\n`);
+  },
+);
 
 test("without a command it shows the help on stderr, and exits 2", async () => {
   const { code, stdout, stderr } = await turnlog([], { cwd: temporaryFolder().path });

@@ -2,9 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { run as take } from "../../src/cli/commands/import.ts";
-import { exitCodeOf, run as rehearse } from "../../src/cli/commands/rehearse.ts";
-import { createContext } from "../../src/cli/create-context.ts";
+import { exitCodeOf } from "../../src/cli/commands/rehearse.ts";
 import { blockFromJson } from "../../src/domain/block-json.ts";
 import { openStore } from "../../src/open-store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
@@ -138,16 +136,16 @@ test.each([
 });
 
 test.each([
-  [rehearse, [], {}],
-  [rehearse, ["file"], { generate: "1" }],
-  [rehearse, ["file"], { editRate: "2" }],
-  [rehearse, ["file"], { edits: "some" }],
-  [rehearse, ["file"], { chain: "require" }],
-  [take, ["file"], { format: "xml" }],
-])("refuses what cannot be meant: %o %j %j", async (run, given, options) => {
-  const nowhere = { write: () => true };
-  const context = createContext({}, { stdout: nowhere, stderr: nowhere, env: {} });
-  await expect(run(context, { arguments: given, options })).rejects.toMatchObject({ code: "usage" });
+  ["rehearse"],
+  ["rehearse file --generate 1"],
+  ["rehearse file --edit-rate 2"],
+  ["rehearse file --edits some"],
+  ["rehearse file --chain require"],
+  ["import file --format xml"],
+])("refuses what cannot be meant: %s", async (typed) => {
+  const outcome = await turnlogHere(typed.split(" "), { cwd: temporaryFolder().path });
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toMatch(/^turnlog: [^\n]+\n$/);
 });
 
 function place(...lines: readonly (object | string)[]) {

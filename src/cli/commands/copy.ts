@@ -1,29 +1,52 @@
-import { copyConversations } from "../../carry/copy.ts";
-import type { CommandHandler } from "../context.ts";
-import { reportCopies } from "../copy-report.ts";
-import { UsageError } from "../exit-codes.ts";
-import { findConversation } from "../find.ts";
-import { textOption } from "../options.ts";
+import type * as z from "zod";
+import { type CopiedStream, copyConversations } from "../../carry/copy.ts";
+import { counted, grouped } from "../../projections/wording.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { copyDocument } from "../documents/stores.ts";
+import { findConversations } from "../find.ts";
 
 /** Copies conversations from one store to another, with all that they need; a copy that was broken off goes on. */
-export const run: CommandHandler = async (context, { arguments: names, options }) => {
-  const from = textOption(options, "from") ?? context.storeUrl;
-  const to = textOption(options, "to");
-  if (to === null) throw new UsageError("name the store to copy to: --to sqlite:PATH or esdb://HOST:PORT");
-  const { signal } = context;
-  await using source = await context.openStore({ url: from, mustExist: true });
-  const conversations = [];
-  for (const name of names) conversations.push((await findConversation(source, name)).id);
-  await using target = await context.openStore({ url: to, mustExist: false });
-  const progress = context.progress("copying");
-  try {
-    const copied = await copyConversations(source, target, {
-      ...(names.length === 0 ? {} : { conversations }),
-      signal,
-      onProgress: progress.update,
-    });
-    reportCopies(context, copied, "copied");
-  } finally {
-    progress.end();
-  }
-};
+export const copy = commandCode({
+  document: copyDocument,
+
+  async *run(
+    context,
+    { arguments: names, options: { from, to } }: CommandInput<{ readonly from?: string; readonly to: string }>,
+  ) {
+    const { signal } = context;
+    await using source = await context.openStore({ url: from ?? context.storeUrl, mustExist: true });
+    const conversations = await findConversations(source, names);
+    await using target = await context.openStore({ url: to, mustExist: false });
+    const progress = context.progress("copying");
+    try {
+      const chosen = names.length === 0 ? {} : { conversations };
+      const copied = await copyConversations(source, target, { ...chosen, signal, onProgress: progress.update });
+      yield copyReport(copied);
+    } finally {
+      progress.end();
+    }
+  },
+
+  render(report, { print }) {
+    print(copyWords(report, "copied"));
+  },
+});
+
+type CopyDocument = z.infer<typeof copyDocument>;
+
+/** What became of each conversation. */
+export function copyReport(streams: readonly CopiedStream[]): CopyDocument {
+  const conversations = streams.flatMap(({ conversation, head, copied }) =>
+    conversation === null ? [] : [{ id: conversation, ...head, events: copied }],
+  );
+  const blobs = streams.length - conversations.length;
+  return { conversations, blobs, events: streams.reduce((sum, { copied }) => sum + copied, 0) };
+}
+
+export function copyWords({ conversations, events }: CopyDocument, done: "copied" | "imported"): string {
+  const known = conversations.filter((conversation) => conversation.events === 0).length;
+  const what = [counted(conversations.length - known, "conversation"), counted(events, "event")].join(", ");
+  return `${what} ${done} and verified${knownWords(known)}`;
+}
+
+export const knownWords = (known: number): string => (known === 0 ? "" : `; ${grouped(known)} there already`);

@@ -1,38 +1,73 @@
+import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { describeDivergence } from "../../projections/timeline.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
-import type { CliContext, CommandHandler } from "../context.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../context.ts";
 import { playDemo } from "../demo/play.ts";
-import { type ShownRequest, see, type WatchedConversation, watch } from "../demo/shown-request.ts";
+import { see, type WatchedConversation, watch } from "../demo/shown-request.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
-import { UsageError } from "../exit-codes.ts";
-import { textOption } from "../options.ts";
-import { shownUrl } from "../shown-url.ts";
+import { type DemoRequest, demoDocument } from "../documents/running.ts";
 
 /** A conversation from beginning to end, with what was sent, what it would have cost, and who broke a chain. */
-export const run: CommandHandler = async (context, { options }) => {
-  const elsewhere = textOption(options, "server");
-  await using server = elsewhere === null ? await startReferenceServer({ answer: answerAsTravelAgent }) : null;
-  const baseURL = server?.baseUrl ?? addressOf(elsewhere ?? "");
-  await using store = await context.openStore({ mustExist: false });
-  const conversation = store.conversation();
-  const provider = openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" });
-  say(context, context.style.dim(`a travel agent with 4 layers and 4 tools, talking to ${baseURL}`));
-  const watched = watch(conversationStream(conversation.id));
-  const requests: ShownRequest[] = [];
-  for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal })) {
-    if (type === "answer") requests.push(...(await showRequests(context, conversation, watched, requests.length)));
-    say(
-      context,
-      type === "question" ? `\n${context.style.bold("you  ")} ${text}` : `${context.style.bold("agent")} ${text}`,
-    );
-  }
-  report(context, conversation, requests);
-};
+export const demo = commandCode({
+  document: demoDocument,
 
+  async *run(context, { options: { server: elsewhere } }: CommandInput<{ readonly server?: string }>) {
+    await using server = elsewhere === undefined ? await startReferenceServer({ answer: answerAsTravelAgent }) : null;
+    const baseURL = server?.baseUrl ?? elsewhere ?? "";
+    await using store = await context.openStore({ mustExist: false });
+    const conversation = store.conversation();
+    const provider = openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" });
+    const { bold, dim } = context.style;
+    say(context, dim(`a travel agent with 4 layers and 4 tools, talking to ${baseURL}`));
+    const watched = watch(conversationStream(conversation.id));
+    const requests: DemoRequest[] = [];
+    for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal })) {
+      if (type === "answer") requests.push(...(await showRequests(context, conversation, watched, requests.length)));
+      say(context, type === "question" ? `\n${bold("you  ")} ${text}` : `${bold("agent")} ${text}`);
+    }
+    yield { conversation: conversation.id, store: shownUrl(context.storeUrl), requests, totals: totalsOf(requests) };
+  },
+
+  render(document, screen) {
+    const { totals, conversation, store } = document;
+    const { chained, rebased, full, bytesSent, bytesFull } = totals;
+    const percent = Math.round((bytesSent / bytesFull) * 100);
+    const broken = document.requests.find(({ strategy }) => strategy === "rebased") ?? document.requests[0];
+    const { print, commandName } = screen;
+    const named = isFound(screen) ? "" : ` --store ${store}`;
+    print(
+      `\n${counted(totals.requests, "request")}: ${chained} chained, ${rebased} rebased, ${full} full`,
+      `${grouped(bytesSent)} bytes sent; sending everything each time takes ${grouped(bytesFull)} (${percent} %)`,
+      `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
+      `  ${commandName} log ${conversation}${named}`,
+      `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
+    );
+  },
+});
+
+/** Whether the next command finds the store without being told. */
+const isFound = ({ storeUrl }: Screen): boolean =>
+  storeUrl === defaultStoreUrl || process.env["TURNLOG_STORE"] === storeUrl;
+
+function totalsOf(requests: readonly DemoRequest[]): z.infer<typeof demoDocument>["totals"] {
+  const count = (strategy: DemoRequest["strategy"]): number =>
+    requests.filter((request) => request.strategy === strategy).length;
+  return {
+    requests: requests.length,
+    chained: count("chained"),
+    rebased: count("rebased"),
+    full: count("full"),
+    bytesSent: requests.reduce((sum, { bytes }) => sum + bytes, 0),
+    bytesFull: requests.reduce((sum, { fullBytes }) => sum + fullBytes, 0),
+  };
+}
+
+/** Tells people what happens while it does; the document comes at the end. */
 const say = (context: CliContext, text: string): void => {
   if (!context.isJson && !context.isQuiet) context.print(text);
 };
@@ -42,8 +77,8 @@ async function showRequests(
   conversation: Conversation,
   watched: WatchedConversation,
   count: number,
-): Promise<readonly ShownRequest[]> {
-  const requests: ShownRequest[] = [];
+): Promise<readonly DemoRequest[]> {
+  const requests: DemoRequest[] = [];
   for await (const recorded of conversation.events(watched.next)) {
     const request = see(watched, recorded);
     if (request !== null) {
@@ -56,53 +91,10 @@ async function showRequests(
   return requests;
 }
 
-function requestLine({ style }: CliContext, request: ShownRequest, number: number): string {
+function requestLine({ style }: CliContext, request: DemoRequest, number: number): string {
   const { strategy, reason, bytes, fullBytes, brokenBy } = request;
   const colour = strategy === "chained" ? style.good : style.warn;
   const size = `${grouped(bytes).padStart(6)} of ${grouped(fullBytes).padStart(6)} bytes`;
   const why = brokenBy === null ? (reason ?? "") : `${describeDivergence(brokenBy)} (${brokenBy.block})`;
   return `  ${String(number).padStart(2)}   ${colour(strategy.padEnd(7))} ${size}  ${why}`.trimEnd();
-}
-
-function report(context: CliContext, conversation: Conversation, requests: readonly ShownRequest[]): void {
-  const count = (strategy: ShownRequest["strategy"]): number =>
-    requests.filter((request) => request.strategy === strategy).length;
-  const bytesSent = requests.reduce((sum, { bytes }) => sum + bytes, 0);
-  const bytesFull = requests.reduce((sum, { fullBytes }) => sum + fullBytes, 0);
-  const totals = {
-    requests: requests.length,
-    chained: count("chained"),
-    rebased: count("rebased"),
-    full: count("full"),
-    bytesSent,
-    bytesFull,
-  };
-  const { id } = conversation;
-  if (context.isJson) {
-    context.printJson({ conversation: id, store: shownUrl(context.storeUrl), requests, totals });
-    return;
-  }
-  const percent = Math.round((bytesSent / bytesFull) * 100);
-  const broken = requests.find(({ strategy }) => strategy === "rebased") ?? requests[0];
-  context.print(
-    `\n${counted(totals.requests, "request")}: ${totals.chained} chained, ${totals.rebased} rebased, ${totals.full} full`,
-  );
-  context.print(
-    `${grouped(bytesSent)} bytes sent; sending everything each time takes ${grouped(bytesFull)} (${percent} %)`,
-  );
-  context.print(`\nThe conversation is ${id} in ${shownUrl(context.storeUrl)}. Two commands to try:`);
-  const store =
-    context.storeUrl === "sqlite:./turnlog.db" || process.env["TURNLOG_STORE"] === context.storeUrl
-      ? ""
-      : ` --store ${shownUrl(context.storeUrl)}`;
-  context.print(`  ${context.commandName} log ${id}${store}`);
-  context.print(`  ${context.commandName} why ${id}@${broken?.revision ?? -1}${store}`);
-}
-
-/** With the path that clients want, where a server was named without one. */
-function addressOf(text: string): string {
-  if (!URL.canParse(text))
-    throw new UsageError(`--server takes an address such as http://127.0.0.1:4010, not '${text}'`);
-  const url = new URL(text);
-  return url.pathname === "/" ? `${url.origin}/v1` : text;
 }

@@ -7,53 +7,57 @@ import type { Turn } from "../../domain/turn.ts";
 import { turnDifference } from "../../domain/turn-difference.ts";
 import { provenanceOf } from "../../engine/planning/contexts.ts";
 import type { Follower } from "../../log/snapshots/fold.ts";
+import { placeName } from "../block-rows.ts";
+import { commandCode } from "../command.ts";
 import { differenceByContent } from "../compared-turns.ts";
-import type { CommandHandler } from "../context.ts";
 import {
   type Changers,
   changedBy,
   differenceCounts,
-  differenceData,
   differenceLines,
+  differenceOf,
   isEmptyDifference,
 } from "../difference.ts";
+import { diffDocument } from "../documents/differences.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
-import { type FoundRevision, findPlace, placeName, turnSpokenOf } from "../open-place.ts";
+import { type FoundRevision, findPlace, turnSpokenOf } from "../open-place.ts";
 import { parsePlace } from "../revision.ts";
 
 /** What changed between two Turns, and by whom; 1 when something did. */
-export const run: CommandHandler = async (context, { arguments: names }) => {
-  await using store = await context.openStore({ mustExist: true });
-  const [from, to] = await findBoth(store, names);
-  const [before, after] = await readBoth(store, from, to);
-  // What two conversations have from one ancestor has one id in both.
-  const isOneLineage =
-    from.conversation.id === to.conversation.id ||
-    (await compareConversations(store.log, before.past, after.past)).event !== null;
-  const difference = (isOneLineage ? turnDifference : differenceByContent)(before.turn, after.turn);
-  const isOneEvent = from.conversation.id === to.conversation.id && to.revision === from.revision + 1;
-  const { actor } = after.past.event;
-  // Across one pass it was that layer's doing, also where it put back what somebody else had written.
-  const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersUpTo(after.past);
-  if (context.isJson) {
+export const diff = commandCode({
+  document: diffDocument,
+
+  async *run(context, { arguments: names }) {
+    await using store = await context.openStore({ mustExist: true });
+    const [from, to] = await findBoth(store, names);
+    const [before, after] = await readBoth(store, from, to);
+    // What two conversations have from one ancestor has one id in both.
+    const isOneLineage =
+      from.conversation.id === to.conversation.id ||
+      (await compareConversations(store.log, before.past, after.past)).event !== null;
+    const difference = (isOneLineage ? turnDifference : differenceByContent)(before.turn, after.turn);
+    const isOneEvent = from.conversation.id === to.conversation.id && to.revision === from.revision + 1;
+    const { actor } = after.past.event;
+    // Across one pass it was that layer's doing, also where it put back what somebody else had written.
+    const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersUpTo(after.past);
     const side = ({ conversation, revision }: FoundRevision, { digest }: Turn) => {
       return { conversation: conversation.id, revision, digest };
     };
-    context.printJson({
+    yield {
       from: side(from, before.turn),
       to: side(to, after.turn),
-      ...differenceData(difference, { from: before.turn, to: after.turn }, changers),
-    });
-  } else {
-    const { style } = context;
-    const place = ({ conversation, revision }: FoundRevision): string => placeName(conversation, revision);
-    context.print(style.bold(`${place(from)} > ${place(to)}`));
-    for (const line of differenceLines(difference, changers, style)) context.print(line);
-    context.note(differenceCounts(difference));
-  }
-  return isEmptyDifference(difference) ? exitCodes.ok : exitCodes.failure;
-};
+      ...differenceOf(difference, { from: before.turn, to: after.turn }, changers),
+    };
+    return isEmptyDifference(difference) ? exitCodes.ok : exitCodes.failure;
+  },
+
+  render(document, { style, print, note }) {
+    const [from, to] = [document.from, document.to].map((side) => placeName(side.conversation, side.revision));
+    print(style.bold(`${from} > ${to}`), ...differenceLines(document, style));
+    note(differenceCounts(document));
+  },
+});
 
 /** `A@r B@r`, or a range of one conversation. */
 async function findBoth(

@@ -1,6 +1,10 @@
+import { createReadStream } from "node:fs";
 import { basename } from "node:path";
+import type * as z from "zod";
+import { linesOf } from "../../base/lines.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import { readBundleHeader } from "../../carry/bundle.ts";
+import { type BundleHeader, bundleSource, readBundleHeader } from "../../carry/bundle.ts";
+import { copyEvents } from "../../carry/copy.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
@@ -8,67 +12,104 @@ import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
-import { counted, grouped } from "../../projections/wording.ts";
+import { counted } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
-import type { CliContext, CommandHandler, CommandOptions } from "../context.ts";
-import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
-import { firstLine, importBundle } from "../import-bundle.ts";
-import { choiceOption, numberOption } from "../options.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import type { CliContext } from "../context.ts";
+import { importDocument, type importedChats } from "../documents/stores.ts";
+import { exitCodes, UsageError } from "../exit-codes.ts";
+import type { Progress } from "../progress.ts";
+import { copyReport, copyWords, knownWords } from "./copy.ts";
 
-type Line = { readonly line: number; readonly message: string };
-type Imported = {
-  readonly id: ConversationId;
-  /** The document's own id. */
-  readonly document: string;
-  /** How many blocks were appended: none where the conversation was there already. */
-  readonly blocks: number;
-};
+type Imported = z.infer<typeof importedChats>["conversations"][number];
+type Line = z.infer<typeof importedChats>["malformed"][number];
+
+type Options = { readonly format?: "chat" | "bundle"; readonly limit?: number };
 
 /**
  * Takes recorded conversations into the store: those of a bundle as they are, or one for each chat document. Ids of the
  * latter follow from the file's name and the document's id, so that the same file twice is one import, and a file whose
  * conversations have grown adds what is new.
  */
-export const run: CommandHandler = async (context, input) => {
-  const [file = ""] = input.arguments;
-  const format = choiceOption(input.options, "format", ["bundle", "chat"]);
-  const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
-  if (header !== null) return importBundle(context, file, header);
-  if (format === "bundle") throw new UsageError(`${file} is no bundle: \`turnlog export\` writes them`);
-  return importChats(context, file, input.options);
-};
+export const importFile = commandCode({
+  document: importDocument,
 
-async function importChats(context: CliContext, file: string, options: CommandOptions): Promise<ExitCode> {
-  const limit = numberOption(options, "limit", { least: 1 }) ?? Number.POSITIVE_INFINITY;
+  async *run(context, { arguments: [file = ""], options: { format, limit } }: CommandInput<Options>) {
+    const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
+    if (header === null && format === "bundle")
+      throw new UsageError(`${file} is no bundle: \`turnlog export\` writes them`);
+    const progress = context.progress("importing");
+    try {
+      if (header !== null) {
+        yield await importBundle(context, { file, header, progress });
+        return;
+      }
+      const report = await importChats(context, { file, limit, progress });
+      for (const { line, message } of report.malformed) context.note(`${file}, line ${line}: ${message}`);
+      if (report.conversations.length === 0) context.note(`no conversation was imported from ${file}`);
+      yield report;
+      if (context.signal.aborted) return exitCodes.interrupted;
+      return report.malformed.length > 0 || report.conversations.length === 0 ? exitCodes.failure : exitCodes.ok;
+    } finally {
+      progress.end();
+    }
+  },
+
+  render(report, { print }) {
+    print("malformed" in report ? summary(report.conversations) : copyWords(report, "imported"));
+  },
+});
+
+type Import = { readonly file: string; readonly progress: Progress };
+
+/** Takes a bundle's conversations into the store under their own names. Nothing is written of one that is not whole. */
+async function importBundle(
+  context: CliContext,
+  { file, header, progress }: Import & { readonly header: BundleHeader },
+) {
+  if (header.isRedacted)
+    throw new UsageError(`${file} is a redacted bundle, whose texts are gone: import one exported without --redact`);
+  const { signal } = context;
+  const source = bundleSource(header, () => linesOf(textOf(file)));
+  // Read to its end before a store is opened, which would be made for it.
+  for await (const _ of source.events()) signal.throwIfAborted();
+  await using store = await context.openStore({ mustExist: false });
+  return copyReport(await copyEvents(source, store.events, { signal, onProgress: progress.update }));
+}
+
+/** The beginning of a file, up to its first line feed: what it is can be told by it. */
+async function firstLine(file: string): Promise<string> {
+  for await (const line of linesOf(textOf(file))) return line;
+  return "";
+}
+
+const textOf = (file: string): AsyncIterable<string> => createReadStream(file, { encoding: "utf8" });
+
+async function importChats(
+  context: CliContext,
+  { file, limit = Number.POSITIVE_INFINITY, progress }: Import & { readonly limit: number | undefined },
+) {
   const lines = await readChatFile(file);
-  const imported: Imported[] = [];
+  const conversations: Imported[] = [];
   const malformed: Line[] = [];
-  const progress = context.progress("importing");
   await using store = await context.openStore({ mustExist: false });
   for await (const line of lines) {
     if (context.signal.aborted) break;
     const taken = line.status === "malformed" ? line : await take(store, basename(file), line);
     if ("message" in taken) malformed.push({ line: taken.line, message: taken.message });
-    else imported.push(taken);
-    progress.update(imported.length);
-    if (imported.length >= limit) break;
+    else conversations.push(taken);
+    progress.update(conversations.length);
+    if (conversations.length >= limit) break;
   }
-  progress.end();
-  for (const { line, message } of malformed) context.note(`${file}, line ${line}: ${message}`);
-  if (imported.length === 0) context.note(`no conversation was imported from ${file}`);
-  if (context.isJson) context.printJson({ conversations: imported, malformed });
-  else context.print(summary(imported));
-  if (context.signal.aborted) return exitCodes.interrupted;
-  return malformed.length > 0 || imported.length === 0 ? exitCodes.failure : exitCodes.ok;
+  return { conversations, malformed };
 }
 
 function summary(imported: readonly Imported[]): string {
   const isNew = imported.filter(({ blocks }) => blocks > 0);
   const blocks = isNew.reduce((sum, each) => sum + each.blocks, 0);
-  const known = imported.length - isNew.length;
-  const others = known === 0 ? "" : `; ${grouped(known)} there already`;
-  return `${counted(isNew.length, "conversation")} imported, ${counted(blocks, "block")}${others}`;
+  const known = knownWords(imported.length - isNew.length);
+  return `${counted(isNew.length, "conversation")} imported, ${counted(blocks, "block")}${known}`;
 }
 
 const actor: Actor = { kind: "import" };

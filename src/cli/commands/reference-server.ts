@@ -1,30 +1,23 @@
+import { once } from "node:events";
 import { startReferenceServer } from "../../reference-server/server.ts";
-import type { CommandHandler } from "../context.ts";
+import { type CommandInput, commandCode } from "../command.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { numberOption } from "../options.ts";
+import { serverDocument } from "../documents/running.ts";
 
 /** Runs the reference server until it is interrupted, which is how it is meant to end. */
-export const run: CommandHandler = async (context, { options }) => {
-  const port = numberOption(options, "port", { least: 0, most: 65_535 }) ?? 0;
-  const { signal } = context;
-  await using server = await startReferenceServer({ port, answer: answerAsTravelAgent });
-  const { url, baseUrl } = server;
-  if (context.isJson) context.printJson({ url, baseUrl });
-  else context.print(baseUrl);
-  context.note(
-    `answers POST ${baseUrl}/responses; ask it for a train, or try \`${context.commandName} demo --server ${url}\`; Ctrl-C ends it`,
-  );
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else
-      signal.addEventListener(
-        "abort",
-        () => {
-          resolve();
-        },
-        { once: true },
-      );
-  });
-  return exitCodes.ok;
-};
+export const referenceServer = commandCode({
+  document: serverDocument,
+
+  async *run({ signal }, { options: { port } }: CommandInput<{ readonly port: number }>) {
+    await using server = await startReferenceServer({ port, answer: answerAsTravelAgent });
+    yield { url: server.url, baseUrl: server.baseUrl };
+    if (!signal.aborted) await once(signal, "abort");
+  },
+
+  render({ url, baseUrl }, { print, note, commandName }) {
+    print(baseUrl);
+    note(
+      `answers POST ${baseUrl}/responses; ask it for a train, or try \`${commandName} demo --server ${url}\`; Ctrl-C ends it`,
+    );
+  },
+});

@@ -2,51 +2,82 @@ import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, type ChatLine, readChatFile } from "../../rehearsal/chat-format.ts";
 import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";
-import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../rehearsal/rehearse.ts";
-import type { CliContext, CommandHandler, CommandInput, CommandOptions } from "../context.ts";
+import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll } from "../../rehearsal/rehearse.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import type { CliContext } from "../context.ts";
+import { rehearsalDocument } from "../documents/running.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
-import { choiceOption, flag, numberOption, textOption } from "../options.ts";
 import { rehearsalParts } from "../rehearsal-parts.ts";
-import { tableLines } from "../table.ts";
 
-/** How many conversations are made where nobody says how many. */
+/** How many conversations are made by default. */
 const maxGenerated = 120;
 /** How many incoherent requests are shown one by one. */
 const maxShown = 20;
 
-/** Plays conversations with random edits, and has every request judged. */
-export const run: CommandHandler = async (context, input) => {
-  const source = sourceOf(input);
-  const options = rehearsalOptions(input.options);
-  const incoherent: Incoherence[] = [];
-  const malformed: string[] = [];
-  const progress = context.progress("rehearsing");
-  const { signal } = context;
-  const documents = await openDocuments(source, malformed);
-  await using store = context.isStoreNamed ? await context.openStore({ mustExist: false }) : null;
-  let figures: RehearsalFigures;
-  try {
-    figures = await rehearse(documents, rehearsalParts(store), {
-      ...options,
-      signal,
-      onIncoherence: (incoherence) => incoherent.push(incoherence),
-      onConversation: (done) => {
-        progress.update(done);
-      },
-    });
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    progress.end();
-  }
-  for (const line of malformed) context.note(line);
-  if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);
-  noteIncoherent(context, incoherent);
-  if (context.isJson) context.printJson(figures);
-  else print(context, figures);
-  return exitCodeOf(figures, malformed.length);
+type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "chain"> & {
+  readonly generate?: string;
+  readonly limit?: number;
+  readonly reasoning?: boolean;
+  readonly parallel?: boolean;
 };
+
+/** Plays conversations with random edits, and has every request judged. */
+export const rehearse = commandCode({
+  document: rehearsalDocument,
+
+  async *run(context, { arguments: [file], options }: CommandInput<Options>) {
+    const source = sourceOf(file, options);
+    const { seed, editRate, edits, chain, reasoning = false, parallel = false } = options;
+    const incoherent: Incoherence[] = [];
+    const malformed: string[] = [];
+    const progress = context.progress("rehearsing");
+    const { signal } = context;
+    const documents = await openDocuments(source, malformed);
+    await using store = context.isStoreNamed ? await context.openStore({ mustExist: false }) : null;
+    let figures: RehearsalFigures;
+    try {
+      figures = await rehearseAll(documents, rehearsalParts(store), {
+        ...{ seed, editRate, edits, chain, reasoning, parallel, signal },
+        onIncoherence: (incoherence) => incoherent.push(incoherence),
+        onConversation: (done) => {
+          progress.update(done);
+        },
+      });
+    } catch (error) {
+      if (signal.aborted) return exitCodes.interrupted;
+      throw error;
+    } finally {
+      progress.end();
+    }
+    for (const line of malformed) context.note(line);
+    if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);
+    noteIncoherent(context, incoherent);
+    yield figures;
+    return exitCodeOf(figures, malformed.length);
+  },
+
+  render(figures, { style, print, table }) {
+    const { conversations, requests, incoherent, events, seconds, bytesSent, bytesFull, bytesLastOnly } = figures;
+    const bytes = (count: number): string => `${grouped(count)} bytes`;
+    table([
+      ["conversations", grouped(conversations)],
+      ["requests", grouped(requests)],
+      ["  chained", grouped(figures.chained)],
+      ["  rebased", grouped(figures.rebased)],
+      ["  full", grouped(figures.full)],
+      ["sent", bytes(bytesSent)],
+      ["  planned full", `${bytes(bytesFull)}, ${ratio(bytesSent, bytesFull)} of it were sent`],
+      ["  last response only", `${bytes(bytesLastOnly)}, ${ratio(bytesSent, bytesLastOnly)} of it were sent`],
+      ["events", grouped(events)],
+      ["seconds", seconds.toFixed(1)],
+    ]);
+    const verdict =
+      incoherent === 0
+        ? style.good("every request read what it had to read")
+        : style.bad(`${counted(incoherent, "request")} incoherent`);
+    if (requests > 0 || incoherent > 0) print(style.bold(verdict));
+  },
+});
 
 /** One incoherent request outweighs everything else that went wrong. */
 export function exitCodeOf(
@@ -61,25 +92,11 @@ type Source =
   | { readonly type: "file"; readonly name: string; readonly limit: number }
   | { readonly type: "generated"; readonly name: string; readonly seed: string; readonly limit: number };
 
-function sourceOf({ arguments: [file], options }: CommandInput): Source {
-  choiceOption(options, "format", ["chat"]);
-  const seed = textOption(options, "generate");
-  const limit = numberOption(options, "limit", { least: 1 });
-  if (file !== undefined && seed !== null) throw new UsageError("give a file or --generate, not both");
+function sourceOf(file: string | undefined, { generate: seed, limit }: Options): Source {
+  if (file !== undefined && seed !== undefined) throw new UsageError("give a file or --generate, not both");
   if (file !== undefined) return { type: "file", name: file, limit: limit ?? Number.POSITIVE_INFINITY };
-  if (seed === null) throw new UsageError("name a file with conversations, or let --generate SEED make some");
+  if (seed === undefined) throw new UsageError("name a file with conversations, or make some with --generate SEED");
   return { type: "generated", name: `--generate ${seed}`, seed, limit: limit ?? maxGenerated };
-}
-
-function rehearsalOptions(options: CommandOptions): RehearsalOptions {
-  return {
-    seed: textOption(options, "seed") ?? "1",
-    editRate: numberOption(options, "editRate", { least: 0, most: 1, isWhole: false }) ?? 0.2,
-    edits: choiceOption(options, "edits", ["all", "persistent", "once"]) ?? "all",
-    reasoning: flag(options, "reasoning"),
-    parallel: flag(options, "parallel"),
-    chain: choiceOption(options, "chain", ["auto", "never"]) ?? "auto",
-  };
 }
 
 async function openDocuments(source: Source, malformed: string[]): Promise<AsyncIterable<ChatDocument>> {
@@ -110,30 +127,6 @@ function noteIncoherent(context: CliContext, incoherent: readonly Incoherence[])
   for (const { conversation, request, what } of incoherent.slice(0, maxShown))
     context.note(`${conversation}, request ${request}: ${what}`);
   if (incoherent.length > maxShown) context.note(`and ${grouped(incoherent.length - maxShown)} more`);
-}
-
-function print(context: CliContext, figures: RehearsalFigures): void {
-  const { conversations, requests, incoherent, events, seconds, bytesSent, bytesFull, bytesLastOnly } = figures;
-  const { bold, good, bad } = context.style;
-  const bytes = (count: number): string => `${grouped(count)} bytes`;
-  const rows = [
-    ["conversations", grouped(conversations)],
-    ["requests", grouped(requests)],
-    ["  chained", grouped(figures.chained)],
-    ["  rebased", grouped(figures.rebased)],
-    ["  full", grouped(figures.full)],
-    ["sent", bytes(bytesSent)],
-    ["  planned full", `${bytes(bytesFull)}, ${ratio(bytesSent, bytesFull)} of it were sent`],
-    ["  last response only", `${bytes(bytesLastOnly)}, ${ratio(bytesSent, bytesLastOnly)} of it were sent`],
-    ["events", grouped(events)],
-    ["seconds", seconds.toFixed(1)],
-  ];
-  for (const line of tableLines(rows, context)) context.print(line);
-  const verdict =
-    incoherent === 0
-      ? good("every request read what it had to read")
-      : bad(`${counted(incoherent, "request")} incoherent`);
-  if (requests > 0 || incoherent > 0) context.print(bold(verdict));
 }
 
 const ratio = (part: number, whole: number): string =>

@@ -1,58 +1,84 @@
+import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
-import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type BlockId, conversationStream } from "../../domain/ids.ts";
 import { idInDoubt } from "../../engine/stack/doubt.ts";
-import type { RunResult } from "../../engine/stack/result.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
-import type { CliContext, CommandHandler } from "../context.ts";
-import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { resumeDocument } from "../documents/running.ts";
+import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
-import { flag, textOption } from "../options.ts";
-import { settlementsOf, settlementWords, type TypedSettlement } from "../settlements.ts";
+import { settlementWords, type TypedSettlement } from "../option-values.ts";
 import { loadEngine } from "../stack-file.ts";
+
+type ResumeDocument = z.infer<typeof resumeDocument>;
+
+type Options = {
+  readonly stack?: string;
+  readonly settle?: readonly TypedSettlement[];
+  readonly abandon?: boolean;
+  readonly takeover?: boolean;
+};
 
 /**
  * Finishes a run that was cut off, and says what it did; or says what became of calls in doubt, so that it can be finished.
  * It is not interrupted but killed: then the run is cut off once more, and nothing is lost.
  */
-export const run: CommandHandler = async (context, { arguments: [name = ""], options }) => {
-  const path = textOption(options, "stack");
-  const settlements = settlementsOf(options);
-  const isAbandoned = flag(options, "abandon");
-  if (path === null && settlements.length === 0 && !isAbandoned)
-    throw new UsageError(
-      "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or give the run up with --abandon",
-    );
-  if (isAbandoned && (path !== null || settlements.length > 0))
-    throw new UsageError("--abandon gives the run up as it is: leave out --stack and --settle");
-  const engine = path === null ? null : await loadEngine(path);
-  await using store = await context.openStore({ mustExist: true, isWritten: true });
-  const conversation = await findConversation(store, name);
-  const settled = await settle(conversation, settlements);
-  const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
-  const takeover = flag(options, "takeover");
-  const abandoned = isAbandoned ? await conversation.abandon({ takeover }) : null;
-  const result = engine === null ? null : await conversation.resume(engine, { takeover });
-  const report: Report = {
-    conversation: conversation.id,
-    settled,
-    result,
-    abandoned,
-    did: await didSince(conversation, before),
-    ...(await stateOf(conversation)),
-  };
-  return tell(context, report, engine !== null);
-};
+export const resume = commandCode({
+  document: resumeDocument,
+
+  async *run(context, { arguments: [name = ""], options }: CommandInput<Options>) {
+    const { stack, settle = [], abandon: isAbandoned = false, takeover = false } = options;
+    if (stack === undefined && settle.length === 0 && !isAbandoned)
+      throw new UsageError(
+        "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or give the run up with --abandon",
+      );
+    const engine = stack === undefined ? null : await loadEngine(stack);
+    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    const conversation = await findConversation(store, name);
+    const settled = await settleAll(conversation, settle);
+    const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
+    const abandoned = isAbandoned ? await conversation.abandon({ takeover }) : null;
+    const result = engine === null ? null : await conversation.resume(engine, { takeover });
+    const did = await didSince(conversation, before);
+    const { runId: openRun, inDoubt } = await stateOf(conversation);
+    const runId = abandoned ?? openRun;
+    const open = runId === null ? "none" : inDoubt.length > 0 ? "parked" : "open";
+    const status: ResumeDocument["status"] = result?.status ?? (abandoned === null ? open : "abandoned");
+    yield {
+      ...{ conversation: conversation.id, runId: result?.runId ?? runId, status, settled, did },
+      ...{ text: result?.text ?? "", inDoubt },
+    };
+    return engine !== null && status === "parked" ? exitCodes.failure : exitCodes.ok;
+  },
+
+  render({ conversation, runId, status, settled, did, text, inDoubt }, screen, { options }: CommandInput<Options>) {
+    const { style, print, note, columns } = screen;
+    const isResumed = options.stack !== undefined && status !== "open";
+    if (settled.length > 0) note(`settled: ${settled.join(", ")}`);
+    if (status === "none") note(`no run of ${conversation} was cut off: nothing to do`);
+    else print(`${style.bold(runId ?? "")}  ${statusWords[status]}${isResumed ? didWords(did) : ""}`);
+    if (text !== "") print(printable(text));
+    for (const { name, arguments: given, settle } of inDoubt)
+      print(
+        `  ${style.warn(printable(name))} ${excerpt(given, Math.max(columns - name.length - 4, 20))}`,
+        ...settle.map((words) => `    ${words}`),
+      );
+  },
+});
 
 /** All of them, or none: one that is not in doubt is refused before any is written. Gives their block ids. */
-async function settle(conversation: Conversation, settlements: readonly TypedSettlement[]): Promise<readonly string[]> {
+async function settleAll(
+  conversation: Conversation,
+  settlements: readonly TypedSettlement[],
+): Promise<readonly string[]> {
   if (settlements.length === 0) return [];
   const { run } = await (await conversation.at(-1)).load();
   const named = new Map<BlockId, Settlement>();
   for (const { call, settlement } of settlements) {
     const blockId = idOf(call, run?.inDoubt ?? new Map());
-    if (named.has(blockId)) throw new UsageError(`--settle names ${blockId} twice, once as ${call}: say it once`);
+    const alias = call === blockId ? "" : `, once as ${call}`;
+    if (named.has(blockId)) throw new UsageError(`--settle names ${blockId} twice${alias}: name it once`);
     named.set(blockId, settlement);
   }
   for (const [blockId, settlement] of named) await conversation.settle(blockId, settlement);
@@ -67,26 +93,20 @@ function idOf(call: string, inDoubt: ReadonlyMap<BlockId, string>): BlockId {
   }
 }
 
-type InDoubt = { readonly blockId: string; readonly name: string; readonly arguments: string };
-
-type State = { readonly runId: string | null; readonly inDoubt: readonly InDoubt[] };
-
 /** The run that is open now, and the calls that it waits for. */
-async function stateOf(conversation: Conversation): Promise<State> {
+async function stateOf(conversation: Conversation): Promise<Pick<ResumeDocument, "runId" | "inDoubt">> {
   const { run: open } = await (await conversation.at(-1)).load();
   if (open === null) return { runId: null, inDoubt: [] };
-  const calls = new Map<string | null, Block>(open.calls.map((call) => [call.id, call]));
+  const calls = new Map<string | null, string | null>(open.calls.map((call) => [call.id, call.arguments]));
   const inDoubt = [...open.inDoubt].map(([blockId, name]) => {
-    return { blockId, name, arguments: calls.get(blockId)?.arguments ?? "" };
+    return { blockId, name, arguments: calls.get(blockId) ?? "", settle: settlementWords(blockId) };
   });
   return { runId: open.id, inDoubt };
 }
 
-type Did = { requests: number; fetched: number; tools: number; events: number };
-
 /** What was done from a revision on. */
-async function didSince(conversation: Conversation, revision: number): Promise<Did> {
-  const did: Did = { requests: 0, fetched: 0, tools: 0, events: 0 };
+async function didSince(conversation: Conversation, revision: number): Promise<ResumeDocument["did"]> {
+  const did = { requests: 0, fetched: 0, tools: 0, events: 0 };
   const asked = new Set<string>();
   for await (const { event } of conversation.events(revision + 1)) {
     did.events += 1;
@@ -100,39 +120,6 @@ async function didSince(conversation: Conversation, revision: number): Promise<D
   return did;
 }
 
-type Report = State & {
-  readonly conversation: string;
-  readonly settled: readonly string[];
-  readonly result: RunResult | null;
-  /** The run that was given up. */
-  readonly abandoned: string | null;
-  readonly did: Did;
-};
-
-function tell(context: CliContext, report: Report, isResumed: boolean): ExitCode {
-  const { conversation, result, abandoned, inDoubt, settled, did } = report;
-  const runId = abandoned ?? report.runId;
-  const open = runId === null ? "none" : inDoubt.length > 0 ? "parked" : "open";
-  const status = result?.status ?? (abandoned === null ? open : "abandoned");
-  const isWaiting = isResumed && status === "parked";
-  if (context.isJson) {
-    const doubts = inDoubt.map((doubt) => ({ ...doubt, settle: settlementWords(doubt.blockId) }));
-    const text = result?.text ?? "";
-    context.printJson({ conversation, runId: result?.runId ?? runId, status, settled, did, text, inDoubt: doubts });
-    return isWaiting ? exitCodes.failure : exitCodes.ok;
-  }
-  const { style } = context;
-  if (settled.length > 0) context.note(`settled: ${settled.join(", ")}`);
-  if (status === "none") context.note(`no run of ${conversation} was cut off: nothing to do`);
-  else
-    context.print(
-      `${style.bold(result?.runId ?? runId ?? "")}  ${statusWords[status]}${result === null ? "" : didWords(did)}`,
-    );
-  if (result !== null && result.text !== "") context.print(printable(result.text));
-  for (const doubt of inDoubt) tellDoubt(context, doubt);
-  return isWaiting ? exitCodes.failure : exitCodes.ok;
-}
-
 const statusWords = {
   completed: "completed",
   "calls-open": "completed; calls wait for an answer from outside the engine",
@@ -142,16 +129,11 @@ const statusWords = {
   open: "can go on: resume it with --stack FILE",
 } as const;
 
-function didWords({ requests, fetched, tools }: Did): string {
+function didWords({ requests, fetched, tools }: ResumeDocument["did"]): string {
   const done = [
     ...(requests === 0 ? [] : [counted(requests, "request")]),
     ...(fetched === 0 ? [] : [`${counted(fetched, "response")} fetched`]),
     ...(tools === 0 ? [] : [counted(tools, "tool")]),
   ];
   return done.length === 0 ? "; all was in the log" : `: ${done.join(", ")}`;
-}
-
-function tellDoubt({ print, style, columns }: CliContext, { blockId, name, arguments: given }: InDoubt): void {
-  print(`  ${style.warn(printable(name))} ${excerpt(given, Math.max(columns - name.length - 4, 20))}`);
-  for (const words of settlementWords(blockId)) print(`    ${words}`);
 }

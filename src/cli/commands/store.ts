@@ -1,27 +1,40 @@
 import { counted } from "../../projections/wording.ts";
 import { backUpStore, type CheckedFile, FileExistsError, restoreStore } from "../../stores/sqlite/backup.ts";
-import type { CommandHandler } from "../context.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { shownUrl } from "../context.ts";
+import { backupDocument } from "../documents/stores.ts";
 import { UsageError } from "../exit-codes.ts";
-import { flag } from "../options.ts";
-import { shownUrl } from "../shown-url.ts";
 
-/** Writes a sqlite store into one file, or puts such a file in its place. */
-export const run: CommandHandler = async (context, { arguments: [action = "", file = ""], options }) => {
-  if (action !== "backup" && action !== "restore")
-    throw new UsageError(`\`turnlog store\` does backup or restore, not '${action}'`);
-  const path = sqlitePath(context.storeUrl);
-  const force = { force: flag(options, "force") };
-  const checked = refusing(() =>
-    action === "backup" ? backUpStore(path, file, force) : restoreStore(file, path, force),
-  );
-  const { storeId, streams, events, bytes } = checked;
-  if (context.isJson) {
-    context.printJson({ action, file, store: context.storeUrl, storeId, streams, events, bytes });
-    return;
-  }
-  const what = [counted(streams, "stream"), counted(events, "event"), counted(bytes, "byte")].join(", ");
-  context.print(action === "backup" ? `${file} holds ${what}, checked` : `${path} is as in ${file}: ${what}, checked`);
-};
+/** Writes a sqlite store into one file. */
+export const backup = storeCommand("backup", ({ path, file, force }) => backUpStore(path, file, { force }));
+
+/** Puts such a file in the place of a store. */
+export const restore = storeCommand("restore", ({ path, file, force }) => restoreStore(file, path, { force }));
+
+type Work = { readonly path: string; readonly file: string; readonly force: boolean };
+
+function storeCommand(action: "backup" | "restore", work: (asked: Work) => CheckedFile) {
+  return commandCode({
+    document: backupDocument,
+
+    async *run(
+      { storeUrl: store },
+      { arguments: [file = ""], options: { force = false } }: CommandInput<{ readonly force?: boolean }>,
+    ) {
+      const { storeId, streams, events, bytes } = refusing(() => work({ path: sqlitePath(store), file, force }));
+      yield { action, file, store, storeId, streams, events, bytes };
+    },
+
+    render({ file, store, streams, events, bytes }, { print }) {
+      const what = [counted(streams, "stream"), counted(events, "event"), counted(bytes, "byte")].join(", ");
+      print(
+        action === "backup"
+          ? `${file} holds ${what}, checked`
+          : `${sqlitePath(store)} is as in ${file}: ${what}, checked`,
+      );
+    },
+  });
+}
 
 function sqlitePath(url: string): string {
   const path = url.startsWith("sqlite:") ? url.slice("sqlite:".length) : "";
@@ -31,12 +44,12 @@ function sqlitePath(url: string): string {
   );
 }
 
-/** A file that is in the way was named by whoever typed it. */
+/** The user named the file that is in the way. */
 function refusing(work: () => CheckedFile): CheckedFile {
   try {
     return work();
   } catch (error) {
-    if (error instanceof FileExistsError) throw new UsageError(error.message);
+    if (error instanceof FileExistsError) throw new UsageError(error.message, { cause: error });
     throw error;
   }
 }

@@ -1,78 +1,88 @@
 import type { Decision } from "../../domain/events/inference-events.ts";
+import { conversationStream } from "../../domain/ids.ts";
 import { inputTurn, planAgain } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
+import { lastChange } from "../../projections/blame.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
-import { counted, grouped, inOneLine, shortId } from "../../projections/wording.ts";
+import { blockLabel, counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { codecs } from "../../providers/codecs.ts";
-import { blockRow } from "../block-rows.ts";
+import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { candidatesOf } from "../candidates.ts";
-import type { CliContext, CommandHandler } from "../context.ts";
-import { eventPlace, placeName } from "../open-place.ts";
+import { commandCode } from "../command.ts";
+import type { Screen } from "../context.ts";
+import { type WhyDocument, whyDocument } from "../documents/requests.ts";
 import { type FoundRequest, openRequest } from "../recorded-request.ts";
-import { type Cell, tableLines } from "../table.ts";
 
 /** Why a request was sent as it was. */
-export const run: CommandHandler = async (context, { arguments: [text = ""] }) => {
-  await using store = await context.openStore({ mustExist: true });
-  const found = await openRequest(store, text);
-  const fullBytes = planAgain(found.view, found.recorded, codecs, { full: "policy" }).bytes;
-  if (context.isJson) printJson(context, found, fullBytes);
-  else print(context, found, fullBytes);
-};
+export const why = commandCode({
+  document: whyDocument,
 
-function printJson(context: CliContext, found: FoundRequest, fullBytes: number): void {
-  const { conversation, recorded, request } = found;
-  const { inferenceId, attempt, decision, input, requestBytes } = request;
-  context.printJson({
-    conversation: conversation.id,
-    revision: recorded.revision,
-    at: recorded.at,
-    runId: recorded.runId,
-    frame: recorded.frame,
-    inferenceId,
-    attempt,
-    decision,
+  async *run(context, { arguments: [place = ""] }) {
+    await using store = await context.openStore({ mustExist: true });
+    yield documentOf(await openRequest(store, place));
+  },
+
+  render(document, screen) {
+    const { conversation, revision, at, frame, attempt, decision, blocks, bytes, fullBytes, sent, candidates } =
+      document;
+    const { style, print, table } = screen;
+    const again = attempt === 0 ? "" : `, attempt ${attempt + 1}`;
+    const amount = `${grouped(blocks - decision.sendFrom)} of ${counted(blocks, "block")}`;
+    print(
+      `${style.bold(placeName(conversation, revision))}  ${style.dim(`${dateAndTime(at)}, frame ${frame ?? "0"}${again}`)}`,
+      "",
+      `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(bytes)} bytes (everything: ${grouped(fullBytes)})`,
+      ...reasonLines(document).map((line) => `  ${line}`),
+      "",
+      style.bold("Sent"),
+    );
+    const own = conversationStream(conversation);
+    table(sent.slice(0, maxLines).map((block) => blockRow(block, own, style)));
+    printRest(sent.length, screen);
+    print("", style.bold("Known contexts, newest first"));
+    if (candidates.length === 0) print("  none");
+    table(
+      candidates.slice(0, maxLines).map((candidate) => [
+        `  ${shortId(candidate.responseId) || "(no id)"}`,
+        { text: eventPlace(candidate, own), style: style.dim },
+        counted(candidate.length, "block"),
+        {
+          text: candidate.divergence === null ? candidate.verdict : describeDivergence(candidate.divergence),
+          style: candidate.verdict === "taken" ? style.good : style.dim,
+        },
+      ]),
+    );
+    printRest(candidates.length, screen);
+  },
+});
+
+function documentOf(found: FoundRequest): WhyDocument {
+  const { conversation, recorded, request, view, labels } = found;
+  const { revision, at, runId, frame } = recorded;
+  const { inferenceId, attempt, decision, input, requestBytes, timings = [] } = request;
+  const { sendFrom, rejected } = decision;
+  const divergence = rejected?.divergence ?? null;
+  return {
+    ...{ conversation: conversation.id, revision, at, runId, frame, inferenceId, attempt, decision },
     blocks: input.blocks,
     bytes: requestBytes,
-    fullBytes,
-    candidates: Array.from(
-      candidatesOf(found),
-      ({ context: { responseId, inferenceId, stream, revision, length }, verdict, divergence }) => ({
-        responseId,
-        inferenceId,
-        stream,
-        revision,
-        length,
-        verdict,
-        divergence,
-      }),
-    ),
-  });
+    fullBytes: planAgain(view, recorded, codecs, { full: "policy" }).bytes,
+    candidates: candidatesOf(found),
+    brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
+    timings,
+    sent: inputTurn(view, recorded)
+      .after(sendFrom)
+      .map((block, offset) => ({
+        index: sendFrom + offset,
+        id: block.id,
+        label: labels.get(block.id ?? "") ?? blockLabel(block),
+        changed: block.id === null ? null : lastChange(view.client.blame, block),
+        begins: excerpt(block.text, 160),
+      })),
+  };
 }
 
-function print(context: CliContext, found: FoundRequest, fullBytes: number): void {
-  const { style } = context;
-  const { conversation, recorded, request } = found;
-  const { decision, input, requestBytes, attempt } = request;
-  const again = attempt === 0 ? "" : `, attempt ${attempt + 1}`;
-  const amount = `${grouped(input.blocks - decision.sendFrom)} of ${counted(input.blocks, "block")}`;
-  const lines = [
-    `${style.bold(placeName(conversation, recorded.revision))}  ${style.dim(`${recorded.at.slice(0, 19).replace("T", " ")}, frame ${recorded.frame ?? "0"}${again}`)}`,
-    "",
-    `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(requestBytes)} bytes (everything: ${grouped(fullBytes)})`,
-    ...reasonLines(found).map((line) => `  ${line}`),
-    "",
-    style.bold("Sent"),
-    ...sentLines(context, found),
-    "",
-    style.bold("Known contexts, newest first"),
-    ...candidateLines(context, found),
-  ];
-  for (const line of lines) context.print(line);
-}
-
-function reasonLines({ request, labels }: FoundRequest): readonly string[] {
-  const { decision } = request;
+function reasonLines({ decision, brokenBy, timings }: WhyDocument): readonly string[] {
   const { anchor, reason, rejected, changedSettings, repairs } = decision;
   const lines: string[] = [];
   if (anchor !== null)
@@ -80,17 +90,14 @@ function reasonLines({ request, labels }: FoundRequest): readonly string[] {
       `continues from ${shortId(anchor.responseId)}, which holds the first ${counted(anchor.length, "block")}`,
     );
   if (reason !== null) lines.push(`because: ${reasonWords[reason]}`);
-  const divergence = rejected?.divergence ?? null;
-  if (divergence !== null) {
-    const label = labels.get(divergence.blockId ?? "") ?? "";
+  if (brokenBy !== null)
     lines.push(
-      `what ${shortId(rejected?.responseId ?? "")} holds differs: ${describeDivergence(divergence)} (${label})`,
+      `what ${shortId(rejected?.responseId ?? "")} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
     );
-  }
   if (changedSettings.length > 0)
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
-  for (const pass of request.timings ?? []) lines.push(...layerAsides(pass));
+  for (const timing of timings) lines.push(...layerAsides(timing));
   return lines;
 }
 
@@ -109,36 +116,6 @@ const reasonWords: Readonly<Record<NonNullable<Decision["reason"]>, string>> = {
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
 const maxLines = 20;
 
-function sentLines(context: CliContext, { view, recorded, request, labels }: FoundRequest): readonly string[] {
-  const { sendFrom } = request.decision;
-  const sent = inputTurn(view, recorded).after(sendFrom);
-  const { stream } = recorded;
-  const rows = sent
-    .slice(0, maxLines)
-    .map((block, offset) =>
-      blockRow(block, sendFrom + offset, { blame: view.client.blame, style: context.style, labels, stream }),
-    );
-  return withRest(tableLines(rows, context), sent.length);
+function printRest(count: number, { print }: Screen): void {
+  if (count > maxLines) print(`  and ${grouped(count - maxLines)} more`);
 }
-
-function candidateLines(context: CliContext, found: FoundRequest): readonly string[] {
-  const { style } = context;
-  const rows: Cell[][] = [];
-  for (const { context: held, verdict, divergence } of candidatesOf(found)) {
-    if (rows.length === maxLines) break;
-    rows.push([
-      `  ${shortId(held.responseId) || "(no id)"}`,
-      { text: eventPlace(held, found.recorded.stream), style: style.dim },
-      counted(held.length, "block"),
-      {
-        text: divergence === null ? verdict : describeDivergence(divergence),
-        style: verdict === "taken" ? style.good : style.dim,
-      },
-    ]);
-  }
-  const lines = tableLines(rows, context);
-  return lines.length === 0 ? ["  none"] : withRest(lines, found.view.server.all.length);
-}
-
-const withRest = (lines: readonly string[], count: number): readonly string[] =>
-  count > maxLines ? [...lines, `  and ${grouped(count - maxLines)} more`] : lines;

@@ -1,22 +1,9 @@
-import type { Decision, Divergence } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { planAgain } from "../../engine/planning/recorded-request.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import { type TimelineView, timeline } from "../../projections/timeline.ts";
 import { codecs } from "../../providers/codecs.ts";
-
-/** A request of the demo, and what it would have cost to send everything. */
-export type ShownRequest = {
-  readonly revision: number;
-  readonly strategy: Decision["strategy"];
-  readonly reason: Decision["reason"];
-  readonly bytes: number;
-  readonly fullBytes: number;
-  readonly blocks: number;
-  readonly blocksSent: number;
-  /** Who made the newest context useless, and where; null while the chain holds. */
-  readonly brokenBy: (Divergence & { readonly block: string }) | null;
-};
+import type { DemoRequest } from "../documents/running.ts";
 
 /** Both folds of a conversation, kept up with its events. */
 export type WatchedConversation = { view: ConversationView; times: TimelineView; next: number };
@@ -28,7 +15,7 @@ export const watch = (stream: string): WatchedConversation => ({
 });
 
 /** Folds one more event; what it says of a request, if it is one. */
-export function see(watched: WatchedConversation, recorded: RecordedEvent): ShownRequest | null {
+export function see(watched: WatchedConversation, recorded: RecordedEvent): DemoRequest | null {
   watched.view = conversationView.apply(watched.view, recorded);
   watched.times = timeline.apply(watched.times, recorded);
   watched.next = recorded.revision + 1;

@@ -5,21 +5,22 @@ import { conversationStream } from "../domain/ids.ts";
 import { type EventReading, readEach } from "../log/codec/recorded.ts";
 import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { transcript, type Utterance } from "../projections/transcript.ts";
+import { transcript } from "../projections/transcript.ts";
 import { excerpt, printable } from "../projections/wording.ts";
-import type { CliContext } from "./context.ts";
-import { eventPlace } from "./open-place.ts";
+import { eventPlace } from "./block-rows.ts";
+import type { CliContext, Screen } from "./context.ts";
+import type { TranscriptDocument } from "./documents/conversations.ts";
 
 type Range = { readonly from: number; readonly to: number };
 
 /** What was said, whole; what cannot be read is named on stderr, and the rest goes on. */
-export async function printTranscript(
+export async function transcriptOf(
   context: CliContext,
   store: TurnlogStore,
-  conversation: Conversation,
+  { id }: Conversation,
   { from, to }: Range,
-): Promise<void> {
-  const own = conversationStream(conversation.id);
+): Promise<TranscriptDocument> {
+  const own = conversationStream(id);
   let view = transcript.initial(own);
   for await (const reading of readLineage(context, store, { stream: own, revision: to })) {
     if (reading.isRead) view = transcript.apply(view, reading.recorded);
@@ -27,12 +28,18 @@ export async function printTranscript(
   }
   // What was said before a fork began comes first, where the whole is asked for.
   const utterances = view.utterances.filter(({ stream, revision }) => (stream === own ? revision >= from : from === 0));
-  if (context.isJson) {
-    context.printJson({ conversation: conversation.id, utterances });
-    return;
+  return { conversation: id, utterances };
+}
+
+export function renderTranscript({ conversation, utterances }: TranscriptDocument, { print, style }: Screen): void {
+  print(style.bold(conversation));
+  const own = conversationStream(conversation);
+  for (const utterance of utterances) {
+    const { kind, name, text, actor } = utterance;
+    const who = name === null ? kind : `${kind} ${name}`;
+    const place = `${eventPlace(utterance, own)} by ${printable(describeActor(actor))}`;
+    print(`\n${style.bold(printable(who))} ${style.dim(place)}`, printable(text));
   }
-  context.print(context.style.bold(conversation.id));
-  for (const utterance of utterances) printUtterance(context, utterance, own);
 }
 
 type End = Pick<ForkPoint, "stream" | "revision">;
@@ -52,12 +59,4 @@ async function ancestors(context: CliContext, { log }: TurnlogStore, stream: str
     context.note(`what it was forked from cannot be read: ${printable(error.message)}`);
     return [];
   }
-}
-
-function printUtterance({ print, style }: CliContext, utterance: Utterance, own: string): void {
-  const { kind, name, text, actor } = utterance;
-  const who = name === null ? kind : `${kind} ${name}`;
-  const place = eventPlace(utterance, own);
-  print(`\n${style.bold(printable(who))} ${style.dim(`${place} by ${printable(describeActor(actor))}`)}`);
-  print(printable(text));
 }

@@ -1,0 +1,170 @@
+import * as z from "zod";
+import { actorSchema } from "../../domain/actor.ts";
+import { blockKinds } from "../../domain/block.ts";
+import { conversationStarted } from "../../domain/events/conversation-events.ts";
+import { sha256Schema } from "../../domain/ids.ts";
+import { differenceDocument } from "./differences.ts";
+import { at, block, change, conversation, count, list, place, revision, stream } from "./parts.ts";
+
+const loggedEvent = z.strictObject({
+  stream,
+  revision,
+  at,
+  type: z.string(),
+  /** Null where it cannot be read. */
+  actor: actorSchema.nullable(),
+  runId: z.string().nullable(),
+  frame: z.string().nullable(),
+  /** What happened. */
+  words: z.string(),
+  /** Why the event cannot be read; null when it can. */
+  problem: z.string().nullable(),
+  /** With --patch: what it changed of the Turn; null where that is nothing, or not known. */
+  changes: z.exactOptional(differenceDocument.nullable()),
+});
+export type LoggedEvent = z.infer<typeof loggedEvent>;
+
+const events = z.strictObject({ conversation, events: list(loggedEvent) });
+
+/** `turnlog log --follow`: one for each event. */
+export const followDocument = z.strictObject({ conversation, event: loggedEvent });
+
+/** `turnlog log --transcript`: what was said, in the order of the log. */
+const transcript = z.strictObject({
+  conversation,
+  utterances: list(
+    z.strictObject({
+      stream,
+      revision,
+      at,
+      actor: actorSchema,
+      blockId: z.string().nullable(),
+      kind: z.enum(blockKinds),
+      /** The tool that a call names, or that gave a result. */
+      name: z.string().nullable(),
+      text: z.string(),
+    }),
+  ),
+});
+export type TranscriptDocument = z.infer<typeof transcript>;
+
+/** `turnlog log` */
+export const logDocument = z.union([events, followDocument, transcript]);
+
+const versions = list(z.strictObject({ digest: sha256Schema, ...change.shape }));
+
+/** `turnlog blame` */
+export const blameDocument = z.strictObject({
+  ...place,
+  blocks: list(
+    z.strictObject({
+      index: z.int(),
+      id: z.string(),
+      /** What it is, in a word or two. */
+      label: z.string(),
+      digest: sha256Schema,
+      made: change.nullable(),
+      versions,
+      removed: change.nullable(),
+      /** Who made the version that stands in the Turn. */
+      changed: change.nullable(),
+      text: z.string(),
+    }),
+  ),
+  /** What is no longer in the Turn; a block that was asked for and waits for the run's end has nobody who removed it. */
+  removed: list(
+    z.strictObject({
+      id: z.string(),
+      label: z.string(),
+      made: change.nullable(),
+      versions,
+      removed: change.nullable(),
+    }),
+  ),
+});
+export type BlameDocument = z.infer<typeof blameDocument>;
+
+/** A block of a Turn, with what it is in a word or two, and who last changed it. */
+const toldBlock = z.strictObject({ ...block.shape, label: z.string(), changed: change.nullable() });
+export type ToldBlock = z.infer<typeof toldBlock>;
+
+const run = z.strictObject({
+  id: z.string(),
+  state: z.enum(["open", "parked"]),
+  startedRevision: revision,
+  resumptions: count,
+  owner: z
+    .strictObject({
+      host: z.string(),
+      pid: z.int(),
+      /** Null where the newest event is not looked at. */
+      life: z.enum(["alive", "dead", "unknown"]).nullable(),
+    })
+    .nullable(),
+  lastEventAt: at,
+  openCalls: list(z.strictObject({ blockId: z.string(), name: z.string(), isStarted: z.boolean() })),
+  inDoubt: list(z.strictObject({ blockId: z.string(), name: z.string() })),
+  /** What it works on. */
+  working: list(toldBlock),
+  ifEndedHere: list(block),
+  /** What was appended while it is open, and waits for its end. */
+  pending: list(block),
+});
+export type RunDocument = z.infer<typeof run>;
+
+/** What a server holds under one response. */
+const serverContext = z.strictObject({
+  responseId: z.string(),
+  inferenceId: z.string(),
+  stream,
+  revision,
+  index: count,
+  at,
+  scope: z.string(),
+  model: z.string().nullable(),
+  settingsDigest: sha256Schema,
+  turn: sha256Schema,
+  held: sha256Schema,
+  inputLength: count,
+  length: count,
+  parent: z.string().nullable(),
+  unusable: z.string().nullable(),
+  /** A beginning of the Turn, of what was sent last, or of neither. */
+  relation: z.enum(["turn", "last-sent", "diverged"]),
+  /** What speaks against continuing from it. */
+  problem: z.string().nullable(),
+});
+export type ServerContextDocument = z.infer<typeof serverContext>;
+
+/** `turnlog show` */
+export const showDocument = z.strictObject({
+  ...place,
+  title: z.string().nullable(),
+  labels: z.record(z.string(), z.string()),
+  origin: conversationStarted.shape.data.shape.origin,
+  event: z.strictObject({
+    type: z.string(),
+    at,
+    actor: actorSchema,
+    runId: z.string().nullable(),
+    frame: z.string().nullable(),
+    words: z.string(),
+  }),
+  /** The committed Turn. */
+  turn: list(toldBlock),
+  run: run.nullable(),
+  serverContexts: list(serverContext),
+  usage: list(
+    z.strictObject({
+      day: z.iso.date(),
+      model: z.string(),
+      requests: count,
+      requestBytes: count,
+      inputTokens: count,
+      cachedInputTokens: count,
+      outputTokens: count,
+      reasoningTokens: count,
+    }),
+  ),
+});
+export type ShowDocument = z.infer<typeof showDocument>;

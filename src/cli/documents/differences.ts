@@ -1,0 +1,33 @@
+import * as z from "zod";
+import { actorSchema } from "../../domain/actor.ts";
+import { sha256Schema } from "../../domain/ids.ts";
+import { block, change, count, list, place, revision, stream } from "./parts.ts";
+
+const changedBlock = z.strictObject({ ...block.shape, by: actorSchema.nullable() });
+
+/** What differs between two Turns, and who made it so; null where that is not known. */
+export const differenceDocument = z.strictObject({
+  added: list(changedBlock),
+  removed: list(changedBlock),
+  modified: list(z.strictObject({ before: block, after: block, by: actorSchema.nullable() })),
+  moved: list(changedBlock),
+});
+export type DifferenceDocument = z.infer<typeof differenceDocument>;
+
+const side = z.strictObject({ ...place, digest: sha256Schema });
+
+/** `turnlog diff` */
+export const diffDocument = z.strictObject({ from: side, to: side, ...differenceDocument.shape });
+
+/** The first block that is another in each Turn; null where that Turn ends. */
+const parted = z.strictObject({ ...side.shape, block: block.nullable(), change: change.nullable() });
+
+/** `turnlog compare` */
+export const compareDocument = z.strictObject({
+  /** The last event that both go on from. */
+  event: z.strictObject({ stream, revision }).nullable(),
+  /** How many blocks at the beginning of their Turns are equal. */
+  blocks: count,
+  left: parted,
+  right: parted,
+});

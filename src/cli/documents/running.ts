@@ -1,0 +1,159 @@
+import * as z from "zod";
+import { decisionSchema, divergenceSchema } from "../../domain/events/inference-events.ts";
+import { jsonValueSchema } from "../../domain/events/shared.ts";
+import { sha256Schema } from "../../domain/ids.ts";
+import { conversation, count, list, revision } from "./parts.ts";
+
+const { strategy, reason } = decisionSchema.shape;
+
+/** A divergence, and what the block is in a word or two. */
+export const brokenBy = z.strictObject({ ...divergenceSchema.shape, block: z.string() });
+
+/** A request of the demo, and what it would have cost to send everything. */
+const demoRequest = z.strictObject({
+  revision,
+  strategy,
+  reason,
+  bytes: count,
+  fullBytes: count,
+  blocks: count,
+  blocksSent: count,
+  /** Who made the newest context useless, and where; null while the chain holds. */
+  brokenBy: brokenBy.nullable(),
+});
+export type DemoRequest = z.infer<typeof demoRequest>;
+
+/** `turnlog demo` */
+export const demoDocument = z.strictObject({
+  conversation,
+  store: z.string(),
+  requests: list(demoRequest),
+  totals: z.strictObject({
+    requests: count,
+    chained: count,
+    rebased: count,
+    full: count,
+    bytesSent: count,
+    bytesFull: count,
+  }),
+});
+
+/** `turnlog rehearse`: bytes are of request bodies, without headers. */
+export const rehearsalDocument = z.strictObject({
+  conversations: count,
+  requests: count,
+  chained: count,
+  rebased: count,
+  full: count,
+  coherent: count,
+  incoherent: count,
+  bytesSent: count,
+  /** The same requests, planned full. */
+  bytesFull: count,
+  /** The same requests, planned with the newest response as the only candidate. */
+  bytesLastOnly: count,
+  events: count,
+  seconds: z.number().nonnegative(),
+});
+
+/** `turnlog reference-server`, when it listens */
+export const serverDocument = z.strictObject({ url: z.string(), baseUrl: z.string() });
+
+/** `turnlog resume` */
+export const resumeDocument = z.strictObject({
+  conversation,
+  /** The run that was finished, given up, or is open now. */
+  runId: z.string().nullable(),
+  status: z.enum(["completed", "calls-open", "incomplete", "parked", "abandoned", "open", "none"]),
+  /** The blocks of the calls that were settled. */
+  settled: list(z.string()),
+  did: z.strictObject({ requests: count, fetched: count, tools: count, events: count }),
+  /** The text of the last answer. */
+  text: z.string(),
+  inDoubt: list(
+    z.strictObject({
+      blockId: z.string(),
+      name: z.string(),
+      arguments: z.string(),
+      /** What can be typed for it. */
+      settle: list(z.string()),
+    }),
+  ),
+});
+
+/** `turnlog replay`: whether computing everything again says what the log says. */
+const replayed = z.strictObject({
+  conversation,
+  to: revision,
+  events: count,
+  turns: count,
+  requests: count,
+  /** What was executed with --stack. */
+  layers: z.strictObject({ runs: count, steps: count }).nullable(),
+  difference: z
+    .strictObject({
+      stream: z.string(),
+      revision: revision.nullable(),
+      frame: z.string().nullable(),
+      layer: z.string().nullable(),
+      /** A member of the event, by its path. */
+      field: z.string(),
+      recorded: jsonValueSchema,
+      replayed: jsonValueSchema,
+      message: z.string(),
+    })
+    .nullable(),
+});
+
+export type ReplayedDocument = z.infer<typeof replayed>;
+
+const step = z.strictObject({
+  revision: revision.nullable(),
+  frame: z.string(),
+  strategy,
+  reason,
+  anchor: z.string().nullable(),
+  sendFrom: count,
+  blocks: count,
+  bytes: count,
+  requestDigest: sha256Schema,
+  /** What layers did to the Turn since the request before. */
+  edits: list(
+    z.strictObject({ layer: z.string(), direction: z.enum(["request", "response"]), operations: list(z.string()) }),
+  ),
+});
+export type StepDocument = z.infer<typeof step>;
+
+const figures = z.strictObject({ steps: count, broken: count, bytes: count });
+
+/** `turnlog replay --without` and `--with`: what would have been, beside what was. */
+const counterfactual = z.strictObject({
+  conversation,
+  to: revision,
+  /** Null on the side that did not make the step. */
+  steps: list(
+    z.strictObject({ runId: z.string(), recorded: step.nullable(), otherwise: step.nullable(), isSame: z.boolean() }),
+  ),
+  recorded: figures,
+  otherwise: figures,
+  firstDifference: z.int().nullable(),
+  /** Where the log cannot tell how it would have gone on. */
+  unknown: z.strictObject({ runId: z.string(), frame: z.string(), what: z.string() }).nullable(),
+  result: z.strictObject({ blocks: count, digest: sha256Schema }),
+  savedAs: conversation.nullable(),
+});
+export type CounterfactualDocument = z.infer<typeof counterfactual>;
+
+/** `turnlog replay --body`: what a step would have sent. */
+const stepBody = z.strictObject({
+  conversation,
+  to: revision,
+  step: z.int(),
+  sha256: sha256Schema,
+  bytes: count,
+  bodyText: z.string(),
+});
+export type StepBodyDocument = z.infer<typeof stepBody>;
+
+/** `turnlog replay` */
+export const replayDocument = z.union([replayed, counterfactual, stepBody]);

@@ -1,0 +1,166 @@
+import * as z from "zod";
+import { sha256Schema } from "../../domain/ids.ts";
+import { at, conversation, count, list, place, revision, stream } from "./parts.ts";
+
+/** `turnlog ls` */
+export const lsDocument = z.strictObject({
+  conversations: list(
+    z.strictObject({
+      id: conversation,
+      title: z.string().nullable(),
+      /** How the first user message begins. */
+      begins: z.string().nullable(),
+      origin: z.enum(["new", "fork", "child", "import"]),
+      /** The conversation that it is a fork or a child of. */
+      parent: z.string().nullable(),
+      events: count,
+      runs: count,
+      isRunOpen: z.boolean(),
+      requests: count,
+      chained: count,
+      rebased: count,
+      full: count,
+      bytesSent: count,
+      bytesSaved: count,
+      startedAt: at,
+      lastAt: at,
+      /** An event could not be taken in: `turnlog projections quarantine` says which. */
+      isDamaged: z.boolean(),
+    }),
+  ),
+  /** How many the store holds, listed or not. */
+  total: count,
+});
+
+/** `turnlog projections status` */
+export const statusDocument = z.strictObject({
+  projections: list(
+    z.strictObject({
+      name: z.string(),
+      version: z.int(),
+      /** Of the rows that are read; null where there are none yet. */
+      builtVersion: z.int().nullable(),
+      events: count,
+      behind: count,
+      /** Conversations that lack something, and how many events they lack together. */
+      degraded: count,
+      quarantined: count,
+    }),
+  ),
+});
+
+/** `turnlog projections rebuild` */
+export const rebuildDocument = z.strictObject({
+  rebuilt: list(z.strictObject({ name: z.string(), events: count, degraded: count })),
+});
+
+/** `turnlog projections quarantine` */
+export const quarantineDocument = z.strictObject({
+  degraded: list(
+    z.strictObject({
+      projection: z.string(),
+      conversation: z.string(),
+      events: count,
+      /** The first of those events. */
+      first: list(
+        z.strictObject({
+          stream,
+          revision,
+          position: z.string(),
+          type: z.string(),
+          version: z.int(),
+          reason: z.string(),
+        }),
+      ),
+    }),
+  ),
+});
+
+/** `turnlog projections retry` */
+export const retryDocument = z.strictObject({
+  retried: list(
+    z.strictObject({
+      projection: z.string(),
+      conversation: z.string(),
+      /** How many events it lacks now. */
+      events: count,
+      /** Whether it lacked some before. */
+      wasDegraded: z.boolean(),
+    }),
+  ),
+});
+
+/** `turnlog verify` */
+export const verifyDocument = z.strictObject({
+  streams: count,
+  events: count,
+  requests: count,
+  problems: list(
+    z.strictObject({
+      stream,
+      conversation: conversation.nullable(),
+      revision,
+      kind: z.enum(["chain", "head", "unreadable", "fold", "request", "view"]),
+      message: z.string(),
+    }),
+  ),
+  /** What an operator decided to go on without. */
+  skipped: list(z.strictObject({ stream, conversation: conversation.nullable(), revision, reason: z.string() })),
+  /** The file that the heads were saved in. */
+  savedHeads: z.string().nullable(),
+});
+
+/** `turnlog skip` */
+export const skipDocument = z.strictObject({
+  ...place,
+  /** What still stops the conversation; null when nothing does. */
+  damage: z.strictObject({ stream: stream.nullable(), revision: revision.nullable(), message: z.string() }).nullable(),
+});
+
+/** `turnlog fork` */
+export const forkDocument = z.strictObject({ conversation, parent: conversation, revision });
+
+/** `turnlog copy`, and `turnlog import` of a bundle */
+export const copyDocument = z.strictObject({
+  /** Each with its head, and how many of its events the target lacked. */
+  conversations: list(z.strictObject({ id: conversation, revision, digest: sha256Schema, events: count })),
+  blobs: count,
+  events: count,
+});
+
+/** `turnlog import` of a chat file */
+export const importedChats = z.strictObject({
+  conversations: list(
+    z.strictObject({
+      id: conversation,
+      /** The document's own id. */
+      document: z.string(),
+      /** How many blocks were appended: none where the conversation was there already. */
+      blocks: count,
+    }),
+  ),
+  malformed: list(z.strictObject({ line: z.int(), message: z.string() })),
+});
+
+/** `turnlog import` */
+export const importDocument = z.union([copyDocument, importedChats]);
+
+/** `turnlog export` into a file; a bundle on stdout is its own document. */
+export const exportDocument = z.strictObject({
+  file: z.string(),
+  conversations: list(conversation),
+  streams: count,
+  events: count,
+  isRedacted: z.boolean(),
+});
+
+/** `turnlog store backup` and `restore` */
+export const backupDocument = z.strictObject({
+  action: z.enum(["backup", "restore"]),
+  file: z.string(),
+  store: z.string(),
+  storeId: z.string(),
+  streams: count,
+  events: count,
+  bytes: count,
+});

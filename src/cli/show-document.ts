@@ -1,0 +1,123 @@
+import type { LoadedPast } from "../conversation/past.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Turn } from "../domain/turn.ts";
+import { contextsOf } from "../engine/planning/contexts.ts";
+import { splitTurn } from "../engine/planning/instruction-blocks.ts";
+import { lifeOf } from "../log/writer/owner.ts";
+import { lastChange } from "../projections/blame.ts";
+import type { ServerContext } from "../projections/server-contexts.ts";
+import { describeEvent, noLabels, noteLabels } from "../projections/timeline.ts";
+import { type UsageView, usage } from "../projections/usage.ts";
+import { blockLabel } from "../projections/wording.ts";
+import { blockDocument, turnDocument } from "./difference.ts";
+import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./documents/conversations.ts";
+import type { FoundPlace } from "./open-place.ts";
+
+/** What `turnlog show` tells beside the view of a past: it reads the same events. */
+export class ShowFolds {
+  readonly #own: string;
+  readonly #labels = noLabels();
+  #costs: UsageView;
+  #origin: ConversationOrigin = { type: "new" };
+  #heardAt: string | null = null;
+
+  constructor(own: string) {
+    this.#own = own;
+    this.#costs = usage.initial(own);
+  }
+
+  take(recorded: RecordedEvent): void {
+    const { event, stream } = recorded;
+    const isOwn = stream === this.#own;
+    noteLabels(this.#labels, recorded);
+    // What the ancestors of a fork cost was paid by them; what models their settings name is known from them.
+    if (isOwn || event.type === "SettingsDeclared") this.#costs = usage.apply(this.#costs, recorded);
+    if (isOwn && event.type === "ConversationStarted") this.#origin = event.data.origin;
+    if (recorded.runId !== null) this.#heardAt = recorded.at;
+  }
+
+  /** `isNow` says whether the place is the newest event, so that its run's process can be looked for. */
+  documentOf({ conversation, past }: FoundPlace, isNow: boolean): ShowDocument {
+    const { event: recorded, revision, turn, view } = past;
+    const { event, at, actor, runId, frame } = recorded;
+    const working = workingTurn(past);
+    return {
+      conversation: conversation.id,
+      revision,
+      title: view.title,
+      labels: view.labels,
+      origin: this.#origin,
+      event: { type: event.type, at, actor, runId, frame, words: describeEvent(this.#labels, recorded) },
+      turn: this.#told(past, turn),
+      run: this.#runOf(past, working, isNow),
+      serverContexts: contextsOfServers(past, working),
+      usage: this.#costs.rows,
+    };
+  }
+
+  #runOf(past: LoadedPast, working: Turn, isNow: boolean): RunDocument | null {
+    const { run, view, event } = past;
+    const open = view.client.run;
+    if (run === null || open === null) return null;
+    const { owner, turns } = open;
+    return {
+      id: run.id,
+      state: run.state,
+      startedRevision: run.startedRevision,
+      resumptions: run.resumptions,
+      owner: owner === null ? null : { host: owner.host, pid: owner.pid, life: isNow ? lifeOf(owner) : null },
+      lastEventAt: this.#heardAt ?? event.at,
+      openCalls: turns.openCalls.map((call) => {
+        const blockId = idOf(call);
+        return { blockId, name: call.name ?? "", isStarted: turns.isToolStarted(blockId) };
+      }),
+      inDoubt: [...open.inDoubt].map(([blockId, name]) => ({ blockId, name })),
+      working: this.#told(past, working),
+      ifEndedHere: turnDocument(run.ifEndedHere),
+      pending: run.pending.map(blockDocument),
+    };
+  }
+
+  #told({ view }: LoadedPast, turn: Turn): readonly ToldBlock[] {
+    const label = (block: Block): string => this.#labels.labels.get(idOf(block)) ?? blockLabel(block);
+    const { blame } = view.client;
+    return turn.blocks.map((block, index) => {
+      return { ...blockDocument(block, index), label: label(block), changed: lastChange(blame, block) };
+    });
+  }
+}
+
+/** How each context stands to the Turn; the digests of the Turns that they are compared with are gathered once. */
+function contextsOfServers(past: LoadedPast, turn: Turn): readonly ServerContextDocument[] {
+  const lookup = contextsOf(past.view);
+  const beginningsOf = (whole: Turn): ReadonlySet<string> => {
+    const { input } = splitTurn(past.view, whole, { systemAs: "instructions" });
+    return new Set([...whole.contexts(), ...(input === whole ? [] : input.contexts())].map(({ digest }) => digest));
+  };
+  const beginnings = beginningsOf(turn);
+  const sent = isBetweenRequests(past) ? [...past.view.newest] : [];
+  const lastSent = new Map(sent.map(([scope, newest]) => [scope, beginningsOf(newest.turn)]));
+  const relationOf = (context: ServerContext): ServerContextDocument["relation"] => {
+    if (beginnings.has(context.turn)) return "turn";
+    return lastSent.get(context.scope)?.has(context.turn) === true ? "last-sent" : "diverged";
+  };
+  return past.serverContexts.map((context) => ({
+    ...context,
+    relation: relationOf(context),
+    problem: context.unusable ?? lookup.invalidation(context)?.reason ?? null,
+  }));
+}
+
+/** The Turn that contexts are compared with: what an open run goes on from, whichever frame this event is of. */
+function workingTurn({ view, turn }: LoadedPast): Turn {
+  const turns = view.client.run?.turns;
+  return turns === undefined ? turn : turns.get(turns.newest);
+}
+
+/** Whether the next request is still to be made, by layers that may make of a Turn what they sent before. */
+function isBetweenRequests({ view }: LoadedPast): boolean {
+  const asked = view.client.run?.inferences.values() ?? [];
+  return [...asked].every(({ isOpen }) => !isOpen);
+}
