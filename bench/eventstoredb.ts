@@ -1,6 +1,6 @@
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { isJsonObject } from "../src/base/json.ts";
-import { createEventIds } from "../src/log/codec/event-id.ts";
+import { createEventIds } from "../src/log/codec/ids.ts";
 import { headOf, prepareAppend } from "../src/log/codec/prepare.ts";
 import type { Head, PreparedAppend } from "../src/log/ports/event-store.ts";
 import { serverEventOf } from "../src/stores/eventstoredb/envelope.ts";

@@ -68,8 +68,8 @@ export {
 export type { Quarantine, QuarantinedEvent, ViewStore } from "./log/ports/view-store.ts";
 export { StreamContendedError } from "./log/writer/conversation-writer.ts";
 export { ConversationExistsError } from "./log/writer/fork.ts";
+export { RunInProgressError } from "./log/writer/owner.ts";
 export { ExchangeNotFoundError } from "./log/writer/revert.ts";
-export { RunInProgressError } from "./log/writer/run-in-progress.ts";
 export { EventNotDamagedError } from "./log/writer/skip-event.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";

@@ -20,10 +20,8 @@ import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { readHistory } from "../log/history/lineage.ts";
-import { skippedIn } from "../log/history/skipped-in.ts";
+import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import { followStream } from "../log/writer/follow.ts";
 import { ConversationExistsError, forkOrigin } from "../log/writer/fork.ts";
 import { ExchangeNotFoundError, revertTurn } from "../log/writer/revert.ts";
 import { skipEvent } from "../log/writer/skip-event.ts";
@@ -275,7 +273,7 @@ export class Conversation {
   follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
     if (from !== undefined && (!Number.isInteger(from) || from < 0))
       throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
-    return followStream(this.#log, this.#stream, { from, signal });
+    return this.#stream.follow(from, signal);
   }
 
   /** Every event of the conversation from now on, whoever writes it, once it is durable. */

@@ -1,8 +1,7 @@
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import { createEventIds } from "../log/codec/event-id.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
-import { randomId } from "../log/ids.ts";
+import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { Conversation } from "./conversation.ts";

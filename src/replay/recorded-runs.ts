@@ -1,8 +1,7 @@
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
-import { readHistory } from "../log/history/lineage.ts";
-import { skippedIn } from "../log/history/skipped-in.ts";
+import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import type { OpenRun } from "../projections/client-turn.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 

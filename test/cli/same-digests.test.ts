@@ -5,7 +5,7 @@ import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
 import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
-import { createEventIds } from "../../src/log/codec/event-id.ts";
+import { createEventIds } from "../../src/log/codec/ids.ts";
 import { openStore } from "../../src/open-store.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";

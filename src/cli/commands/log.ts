@@ -98,7 +98,7 @@ async function* follow(
     });
   });
   const before = await readBefore(asked);
-  const envelopes = followEnvelopes(store.events, conversationStream(conversation.id), signal);
+  const envelopes = followEnvelopes(store.events, conversationStream(conversation.id), { signal });
   for await (const event of eventsOf(readEach(store.events, envelopes), before)) {
     if (event.revision < from) continue;
     yield { conversation: conversation.id, event };

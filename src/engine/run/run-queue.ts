@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { innerSignal, rejectionOf } from "../../base/abort.ts";
-import { thisProcess } from "../../log/writer/owner.ts";
-import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
+import { RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
 import { RunCancelledError, RunWithinRunError } from "../session/errors.ts";
 
 /** A conversation that runs, and the run that it was begun from. */

@@ -1,8 +1,7 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { isDead, thisProcess } from "../../log/writer/owner.ts";
-import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
+import { isDead, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";

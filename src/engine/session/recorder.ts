@@ -2,7 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import type { Rejection } from "../../domain/conversation.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { RunInProgressError } from "../../log/writer/run-in-progress.ts";
+import { RunInProgressError } from "../../log/writer/owner.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
 import { RunTakenOverError } from "./errors.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
-import { randomId } from "../../log/ids.ts";
+import { randomId } from "../../log/codec/ids.ts";
 import { type ChainPolicy, defaultChainPolicy } from "./chain-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";

@@ -12,8 +12,8 @@ import {
   StoreUnavailableError,
 } from "../ports/event-store.ts";
 import { writeBlob } from "./blobs.ts";
-import type { EventIds } from "./event-id.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
+import type { EventIds } from "./ids.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
 import { type BlobReading, readEvent, recordedAs } from "./recorded.ts";
 

@@ -5,7 +5,7 @@ import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedA
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, encodeData } from "./data.ts";
 import { chainDigest, firstPrevious } from "./envelope.ts";
-import type { EventIds } from "./event-id.ts";
+import type { EventIds } from "./ids.ts";
 
 /** A proposed event whose content this layer does not look at. */
 export type NewEvent<Event extends AnyEvent = AnyEvent> = Omit<ProposedEvent, "event"> & { readonly event: Event };

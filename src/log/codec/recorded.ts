@@ -1,7 +1,7 @@
 import { isActor } from "../../domain/actor.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
-import type { Envelope, EventStore, StoredEnvelope } from "../ports/event-store.ts";
+import { type Envelope, type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
 import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 
@@ -84,21 +84,30 @@ async function tryToRead(store: EventStore, envelope: StoredEnvelope): Promise<E
 export const isOfTheStore = (error: Error): boolean =>
   "code" in error && (error.code === "store-unavailable" || error.code === "store-closed");
 
-/** The events of a stream, then every one as it comes, whoever writes it, until the signal aborts. */
+/**
+ * The events of a stream from a revision on, then every one as it comes, whoever writes it and once it is durable, until the
+ * signal aborts.
+ */
 export async function* followEnvelopes(
   store: EventStore,
   stream: string,
-  signal: AbortSignal,
+  { from = 0, signal }: { readonly from?: number; readonly signal: AbortSignal },
 ): AsyncIterable<StoredEnvelope> {
-  let last: string | null = null;
-  for await (const envelope of store.readStream(stream)) {
+  // Where the stream has none yet, those after what the log held before it was read are given.
+  const end = from === 0 ? await store.end?.() : undefined;
+  let last = from === 0 ? null : await envelopeAt(store, stream, from - 1);
+  for await (const envelope of store.readStream(stream, { from })) {
     yield envelope;
     if (signal.aborted) return;
-    last = envelope.position;
+    last = envelope;
   }
-  const range = { streamPrefix: stream, signal, ...(last === null ? {} : { after: last }) };
-  for await (const envelope of store.subscribe(range)) {
+  const after = last?.position ?? end ?? null;
+  for await (const envelope of store.subscribe({
+    streamPrefix: stream,
+    signal,
+    ...(after === null ? {} : { after }),
+  })) {
     // Another stream's name may begin with this one's.
-    if (envelope.stream === stream) yield envelope;
+    if (envelope.stream === stream && envelope.revision >= from) yield envelope;
   }
 }

@@ -1,10 +1,11 @@
 import { type ConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { envelopeAt, StoreCorruptedError } from "../ports/event-store.ts";
-import type { SkippedEvents } from "./skipped-events.ts";
+import { foldAround, SkippedEvents } from "./skipped-events.ts";
 
 /** An event of a parent from which a fork goes on. */
 export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };
@@ -122,4 +123,25 @@ async function* readStretch(
     const isDamage = cause instanceof UnreadableEventError || cause instanceof StoreCorruptedError;
     throw isDamage ? new ConversationDamagedError(cause.message, due, { stream, cause }) : cause;
   }
+}
+
+/** What folds of a conversation, up to a revision, go around: those of its lineage's skipped events that are damaged. */
+export async function skippedIn(reader: EventReader, stream: string, to?: number): Promise<SkippedEvents> {
+  if (!(await hasSkips(reader, stream))) return new SkippedEvents();
+  return foldAround(reader, async (skipped) => {
+    let view = conversationView.initial(stream);
+    for await (const recorded of readHistory(reader, stream, { to, skipped })) {
+      view = conversationView.apply(view, recorded);
+    }
+    return skipped;
+  });
+}
+
+/** Whether anything was skipped at all: only then the lineage has to be folded to know what. */
+async function hasSkips(reader: EventReader, stream: string): Promise<boolean> {
+  const ancestors = (await forksOf(reader, stream)).map((fork) => fork.stream);
+  for (const each of [...ancestors, stream]) {
+    for await (const { type } of reader.store.readStream(each)) if (type === "EventSkipped") return true;
+  }
+  return false;
 }

@@ -5,6 +5,7 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import type { NewEvent } from "../codec/prepare.ts";
+import { followEnvelopes, readEvent } from "../codec/recorded.ts";
 import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
 import { readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
@@ -70,6 +71,19 @@ export class ConversationWriter {
   /** The stream's own events, from a revision on. */
   read(from: number): AsyncIterable<RecordedEvent> {
     return this.log.read(this.name, { from });
+  }
+
+  /**
+   * The events of the stream from a revision on, whoever writes them, until the signal aborts. By default those that come after
+   * what this writer knows now.
+   */
+  async *follow(from: number | undefined, signal: AbortSignal): AsyncIterable<RecordedEvent> {
+    const { store } = this.log;
+    const known = from === undefined ? (this.#head ?? (await store.head(this.name))) : null;
+    const first = from ?? (known === null ? 0 : known.revision + 1);
+    for await (const envelope of followEnvelopes(store, this.name, { from: first, signal })) {
+      yield await readEvent(store, envelope);
+    }
   }
 
   /** Reads what others wrote, and folds it. */

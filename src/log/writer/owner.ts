@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import type { Owner } from "../../domain/events/run-events.ts";
-import { randomId } from "../ids.ts";
+import { randomId } from "../codec/ids.ts";
 
 /** What a start begins with that can be compared. */
 const ticks = "ticks-";
@@ -81,5 +81,22 @@ function startOf(pid: number): string | null {
     return start === undefined ? null : `${ticks}${start}`;
   } catch {
     return null;
+  }
+}
+
+/** Another run of the conversation is open, and its owner lives. */
+export class RunInProgressError extends Error {
+  override readonly name = "RunInProgressError";
+  readonly code = "run-in-progress";
+  readonly runId: string;
+  readonly owner: Owner | null;
+
+  constructor(runId: string, owner: Owner | null) {
+    const by = owner === null ? "" : ` by process ${owner.pid} on ${owner.host}`;
+    const isHere = owner?.processId === thisProcess.processId;
+    const how = isHere ? "abort it" : "take it with `takeover: true` if that process hangs or is gone";
+    super(`run ${runId} is in progress${by}; wait for it, or ${how}`);
+    this.runId = runId;
+    this.owner = owner;
   }
 }

@@ -4,7 +4,7 @@ import { applyEdits } from "../../domain/edits.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type ConversationWriter, StreamContendedError } from "./conversation-writer.ts";
-import { RunInProgressError } from "./run-in-progress.ts";
+import { RunInProgressError } from "./owner.ts";
 
 /** There is no such exchange. */
 export class ExchangeNotFoundError extends Error {

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { createEventIds } from "../../../src/log/codec/event-id.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
+import { createEventIds } from "../../../src/log/codec/ids.ts";
 import { type EventStore, envelopeAt, type Head } from "../../../src/log/ports/event-store.ts";
 import { serverEventOf } from "../../../src/stores/eventstoredb/envelope.ts";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";

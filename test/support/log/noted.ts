@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../src/base/json.ts";
-import { createEventIds } from "../../../src/log/codec/event-id.ts";
+import { createEventIds } from "../../../src/log/codec/ids.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
 
 /** An event that notes something. */

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import { chainDigest, firstPrevious } from "../../../src/log/codec/envelope.ts";
-import { createEventIds } from "../../../src/log/codec/event-id.ts";
+import { createEventIds } from "../../../src/log/codec/ids.ts";
 import type { AppendResult, Envelope, EventStore, Head, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 
 export type PreparedOptions = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEventIds } from "../../../src/log/codec/event-id.ts";
+import { createEventIds } from "../../../src/log/codec/ids.ts";
 
 const randomUuid = (): string => "00000000-0000-4000-8000-0123456789ab";
 

@@ -1,3 +1,12 @@
+import { customAlphabet } from "nanoid";
+
+// Without `-`, so that a double click selects the whole id.
+const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+const draw = customAlphabet(letters, 21);
+
+/** A new id: the prefix, `_`, and 21 characters. */
+export const randomId = (prefix: string): string => `${prefix}_${draw()}`;
+
 /** Draws event ids: random UUIDs of version 7, each greater as a text than the one before in this process. */
 export type EventIds = () => string;
 
