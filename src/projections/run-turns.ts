@@ -14,7 +14,8 @@ export type TurnDerivation = { readonly base: TurnName; readonly actor: Actor };
 
 /** One answered provider call. */
 type TurnStep = {
-  readonly outgoing: Turn;
+  readonly author: Actor;
+  readonly result: Turn;
   /** The blocks that entered the Turn. */
   readonly output: readonly Block[];
   /** A later request was made from it, or one of its tools has started: it is never forgotten (MODEL 9). */
@@ -187,13 +188,18 @@ export class RunTurns {
 
   /** A response came back to a frame of the core; `output` are the blocks that enter the Turn. */
   respond(frame: string, output: readonly Block[], author: Actor): Turn {
-    const outgoing = this.given(frame);
     for (const block of output) this.addVersion(block, author);
-    const result = outgoing.append(...output);
+    const result = this.given(frame).append(...output);
     this.#results.set(frame, result);
     this.#newest = `result/${frame}`;
-    this.#steps.push({ outgoing, output, isKept: false });
+    this.#steps.push({ author, result, output, isKept: false });
     return result;
+  }
+
+  /** The Turn that the response to a request made. */
+  response(inferenceId: string): Turn | null {
+    const isOf = ({ author }: TurnStep): boolean => author.kind === "provider" && author.inferenceId === inferenceId;
+    return this.#steps.findLast(isOf)?.result ?? null;
   }
 
   startTool(callId: BlockId): void {
@@ -254,7 +260,7 @@ export class RunTurns {
   #branch(): readonly Block[] {
     const step = this.#steps.findLast((candidate) => candidate.isKept);
     if (step === undefined) return [];
-    return [...step.outgoing.blocks, ...step.output].flatMap((block) => {
+    return step.result.blocks.flatMap((block) => {
       const made = this.#made.get(idOf(block));
       // Whoever said what a call came to, a person who settled it included, said it for the tool.
       const isOurs = made !== undefined && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
@@ -277,7 +283,7 @@ export class RunTurns {
 /** Whether a Turn holds a block of a step's output; the usual place is looked at first. */
 function contains(turn: Turn, step: TurnStep): boolean {
   if (step.output.length === 0) return false;
-  if (turn.at(step.outgoing.length)?.id === step.output[0]?.id) return true;
+  if (turn.at(step.result.length - step.output.length)?.id === step.output[0]?.id) return true;
   return step.output.some((block) => turn.find(idOf(block)) !== undefined);
 }
 

@@ -1,11 +1,10 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
-import { anchorName } from "../../domain/anchor-name.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { InferenceFailedData, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
-import { isSuspect, serverContextOf } from "../../projections/server-contexts.ts";
+import { isSuspect } from "../../projections/server-contexts.ts";
 import { hasError } from "../planning/response.ts";
 import { type Effect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
@@ -150,19 +149,11 @@ async function startedResponse(
   await session.recorder.flush();
 }
 
-function acceptResponse(
-  session: RunSession,
-  frame: string,
-  { request, settings }: Prepared,
-  { data, blocks, at, ...place }: Received,
-): Turn {
+function acceptResponse(session: RunSession, frame: string, { request }: Prepared, { data, blocks }: Received): Turn {
   const { provider } = session.engine;
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   const entered = blocks.filter(entersTurn);
   const result = session.turns.respond(frame, entered, actor);
-  const exchange = { request, response: data, settings, stream: session.stream, ...place };
-  const context = serverContextOf({ ...exchange, at: new Date(at).toISOString() });
-  session.contexts.push({ context, turn: result });
   session.received.count += 1;
   session.received.isWhole = data.isComplete;
   if (isSuspect(request, data)) distrust(session, frame);
@@ -180,17 +171,16 @@ async function answeredBefore(
 ): Promise<Received | Failed> {
   const { answer, responseId } = past;
   if (answer?.type === "response") {
-    const { data, revision, at } = answer;
+    const { data, at } = answer;
+    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
     delivered(session, at);
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
     acknowledge(session, { index: session.received.count, frame });
-    const name = anchorName({ scope: prepared.request.scope, responseId: data.responseId });
-    const index = session.view().server.byResponse.get(name)?.index ?? Number.MAX_SAFE_INTEGER;
     // The fold of the log has them already.
     const { turns } = session.journal;
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
-    return { data, blocks, at, revision, index };
+    return { data, blocks };
   }
   if (answer?.type === "failure") {
     return { error: failureOf(answer.data), retryInMs: answer.data.retryInMs ?? null, failedAt: answer.at };

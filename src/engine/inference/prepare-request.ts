@@ -79,11 +79,14 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
   session.turns.request(frame);
   // What layers did before it was recorded with it.
   takeTimings(session);
+  const settings = session.view().server.settings.get(digest) ?? {};
+  session.apply({ event: { type: "SettingsDeclared", version: 1, data: { digest, settings } }, actor: engineActor });
+  session.apply({ event: { type: "InferenceRequested", version: 1, data: request }, actor: engineActor, frame });
   const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
   const carriage = { ...decision.capabilities, scope: request.scope, codec: session.engine.provider.codec };
   return {
     request,
-    settings: session.view().server.settings.get(digest) ?? {},
+    settings,
     bodyText: "",
     shaped: shapedBlocks(input, decision.sendFrom, decision.repairs, carriage),
   };

@@ -1,4 +1,3 @@
-import { anchorName } from "../../domain/anchor-name.ts";
 import { idOf } from "../../domain/block.ts";
 import { type Decision, type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
@@ -62,10 +61,6 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const responseId = error.kind === "chaining-unsupported" ? null : anchor.responseId;
   const reason = responseId === null ? "refused" : "not-found";
   recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, responseId, reason } });
-  session.invalid.set(anchorName({ scope, responseId: anchor.responseId }), {
-    reason,
-    revision: Number.MAX_SAFE_INTEGER,
-  });
   return isTried ? { full: "refused" } : null;
 }
 
@@ -97,7 +92,6 @@ function withoutReasoning(
     version: 1,
     data: { scope: request.scope, blockIds, reason: error.message },
   });
-  for (const id of blockIds) session.quarantined.add(id);
   return {};
 }
 
@@ -125,5 +119,6 @@ export function learn(session: RunSession, { without = [] }: Retry): void {
 
 /** What the log of a run that was cut off tells has its consequences there as well. */
 function recordConsequence(session: RunSession, event: Parameters<RunSession["recorder"]["record"]>[0]): void {
-  if (!session.journal.isReplaying) session.recorder.record(event, { actor: engineActor });
+  if (session.journal.isReplaying) session.apply({ event, actor: engineActor });
+  else session.recorder.record(event, { actor: engineActor });
 }

@@ -13,10 +13,6 @@ import type { Prepared } from "./prepare-request.ts";
 export type Received = {
   readonly data: ResponseReceivedData;
   readonly blocks: readonly Block[];
-  readonly at: number;
-  /** Its place in the log; after everything there is, while it is not durable. */
-  readonly revision: number;
-  readonly index: number;
 };
 
 /** A failure as the run goes on with it: `retryInMs` after it the step is asked again; null where it is the answer. */
@@ -60,7 +56,7 @@ export function recordAnswer(
   const at = delivered(session, session.now());
   const actor = { kind: "provider", name: provider.name, inferenceId } as const;
   record(session, { type: "ResponseReceived", version: 1, data }, actor, frame, at);
-  return { data, blocks, at, revision: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
+  return { data, blocks };
 }
 
 /** What a provider gave may be anything that is called a response. */

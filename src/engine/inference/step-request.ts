@@ -2,7 +2,7 @@ import { anchorName } from "../../domain/anchor-name.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
-import { asHeld, contextsOf, provenanceOf } from "../planning/contexts.ts";
+import { asHeld, contextsOf, invalidationOf, provenanceOf } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
@@ -36,20 +36,31 @@ export function stepRequest(session: RunSession, outgoing: Turn, { scope, capabi
 /** The contexts of the log, with what this run has received and the folds may not hold yet. */
 export function contextLookup(session: RunSession): ContextLookup {
   const logged = contextsBefore(session);
-  const { scope } = session.engine.provider;
-  const own = session.contexts.filter(({ context }) => context.unusable !== "no-id");
+  const { server, turns } = session;
+  const view = session.view();
   return {
     ...logged,
     byTurn: (digest) => {
-      const here = own.filter(({ context }) => context.turn === digest).map(({ context }) => context);
+      const here = server.byTurn.get(digest) ?? [];
       const known = new Set(here.map(({ inferenceId }) => inferenceId));
       return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
     },
-    byResponse: (name) =>
-      own.find(({ context }) => anchorName(context) === anchorName(name))?.context ?? logged.byResponse(name),
-    newest: (wanted) => asHeld(session.view(), wanted === scope ? own.at(-1) : undefined) ?? logged.newest(wanted),
-    invalidation: (context) => session.invalid.get(anchorName(context)) ?? logged.invalidation(context),
-    quarantined: new Set([...session.quarantined, ...logged.quarantined]),
+    byResponse: (name) => server.byResponse.get(anchorName(name)) ?? logged.byResponse(name),
+    newest(scope) {
+      const context = server.all.findLast((each) => each.scope === scope && each.unusable !== "no-id");
+      const turn = context === undefined ? null : turns.response(context.inferenceId);
+      return context === undefined || turn === null ? logged.newest(scope) : asHeld(view, { context, turn });
+    },
+    invalidation(context) {
+      const name = anchorName(context);
+      // Each fold counts the contexts that it knows: what speaks against a whole endpoint speaks against those before it.
+      if (server.byResponse.get(name) === context)
+        return invalidationOf(server, context) ?? view.server.invalidResponses.get(name) ?? null;
+      return (
+        server.invalidResponses.get(name) ?? server.invalidScopes.get(context.scope) ?? logged.invalidation(context)
+      );
+    },
+    quarantined: new Set([...server.quarantined, ...logged.quarantined]),
   };
 }
 

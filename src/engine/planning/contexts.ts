@@ -4,7 +4,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { Invalidation, ServerContext, ServerContextsView } from "../../projections/server-contexts.ts";
 import type { Capabilities } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
@@ -18,7 +18,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
     byTurn: (digest) => server.byTurn.get(digest) ?? [],
     byResponse: (name) => server.byResponse.get(anchorName(name)) ?? null,
     newest: (scope) => asHeld(view, newest.get(scope)),
-    invalidation: (context) => invalidationOf(view, context),
+    invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => server.settings.get(digest) ?? {},
     quarantined: server.quarantined,
   };
@@ -68,7 +68,8 @@ export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }:
   moverOf: (id) => turns?.moverOf(id) ?? null,
 });
 
-function invalidationOf({ server }: ConversationView, context: ServerContext): Invalidation | null {
+/** What speaks against a context, by the fold that knows it. */
+export function invalidationOf(server: ServerContextsView, context: ServerContext): Invalidation | null {
   const one = server.invalidResponses.get(anchorName(context));
   if (one !== undefined) return one;
   const all = server.invalidScopes.get(context.scope);

@@ -1,13 +1,14 @@
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
+import { serverContexts } from "../../projections/server-contexts.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
@@ -70,7 +71,13 @@ export function openSession(opening: Opening): RunSession {
   for (const recorded of before?.events ?? []) noteRun(told, recorded);
   let answers = journal.responses;
   let isOurs = false;
+  const server = serverContexts.initial(stream.name);
+  const apply = ({ event, actor, frame, at = session.now() }: ProposedEvent): void => {
+    const place = { stream: stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };
+    serverContexts.apply(server, { ...place, event, frame: frame ?? null, at: new Date(at).toISOString() });
+  };
   const recorder = new Recorder({
+    onRecord: apply,
     ...{ stream, runId, interceptor, onFailure },
     // One that stays in doubt is not executed, and waits for nothing.
     barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
@@ -96,11 +103,10 @@ export function openSession(opening: Opening): RunSession {
     stream: stream.name,
     firstRevision: before?.firstRevision ?? null,
     view: () => stream.view,
-    contexts: [],
+    server,
+    apply,
     record: told,
     received: { count: 0, isWhole: true },
-    invalid: new Map(),
-    quarantined: new Set(),
     timings: [],
     runningTools: new Set(),
     thrown: new ThrownErrors(),

@@ -22,6 +22,7 @@ export class Recorder {
   readonly #stream: Writer;
   readonly #runId: string;
   readonly #guard: (view: ConversationView) => void;
+  readonly #onRecord: (proposed: ProposedEvent) => void;
   readonly #onDurable: (events: readonly RecordedEvent[]) => void;
   readonly #onFailure: (error: Error) => void;
   #buffer: ProposedEvent[] = [];
@@ -39,6 +40,8 @@ export class Recorder {
     /** Nothing is written before it has resolved. */
     readonly barrier: () => Promise<void>;
     readonly interceptor: Interceptor | null;
+    /** Told at once, before it is durable. */
+    readonly onRecord: (proposed: ProposedEvent) => void;
     /** Asked before every append, on the folds at the head; may throw. */
     readonly guard: (view: ConversationView) => void;
     readonly onDurable: (events: readonly RecordedEvent[]) => void;
@@ -50,6 +53,7 @@ export class Recorder {
     this.#barrier = options.barrier;
     this.#interceptor = options.interceptor;
     this.#guard = options.guard;
+    this.#onRecord = options.onRecord;
     this.#onDurable = options.onDurable;
     this.#onFailure = options.onFailure;
   }
@@ -60,7 +64,9 @@ export class Recorder {
   }
 
   record(event: ProposedEvent["event"], origin: RecordedBy): void {
-    this.#buffer.push({ event, runId: this.#runId, ...origin });
+    const proposed = { event, runId: this.#runId, ...origin };
+    this.#buffer.push(proposed);
+    this.#onRecord(proposed);
   }
 
   /**

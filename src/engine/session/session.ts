@@ -5,11 +5,10 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
-import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunRecord } from "../../projections/run-record.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { ServerContextsView } from "../../projections/server-contexts.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import type { Interceptor } from "./breakpoint.ts";
@@ -38,15 +37,14 @@ export type RunSession = {
   readonly signal: AbortSignal;
   /** Ends with the run, however it ends. */
   readonly running: AbortSignal;
-  /** Responses of this run that the folds may not hold yet, newest last. */
-  readonly contexts: { readonly context: ServerContext; readonly turn: Turn }[];
+  /** What the run has learnt of servers: the code that folds the log takes in what it records at once, and what it meets again. */
+  readonly server: ServerContextsView;
+  /** Takes in what is recorded, or was. */
+  readonly apply: (proposed: ProposedEvent) => void;
   /** What the run's events tell of it, as far as they are durable. */
   readonly record: RunRecord;
   /** How many responses came back in this run, and whether the newest one is whole. */
   readonly received: { count: number; isWhole: boolean };
-  /** Which responses and which reasoning the endpoint refused in this run. */
-  readonly invalid: Map<string, Invalidation>;
-  readonly quarantined: Set<string>;
   /** Layers' own times, until the next event takes them along. */
   readonly timings: LayerTiming[];
   readonly runningTools: Set<BlockId>;
