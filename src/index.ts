@@ -47,7 +47,7 @@ export { EngineDisposedError } from "./engine/stack/engine-life.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/stack/middleware.ts";
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
-export type { RetryPolicy } from "./engine/stack/retry-policy.ts";
+export type { RetryPolicy } from "./engine/stack/limits.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export { SettingsTooLargeError } from "./engine/stack/settings-size.ts";
 export { type Tool, type ToolContext, tool } from "./engine/stack/tool.ts";

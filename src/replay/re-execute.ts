@@ -8,7 +8,7 @@ import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts
 import { EffectInDoubtError, StackChangedError, ToolMissingError } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
-import { stackDifference } from "../engine/stack/stack-difference.ts";
+import { stackDifference } from "../engine/stack/middleware.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";

@@ -8,7 +8,7 @@ import type {
   ResponseReceivedData,
 } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { failureOf } from "../engine/inference/infer.ts";
+import { failureOf } from "../engine/inference/failure-data.ts";
 import { type Codecs, codecOf } from "../engine/planning/recorded-request.ts";
 import { rebuildResponse } from "../engine/planning/response.ts";
 import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";

@@ -5,7 +5,7 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type Effect, intercept } from "../session/breakpoint.ts";
 import { EffectInDoubtError } from "../session/errors.ts";
-import type { PastEffect } from "../session/journal-answer.ts";
+import type { PastEffect } from "../session/run-answers.ts";
 import { type RunSession, record } from "../session/session.ts";
 
 /** Something outside that is done at most once: a tool call, or an effect of a layer. */

@@ -4,8 +4,8 @@ import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { delivered, type RunSession, record } from "../session/session.ts";
+import { checkTimeLimit } from "../stack/limits.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
-import { checkTimeLimit } from "../stack/time-limit.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { perform, withinTime } from "./perform.ts";
 

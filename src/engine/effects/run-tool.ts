@@ -6,7 +6,7 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { resultBlock } from "../../domain/calls.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
-import type { PastEffect } from "../session/journal-answer.ts";
+import type { PastEffect } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";

@@ -1,7 +1,8 @@
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
-import { failureKinds, type ProviderError } from "../stack/provider.ts";
+import type { InferenceFailedData } from "../../domain/events/inference-events.ts";
+import { failureKinds, ProviderError } from "../stack/provider.ts";
 
 /** What a failure says, as far as it can be recorded: whoever wrote the provider may have had no types. */
 export function failureData(error: ProviderError) {
@@ -22,6 +23,21 @@ export function failureData(error: ProviderError) {
     ...(typeof error.requestId === "string" ? { requestId: error.requestId } : {}),
   } as const;
 }
+
+/** A failure as it was, for whoever reacts to it. */
+export const failureOf = (data: InferenceFailedData): ProviderError =>
+  new ProviderError(data.message, {
+    kind: failureKinds.find((kind) => kind === data.kind) ?? "unknown",
+    outcome: data.outcome,
+    status: data.status,
+    providerCode: data.code,
+    param: data.param,
+    partial: data.partial,
+    retryAfterMs: data.retryAfterMs ?? null,
+    shouldRetry: data.shouldRetry ?? null,
+    requestId: data.requestId ?? null,
+    body: data.body ?? null,
+  });
 
 const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 const asNumber = (value: unknown): number | null => (Number.isFinite(value) ? Number(value) : null);

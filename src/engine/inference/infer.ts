@@ -1,17 +1,18 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
-import type { InferenceFailedData, InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
 import { hasError } from "../planning/response.ts";
 import { type Effect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
-import type { PastInference } from "../session/journal-answer.ts";
+import type { PastInference } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
-import { failureKinds, type InferenceResponse, ProviderError } from "../stack/provider.ts";
+import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
+import { failureOf } from "./failure-data.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
@@ -206,21 +207,6 @@ async function answeredBefore(
   const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
   return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs, prove });
 }
-
-/** A failure as it was, for whoever reacts to it. */
-export const failureOf = (data: InferenceFailedData): ProviderError =>
-  new ProviderError(data.message, {
-    kind: failureKinds.find((kind) => kind === data.kind) ?? "unknown",
-    outcome: data.outcome,
-    status: data.status,
-    providerCode: data.code,
-    param: data.param,
-    partial: data.partial,
-    retryAfterMs: data.retryAfterMs ?? null,
-    shouldRetry: data.shouldRetry ?? null,
-    requestId: data.requestId ?? null,
-    body: data.body ?? null,
-  });
 
 /** The server answered without the context: it is not chained again (law 1). */
 function distrust(session: RunSession, frame: string): void {

@@ -1,8 +1,13 @@
 import type { Actor } from "../../domain/actor.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { readHistory } from "../../log/history/lineage.ts";
+import { foldAround } from "../../log/history/skipped-events.ts";
+import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
+import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import {
   ConversationMovedError,
   EmptyConversationError,
@@ -10,9 +15,9 @@ import {
   RunUnfinishedError,
 } from "../session/errors.ts";
 import { type EngineOptions, takeoverAfterMsDefault } from "../stack/create-engine.ts";
-import type { RunResult } from "../stack/result.ts";
+import { type RunResult, resultOf } from "../stack/result.ts";
+import type { RunPart } from "../stack/run-part.ts";
 import { timeAfter } from "./open-session.ts";
-import { recordedResult, showAgain } from "./recorded-result.ts";
 import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
 import type { ResumeOptions, RunOptions } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";
@@ -170,3 +175,38 @@ export async function abandonRun(
 function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
   return oneAfterAnother(`${stream.name} of ${stream.log.store.storeId}`, options, work);
 }
+
+/** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
+async function recordedResult(
+  { log, view }: ConversationWriter,
+  run: CompletedRun,
+  closedRun: string | null,
+): Promise<RunResult> {
+  const { runId, stream, to, brought } = run;
+  const { client } = view;
+  const turn = client.answers.answeredBy === run ? client.committed : await turnOf(log, await foldTo(log, stream, to));
+  const record = newRunRecord(runId);
+  let appended = 0;
+  for (const recorded of await eventsBetween(log, run)) {
+    if (recorded.event.type === "BlockAppended") appended += 1;
+    if (recorded.runId === runId) noteRun(record, recorded);
+  }
+  const answered = turn.slice(turn.length - appended);
+  return resultOf(record, { answered, brought, turn, isNew: false, closedRun });
+}
+
+/** Shows a recorded result to a reader who wanted to see the run. */
+function showAgain(result: RunResult, onPart: (part: RunPart) => void): void {
+  for (const { frame, blocks } of result.steps) for (const block of blocks) onPart({ type: "block", frame, block });
+  onPart({ type: "run-end", result });
+}
+
+const eventsBetween = (
+  log: ConversationWriter["log"],
+  { stream, from, to }: CompletedRun,
+): Promise<readonly RecordedEvent[]> =>
+  foldAround(log, async (skipped) => {
+    const events: RecordedEvent[] = [];
+    for await (const recorded of readHistory(log, stream, { from, to, skipped })) events.push(recorded);
+    return events;
+  });

@@ -2,8 +2,10 @@ import type { Actor } from "../../domain/actor.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
+import type { OpenRun } from "../../projections/client-turn.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
 
 type Failed = {
   readonly type: "RunFailed";
@@ -53,3 +55,16 @@ const failureOf = ({ kind, message, thrownBy }: Failed) => ({
   message,
   ...(thrownBy === undefined ? {} : { thrownBy }),
 });
+
+/**
+ * Has the server stop what it makes in the background and nobody waits for any more, once the end of the run is durable: that,
+ * and the `ResponseStarted` before it, is the record of it. What cannot be told a server is made in vain, and nothing else.
+ */
+export async function cancelUnderWay(run: OpenRun | null, { provider }: EngineOptions): Promise<void> {
+  const ours = [...(run?.underWay.values() ?? [])].filter(({ scope }) => scope === provider.scope);
+  if (ours.length === 0) return;
+  const signal = AbortSignal.timeout(cancelTimeoutMs);
+  await Promise.allSettled(ours.map(async ({ responseId }) => provider.cancel?.(responseId, { signal })));
+}
+
+const cancelTimeoutMs = 10_000;

@@ -6,8 +6,15 @@ import type { TurnName } from "../../projections/run-turns.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
 import { newBlockId, type RunSession, record } from "../session/session.ts";
-import { isHandler, noHandler, noTurn } from "../stack/layer-mistakes.ts";
-import { type Layer, type LayerContext, LayerError, type Next } from "../stack/middleware.ts";
+import {
+  isHandler,
+  type Layer,
+  type LayerContext,
+  LayerError,
+  type Next,
+  noHandler,
+  noTurn,
+} from "../stack/middleware.ts";
 import { type Call, descendsFrom, type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 
 /** The tree of calls of one run: layers around the core. */

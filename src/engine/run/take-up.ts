@@ -5,18 +5,16 @@ import { isDead, RunInProgressError, thisProcess } from "../../log/writer/owner.
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
-import { cancelUnderWay } from "../inference/background.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, StackChangedError, ToolMissingError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import type { Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
+import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
-import { stackDifference } from "../stack/stack-difference.ts";
-import { closingEntries } from "./close.ts";
+import { cancelUnderWay, closingEntries } from "./close.ts";
 import { executeRun } from "./run.ts";
 import type { RunOptions } from "./run-options.ts";
-import { silenceOf } from "./silence.ts";
 
 /** Goes on with a run that was cut off, or gives it up where the caller said so; then there is no result. */
 export async function finish(
@@ -149,3 +147,32 @@ function mustHaveTools({ id, turns }: OpenRun, { tools, provider }: EngineOption
     .filter((name) => !names.has(name) && offered.includes(name));
   if (missing.length > 0) throw new ToolMissingError(id, missing, "was cut off in");
 }
+
+type LastSign = {
+  /** The newest event of the run that this process has read. */
+  readonly revision: number | null;
+  readonly at: string;
+};
+
+/**
+ * How long nothing was heard of a run, in milliseconds. Its newest event tells the time of its owner's clock; where that is
+ * ahead of the reader's, one of the two has jumped, and what counts is how long the reader itself has waited since it first
+ * saw that event.
+ */
+function silenceOf(runId: string, { revision, at }: LastSign, now: number): number {
+  const happenedAt = Date.parse(at);
+  if (happenedAt <= now) return now - happenedAt;
+  const seen = seenByRun.get(runId);
+  if (seen !== undefined && seen.revision === revision && seen.since <= now) return now - seen.since;
+  seenByRun.delete(runId);
+  seenByRun.set(runId, { revision, since: now });
+  const [oldest] = seenByRun.keys();
+  if (seenByRun.size > maxRememberedRuns && oldest !== undefined) seenByRun.delete(oldest);
+  return 0;
+}
+
+/** When this process first saw the newest event of a run whose time is still to come. */
+const seenByRun = new Map<string, { readonly revision: number | null; readonly since: number }>();
+
+/** A run that is forgotten is waited for anew. */
+const maxRememberedRuns = 1_000;

@@ -12,20 +12,14 @@ import {
   layerIndex,
   ReplayDivergedError,
 } from "./divergence.ts";
-import type { PastEffect, PastInference, SettledEffect, UnfinishedEffect } from "./journal-answer.ts";
 import type { LayerWatch } from "./layer-watch.ts";
-
-type KnownEffect = {
-  readonly id: BlockId;
-  readonly isCall: boolean;
-  readonly name: string;
-  readonly frame: string;
-  readonly past: PastEffect;
-  readonly events: number;
-  readonly revision: number;
-};
-
-type Edited = { readonly after: string; readonly revision: number };
+import {
+  type PastEffect,
+  type PastInference,
+  RunAnswers,
+  type SettledEffect,
+  type UnfinishedEffect,
+} from "./run-answers.ts";
 
 /** A Turn handed on in one direction, at a frame. */
 type Handing = { readonly frame: string; readonly direction: "request" | "response" };
@@ -45,15 +39,9 @@ type Watching = Pick<EngineOptions, "stuckAfterMs" | "sleep"> & {
 export class Journal {
   /** The Turns of the run as the log tells them. */
   readonly turns: RunTurns;
-  readonly #edits = new Map<string, Edited[]>();
-  /** By frame and attempt, and by id: those that were not met again yet. What was met is let go. */
-  readonly #inferences = new Map<string, PastInference>();
-  readonly #inferenceById = new Map<string, PastInference>();
-  readonly #effects = new Map<string, KnownEffect>();
+  /** Without what was met again. */
+  readonly #log = new RunAnswers();
   #watching: Watching | null = null;
-  #lastRevision: number | null = null;
-  #responses = 0;
-  #remaining = 0;
   #consumed: PromiseWithResolvers<void> | null = null;
   /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
   #unknownEdit: (Handing & FirstBlock) | null = null;
@@ -68,34 +56,33 @@ export class Journal {
 
   /** Takes in the next event of the run. */
   note(recorded: RecordedEvent): void {
-    this.#lastRevision = recorded.revision;
-    if (recorded.event.type === "ResponseReceived") this.#responses += 1;
-    this.#note(recorded);
+    this.#log.note(recorded);
   }
 
   /** The revision of the newest event; null while there is none. */
   get lastRevision(): number | null {
-    return this.#lastRevision;
+    return this.#log.lastRevision;
   }
 
   /** How many responses the run had received. */
   get responses(): number {
-    return this.#responses;
+    return this.#log.responses;
   }
 
+  /** Given before anything is met. */
   watchedBy(watching: Watching): void {
     this.#watching = watching;
   }
 
   /** Whether the run is still answered from the log. */
   get isReplaying(): boolean {
-    return this.#remaining > 0;
+    return this.#log.remaining > 0;
   }
 
   /** Whether the log has this edit of a layer, which hands on `turn`, already; then it is not recorded again. */
   hasEdit({ direction, after }: ConversationEventOf<"TurnEdited">["data"], frame: string, turn: Turn): boolean {
     if (!this.isReplaying) return false;
-    const edited = this.#edits.get(`${direction} ${frame}`)?.shift();
+    const edited = this.#log.edits.get(`${direction} ${frame}`)?.shift();
     if (edited === undefined) {
       this.#unknownEdit ??= { frame, direction, ...this.#firstDifference({ frame, direction }, turn) };
       return false;
@@ -112,25 +99,24 @@ export class Journal {
 
   /** One attempt of the step at a frame; null where the log has none. */
   inference(frame: string, attempt: number, outgoing: Turn): PastInference | null {
-    const past = this.#inferences.get(`${frame} ${attempt}`);
+    const past = this.#log.inferences.get(`${frame} ${attempt}`);
     if (past === undefined) return null;
     this.#beforeKnown(past.revision);
     const recorded = this.turns.given(frame);
     if (recorded.digest !== outgoing.digest) this.#failTurn(frame, past, { recorded, outgoing });
-    this.#inferences.delete(`${frame} ${attempt}`);
-    this.#inferenceById.delete(past.request.inferenceId);
+    this.#log.inferences.delete(`${frame} ${attempt}`);
     this.#meet(1 + (past.answer === null ? 0 : 1) + (past.responseId === null ? 0 : 1));
     return past;
   }
 
   /** Whether the log has this attempt, and it was not met again yet. */
   hasInference(frame: string, attempt: number): boolean {
-    return this.#inferences.has(`${frame} ${attempt}`);
+    return this.#log.inferences.has(`${frame} ${attempt}`);
   }
 
   /** What is known of a tool call or an effect of this name; it answers once. */
   effect(id: string, name: string, frame: string): PastEffect {
-    const known = this.#effects.get(id);
+    const known = this.#log.effects.get(id);
     if (known === undefined) return { state: "none" };
     const { revision } = known;
     this.#beforeKnown(revision);
@@ -139,14 +125,14 @@ export class Journal {
       const what = `${name} was begun in the place of ${known.name}`;
       throw this.#diverged(what, { frame, revision, field: "name", layer });
     }
-    this.#effects.delete(id);
+    this.#log.effects.delete(id);
     this.#meet(known.events);
     return known.past;
   }
 
   /** Those that began, and of which the log has no end and no settlement. */
   unfinishedEffects(): readonly UnfinishedEffect[] {
-    return [...this.#effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
+    return [...this.#log.effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
       past.state === "started" || past.state === "parked"
         ? [{ id, name, frame, past, call: isCall ? this.turns.ownCall(id) : null }]
         : [],
@@ -155,8 +141,8 @@ export class Journal {
 
   /** Answers for an effect in doubt from now on, although the log does not. */
   settle(id: BlockId, past: SettledEffect): void {
-    const known = this.#effects.get(id);
-    if (known !== undefined) this.#effects.set(id, { ...known, past });
+    const known = this.#log.effects.get(id);
+    if (known !== undefined) this.#log.effects.set(id, { ...known, past });
   }
 
   /**
@@ -186,27 +172,27 @@ export class Journal {
     const stop = (): void => end(null);
     this.#consumed?.promise.then(stop, stop);
     for (;;) {
-      const [remaining, starts] = [this.#remaining, watch.starts];
+      const [remaining, starts] = [this.#log.remaining, watch.starts];
       await sleep(stuckAfterMs, waiting);
       // What is on its way comes in this turn of the event loop, also where a test's sleep takes no time.
       await new Promise((resolve) => setImmediate(resolve));
       if (!this.isReplaying) return;
-      if (this.#remaining === remaining && watch.starts === starts && !watch.isAtWork) throw this.#stuck();
+      if (this.#log.remaining === remaining && watch.starts === starts && !watch.isAtWork) throw this.#stuck();
     }
   }
 
   /** What was not met again is where the re-execution left the way of the run. */
   #stuck(): ReplayDivergedError {
-    const edits = [...this.#edits].flatMap(([key, all]) =>
+    const edits = [...this.#log.edits].flatMap(([key, all]) =>
       all.map(({ revision }) => ({ ...handingOf(key), revision, field: "after" })),
     );
-    const asked = [...this.#inferences].map(([key, { revision }]) => ({
+    const asked = [...this.#log.inferences].map(([key, { revision }]) => ({
       ...{ frame: key.slice(0, key.indexOf(" ")), revision, field: "input.turn" },
     }));
     const first = [...edits, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
     const place = { frame: "0", revision: null, field: "answer", ...first };
     return this.#diverged(
-      `${this.#remaining} events of the log were not met again`,
+      `${this.#log.remaining} events of the log were not met again`,
       this.#unknownEdit === null ? place : { ...this.#unknownEdit, revision: place.revision, field: "after" },
     );
   }
@@ -217,7 +203,7 @@ export class Journal {
     { recorded, outgoing }: { readonly recorded: Turn; readonly outgoing: Turn },
   ): never {
     const { blockIndex, id } = firstDifference(recorded, outgoing);
-    const missed = [...this.#edits].find(([key, edits]) => edits.length > 0 && isWithin(key, frame));
+    const missed = [...this.#log.edits].find(([key, edits]) => edits.length > 0 && isWithin(key, frame));
     const handing = this.#unknownEdit ?? (missed === undefined ? { frame } : handingOf(missed[0]));
     const what = `block ${blockIndex} (${id}) of the request differs`;
     throw this.#diverged(what, { ...handing, revision, field: "input.turn", blockIndex });
@@ -244,101 +230,9 @@ export class Journal {
   }
 
   #meet(events: number): void {
-    this.#remaining -= events;
+    this.#log.remaining -= events;
     if (!this.isReplaying) this.#consumed?.resolve();
   }
-
-  #note(recorded: RecordedEvent): void {
-    const { event, frame, revision, at, actor } = recorded;
-    const time = Date.parse(at);
-    switch (event.type) {
-      case "TurnEdited":
-        this.#remaining += 1;
-        push(this.#edits, `${event.data.direction} ${frame ?? "0"}`, { after: event.data.after, revision });
-        return;
-      case "InferenceRequested": {
-        const past: PastInference = { request: event.data, revision, responseId: null, answer: null };
-        this.#remaining += 1;
-        this.#inferences.set(`${frame ?? "0"} ${event.data.attempt}`, past);
-        this.#inferenceById.set(event.data.inferenceId, past);
-        return;
-      }
-      case "ResponseStarted":
-        this.#answer(event.data.inferenceId, (past) => {
-          past.responseId = event.data.responseId;
-        });
-        return;
-      case "ResponseReceived":
-        this.#answer(event.data.inferenceId, (past) => {
-          past.answer = { type: "response", data: event.data, revision, at: time };
-        });
-        return;
-      case "InferenceFailed":
-        this.#answer(event.data.inferenceId, (past) => {
-          past.answer = { type: "failure", data: event.data, at: time };
-        });
-        return;
-      case "ToolStarted":
-        this.#begin({ id: event.data.blockId, isCall: true, isIdempotent: false }, recorded, event.data.name);
-        return;
-      case "EffectStarted": {
-        const { effectId: id, name, idempotent: isIdempotent = false } = event.data;
-        this.#begin({ id, isCall: false, isIdempotent }, recorded, name);
-        return;
-      }
-      case "ToolParked":
-        this.#go(event.data.blockId, { state: "parked" });
-        return;
-      case "ToolSettled":
-        this.#go(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor });
-        return;
-      case "ToolFinished": {
-        const { blockId, result, late } = event.data;
-        // What recovery answered is no answer of a tool: the end of the run brought it.
-        if (late === true || actor.kind === "recovery") return;
-        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result } });
-        return;
-      }
-      case "EffectFinished": {
-        const { effectId, answer } = event.data;
-        this.#go(effectId, { state: "finished", at: time, actor, answer: { type: "effect", answer } });
-        return;
-      }
-      default:
-    }
-  }
-
-  #answer(inferenceId: string, note: (past: PastInference) => void): void {
-    const past = this.#inferenceById.get(inferenceId);
-    if (past === undefined) return;
-    this.#remaining += 1;
-    note(past);
-  }
-
-  #begin(
-    { isIdempotent, ...effect }: Pick<KnownEffect, "id" | "isCall"> & { readonly isIdempotent: boolean },
-    { frame, revision }: RecordedEvent,
-    name: string,
-  ): void {
-    const { events = 0 } = this.#effects.get(effect.id) ?? {};
-    const past = { state: "started", isIdempotent } as const;
-    this.#remaining += 1;
-    this.#effects.set(effect.id, { ...effect, name, frame: frame ?? "0", past, events: events + 1, revision });
-  }
-
-  /** Nothing becomes of what never began. */
-  #go(id: string, past: PastEffect): void {
-    const known = this.#effects.get(id);
-    if (known === undefined) return;
-    this.#remaining += 1;
-    this.#effects.set(id, { ...known, past, events: known.events + 1 });
-  }
-}
-
-function push<V>(map: Map<string, V[]>, key: string, value: V): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [value]);
-  else list.push(value);
 }
 
 /** What an edit's key names. */

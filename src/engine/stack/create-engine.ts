@@ -7,12 +7,11 @@ import { type ChainPolicy, defaultChainPolicy } from "./chain-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
+import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
-import { type RetryPolicy, retryPolicy } from "./retry-policy.ts";
 import type { RunPart } from "./run-part.ts";
 import { checkSettings } from "./settings-size.ts";
-import { checkTimeLimit } from "./time-limit.ts";
 import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
 

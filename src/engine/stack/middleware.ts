@@ -3,6 +3,7 @@ import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import { unwatched } from "../../base/unwatched.ts";
 import type { Block } from "../../domain/block.ts";
 import type { LayerDescription } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -150,3 +151,41 @@ function checkLayerName(where: string, name: unknown, version: unknown): void {
   const given = typeof version === "string" && version !== "" ? `'${version}'` : kindOf(version);
   throw new TypeError(`${where}: the version of '${name}' is ${given}: give one such as "1.0.0"`);
 }
+
+/** Whether a layer gave what is called with the Turn. */
+export const isHandler = (given: unknown): given is LayerHandler => typeof given === "function";
+
+/** What a layer gives for `next` where it should give a function of the Turn. */
+export function noHandler(name: string, given: unknown): LayerError {
+  // It may have begun its work without `next`, and fail at it.
+  unwatched(given);
+  const what = `gave ${kindOf(given)} for next, and not a function: write (next) => async (turn, ctx) => next(turn)`;
+  return new LayerError("not-a-handler", name, what);
+}
+
+/** What a layer hands on that is no Turn: inwards by `next`, or outwards by returning it. */
+export function noTurn(name: string, direction: "request" | "response", handed: unknown): LayerError {
+  const did = direction === "request" ? "called next with" : "returned";
+  const instead = direction === "request" ? "write next(turn)" : "return what next(turn) gives";
+  return new LayerError("not-a-turn", name, `${did} ${kindOf(handed)}, and not a Turn: ${instead}`);
+}
+
+/**
+ * Why a stack cannot go on with what another began, in words; null where it can. Layers are the same by name and major
+ * version: a minor one promises to do the same with what was recorded.
+ */
+export function stackDifference(
+  recorded: readonly Pick<LayerDescription, "name" | "version">[],
+  given: readonly Pick<LayerDescription, "name" | "version">[],
+): string | null {
+  const before = recorded.map(nameOf);
+  const now = given.map(nameOf);
+  const missing = before.filter((name) => !now.includes(name));
+  const added = now.filter((name) => !before.includes(name));
+  if (missing.length > 0) return `its stack had ${missing.join(", ")}, and this one has not`;
+  if (added.length > 0) return `its stack did not have ${added.join(", ")}`;
+  return before.join(" ") === now.join(" ") ? null : `its layers stood in another order: ${before.join(" > ")}`;
+}
+
+const nameOf = ({ name, version }: Pick<LayerDescription, "name" | "version">): string =>
+  `${name}@${version.split(".")[0] ?? version}`;

@@ -1,5 +1,22 @@
-import { checkOptions } from "../../base/options.ts";
-import { checkTimeLimit } from "./time-limit.ts";
+import { checkOptions, kindOf } from "../../base/options.ts";
+
+/** A timer that is set for longer ends at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/**
+ * While a run waits for something it writes nothing, and whoever is silent for too long loses the run (MODEL 8).
+ *
+ * @throws {RangeError} when something may take longer than that, or no time at all.
+ */
+export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs: number): void {
+  if (typeof timeoutMs !== "number") throw new RangeError(`${what} may take ${kindOf(timeoutMs)}: give milliseconds`);
+  if (timeoutMs > takeoverAfterMs) {
+    const limit = `${timeoutMs} ms, longer than takeoverAfterMs (${takeoverAfterMs})`;
+    throw new RangeError(`${what} may take ${limit}: others would take its run over`);
+  }
+  if (timeoutMs >= 1 && timeoutMs <= maxTimerMs) return;
+  throw new RangeError(`${what} may take ${timeoutMs} ms: a limit is from 1 to ${maxTimerMs} ms`);
+}
 
 /** What becomes of a request that the server provably did not act on. */
 export type RetryPolicy = {

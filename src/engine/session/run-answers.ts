@@ -1,0 +1,183 @@
+import type { Actor } from "../../domain/actor.ts";
+import type { Block } from "../../domain/block.ts";
+import type { BlockJson } from "../../domain/block-json.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type {
+  InferenceFailedData,
+  InferenceRequestedData,
+  ResponseReceivedData,
+} from "../../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Settlement } from "../../domain/events/tool-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
+
+/** One attempt of a step as the log has it. */
+export type PastInference = {
+  readonly request: InferenceRequestedData;
+  readonly revision: number;
+  /** The id of a response that is made in the background. */
+  responseId: string | null;
+  answer:
+    | { readonly type: "response"; readonly data: ResponseReceivedData; readonly revision: number; readonly at: number }
+    | { readonly type: "failure"; readonly data: InferenceFailedData; readonly at: number }
+    | null;
+};
+
+/** A tool call or an effect of a layer, as its own newest event has it. */
+export type PastEffect =
+  | { readonly state: "none" }
+  /** An effect of a layer was begun as idempotent or not; of a call its tool says it. */
+  | { readonly state: "started"; readonly isIdempotent: boolean }
+  | { readonly state: "parked" }
+  | SettledEffect
+  | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
+
+/** Somebody has said what becomes of it. */
+export type SettledEffect = { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor };
+
+/** One that began, and may have happened: nobody knows. */
+export type UnfinishedEffect = {
+  readonly id: BlockId;
+  readonly name: string;
+  readonly frame: string;
+  /** Null for an effect of a layer. */
+  readonly call: Block | null;
+  readonly past: Extract<PastEffect, { readonly state: "started" | "parked" }>;
+};
+
+/** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
+type EffectAnswer =
+  | { readonly type: "tool"; readonly result: BlockJson }
+  | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };
+
+type KnownEffect = {
+  readonly id: BlockId;
+  readonly isCall: boolean;
+  readonly name: string;
+  readonly frame: string;
+  readonly past: PastEffect;
+  readonly events: number;
+  readonly revision: number;
+};
+
+type Edited = { readonly after: string; readonly revision: number };
+
+/** What a run has done, by frame, attempt and block id, as its events tell it: the log read as answers. */
+export class RunAnswers {
+  /** By direction and frame, in the order of the log. */
+  readonly edits = new Map<string, Edited[]>();
+  /** By frame and attempt. */
+  readonly inferences = new Map<string, PastInference>();
+  /** By id. */
+  readonly effects = new Map<string, KnownEffect>();
+  /** How many events there are that a re-execution comes upon. */
+  remaining = 0;
+  readonly #inferenceById = new Map<string, PastInference>();
+  #lastRevision: number | null = null;
+  #responses = 0;
+
+  /** The revision of the newest event; null while there is none. */
+  get lastRevision(): number | null {
+    return this.#lastRevision;
+  }
+
+  /** How many responses the run had received. */
+  get responses(): number {
+    return this.#responses;
+  }
+
+  /** Takes in the next event of the run. */
+  note(recorded: RecordedEvent): void {
+    this.#lastRevision = recorded.revision;
+    if (recorded.event.type === "ResponseReceived") this.#responses += 1;
+    const { event, frame, revision, at, actor } = recorded;
+    const time = Date.parse(at);
+    switch (event.type) {
+      case "TurnEdited":
+        this.remaining += 1;
+        push(this.edits, `${event.data.direction} ${frame ?? "0"}`, { after: event.data.after, revision });
+        return;
+      case "InferenceRequested": {
+        const past: PastInference = { request: event.data, revision, responseId: null, answer: null };
+        this.remaining += 1;
+        this.inferences.set(`${frame ?? "0"} ${event.data.attempt}`, past);
+        this.#inferenceById.set(event.data.inferenceId, past);
+        return;
+      }
+      case "ResponseStarted":
+        this.#answer(event.data.inferenceId, (past) => {
+          past.responseId = event.data.responseId;
+        });
+        return;
+      case "ResponseReceived":
+        this.#answer(event.data.inferenceId, (past) => {
+          past.answer = { type: "response", data: event.data, revision, at: time };
+        });
+        return;
+      case "InferenceFailed":
+        this.#answer(event.data.inferenceId, (past) => {
+          past.answer = { type: "failure", data: event.data, at: time };
+        });
+        return;
+      case "ToolStarted":
+        this.#begin({ id: event.data.blockId, isCall: true, isIdempotent: false }, recorded, event.data.name);
+        return;
+      case "EffectStarted": {
+        const { effectId: id, name, idempotent: isIdempotent = false } = event.data;
+        this.#begin({ id, isCall: false, isIdempotent }, recorded, name);
+        return;
+      }
+      case "ToolParked":
+        this.#go(event.data.blockId, { state: "parked" });
+        return;
+      case "ToolSettled":
+        this.#go(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor });
+        return;
+      case "ToolFinished": {
+        const { blockId, result, late } = event.data;
+        // What recovery answered is no answer of a tool: the end of the run brought it.
+        if (late === true || actor.kind === "recovery") return;
+        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result } });
+        return;
+      }
+      case "EffectFinished": {
+        const { effectId, answer } = event.data;
+        this.#go(effectId, { state: "finished", at: time, actor, answer: { type: "effect", answer } });
+        return;
+      }
+      default:
+    }
+  }
+
+  #answer(inferenceId: string, note: (past: PastInference) => void): void {
+    const past = this.#inferenceById.get(inferenceId);
+    if (past === undefined) return;
+    this.remaining += 1;
+    note(past);
+  }
+
+  #begin(
+    { isIdempotent, ...effect }: Pick<KnownEffect, "id" | "isCall"> & { readonly isIdempotent: boolean },
+    { frame, revision }: RecordedEvent,
+    name: string,
+  ): void {
+    const { events = 0 } = this.effects.get(effect.id) ?? {};
+    const past = { state: "started", isIdempotent } as const;
+    this.remaining += 1;
+    this.effects.set(effect.id, { ...effect, name, frame: frame ?? "0", past, events: events + 1, revision });
+  }
+
+  /** Nothing becomes of what never began. */
+  #go(id: string, past: PastEffect): void {
+    const known = this.effects.get(id);
+    if (known === undefined) return;
+    this.remaining += 1;
+    this.effects.set(id, { ...known, past, events: known.events + 1 });
+  }
+}
+
+function push<V>(map: Map<string, V[]>, key: string, value: V): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}
