@@ -2,8 +2,9 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { describeActor } from "../domain/actor.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { type EventReading, readEach } from "../log/codec/recorded.ts";
+import { tryToRead } from "../log/codec/recorded.ts";
 import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
+import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { transcript } from "../projections/transcript.ts";
 import { excerpt, printable } from "../projections/wording.ts";
@@ -22,9 +23,11 @@ export async function transcriptOf(
 ): Promise<TranscriptDocument> {
   const own = conversationStream(id);
   let view = transcript.initial(own);
-  for await (const reading of readLineage(context, store, { stream: own, revision: to })) {
-    if (reading.isRead) view = transcript.apply(view, reading.recorded);
-    else context.note(`${eventPlace(reading.envelope, own)} cannot be read: ${excerpt(reading.error.message, 160)}`);
+  for await (const envelope of readLineage(context, store, { stream: own, revision: to })) {
+    const reading = await tryToRead(store.events, envelope);
+    if (reading instanceof Error)
+      context.note(`${eventPlace(envelope, own)} cannot be read: ${excerpt(reading.message, 160)}`);
+    else view = transcript.apply(view, reading);
   }
   // What was said before a fork began comes first, where the whole is asked for.
   const utterances = view.utterances.filter(({ stream, revision }) => (stream === own ? revision >= from : from === 0));
@@ -45,9 +48,9 @@ export function renderTranscript({ conversation, utterances }: TranscriptDocumen
 type End = Pick<ForkPoint, "stream" | "revision">;
 
 /** The events of a conversation up to one, its ancestors' before its own. */
-async function* readLineage(context: CliContext, store: TurnlogStore, end: End): AsyncIterable<EventReading> {
+async function* readLineage(context: CliContext, store: TurnlogStore, end: End): AsyncIterable<StoredEnvelope> {
   for (const { stream, revision } of [...(await ancestors(context, store, end.stream)), end]) {
-    yield* readEach(store.events, store.events.readStream(stream, { limit: revision + 1 }));
+    yield* store.events.readStream(stream, { limit: revision + 1 });
   }
 }
 

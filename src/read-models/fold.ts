@@ -1,8 +1,9 @@
+import { type Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { takeNext } from "./key-fold.ts";
-import { keyOf, type Reading, readAtOnce, readWhole, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
+import { keyOf, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Views that are kept in memory beyond the save that they changed in. */
 const maxViewsHeld = 1_000;
@@ -60,8 +61,8 @@ export class ViewFold<View> {
       return null;
     }
     const state = this.#states.get(key);
-    const reading = readAtOnce(envelope);
-    if (state === undefined || reading === null) return this.#takeSlowly(key, envelope, reading);
+    const reading = tryToRead(this.#options.store, envelope);
+    if (state === undefined || reading instanceof Promise) return this.#takeSlowly(key, envelope, reading);
     takeIn(this.#options.projection, state, { envelope, reading });
     this.#hasChanged(state, envelope);
     return null;
@@ -96,9 +97,9 @@ export class ViewFold<View> {
     return true;
   }
 
-  async #takeSlowly(key: string, envelope: StoredEnvelope, atOnce: Reading | null): Promise<void> {
+  async #takeSlowly(key: string, envelope: StoredEnvelope, read: Reading | Promise<Reading>): Promise<void> {
     const { store, projection } = this.#options;
-    const reading = atOnce ?? (await readWhole(store, envelope));
+    const reading = await read;
     const state = await takeNext(store, projection, { key, state: await this.state(key), envelope, reading });
     this.#states.set(key, state);
     this.#hasChanged(state, envelope);

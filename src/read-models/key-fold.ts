@@ -1,19 +1,11 @@
 import { createEventReader } from "../log/codec/event-log.ts";
+import { asReading, type Reading, tryToRead } from "../log/codec/recorded.ts";
 import { forksOf, readHistory } from "../log/history/lineage.ts";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { publishedBuild, untilUndisturbed, type Work } from "./build.ts";
-import {
-  asReading,
-  initialState,
-  keyOf,
-  type Reading,
-  readWhole,
-  rowOf,
-  takeIn,
-  type ViewState,
-} from "./view-state.ts";
+import { initialState, keyOf, rowOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Makes the row of a key anew, from the events that the build has seen; null when none of them is of this key. */
 export function retryKey<View>(work: Work, projection: Projection<View>, key: string): Promise<ViewRow | null> {
@@ -42,7 +34,7 @@ export async function foldKey<View>(
   let state: ViewState<View> | null = null;
   for await (const envelope of eventsOf(work, projection, key)) {
     if (comparePositions(envelope.position, checkpoint.position) > 0) break;
-    const reading = await readWhole(store, envelope);
+    const reading = await tryToRead(store, envelope);
     state = await takeNext(store, projection, { key, state, envelope, reading });
   }
   return state;
@@ -118,7 +110,7 @@ async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknow
   for (const fork of await forksOf(reader, stream)) {
     for await (const envelope of store.readStream(fork.stream, { limit: fork.revision + 1 })) {
       if (envelope.type !== "SettingsDeclared") continue;
-      const declared = await readWhole(store, envelope);
+      const declared = await tryToRead(store, envelope);
       if (!(declared instanceof Error)) yield declared;
     }
   }

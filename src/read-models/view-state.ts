@@ -1,6 +1,5 @@
-import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { isOfTheStore, placeOf, readEvent, readAtOnce as readWithoutBlobs } from "../log/codec/recorded.ts";
-import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
+import { placeOf, type Reading } from "../log/codec/recorded.ts";
+import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 
@@ -25,33 +24,6 @@ export const initialState = <View>({ initial }: Projection<View>, key: string): 
 /** The key of an event, which no damage to its content hides. */
 export function keyOf({ key }: Pick<Projection<unknown>, "key">, envelope: StoredEnvelope): string | null {
   return key(placeOf(envelope));
-}
-
-/** An event as a projection sees it, or why it cannot be read. */
-export type Reading = RecordedEvent | Error;
-
-/** What can be told of an event without asking the store for its blobs; null when it has some. */
-export function readAtOnce(envelope: StoredEnvelope): Reading | null {
-  try {
-    return readWithoutBlobs(envelope);
-  } catch (error) {
-    return asReading(error);
-  }
-}
-
-/** The same of any event. @throws {StoreUnavailableError} when the store cannot tell now. */
-export async function readWhole(store: EventStore, envelope: StoredEnvelope): Promise<Reading> {
-  try {
-    return await readEvent(store, envelope);
-  } catch (error) {
-    return asReading(error);
-  }
-}
-
-/** Why an event cannot be read, if that is the event's fault: what the store cannot do now is thrown. */
-export function asReading(error: unknown): Error {
-  if (!(error instanceof Error) || isOfTheStore(error)) throw error;
-  return error;
 }
 
 /** Takes an event in, or puts it into quarantine: the key is degraded from there on, and the fold goes on. */

@@ -2,7 +2,8 @@ import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { isActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { type EventReading, followEnvelopes, readEach } from "../../log/codec/recorded.ts";
+import { followEnvelopes, tryToRead } from "../../log/codec/recorded.ts";
+import type { StoredEnvelope } from "../../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import { type TimelineView, timeline } from "../../projections/timeline.ts";
 import { actorLabel, excerpt } from "../../projections/wording.ts";
@@ -43,9 +44,8 @@ export const log = commandCode({
     }
     const before = await readBefore(asked);
     const events: LoggedEvent[] = [];
-    const envelopes = store.events.readStream(conversationStream(conversation.id));
-    for await (const event of eventsOf(readEach(store.events, envelopes), before)) {
-      if (event.revision > range.to) break;
+    const envelopes = store.events.readStream(conversationStream(conversation.id), { limit: range.to + 1 });
+    for await (const event of eventsOf(asked, envelopes, before)) {
       if (event.revision >= range.from) events.push(event);
     }
     if (before.changes?.isLost === true)
@@ -99,7 +99,7 @@ async function* follow(
   });
   const before = await readBefore(asked);
   const envelopes = followEnvelopes(store.events, conversationStream(conversation.id), { signal });
-  for await (const event of eventsOf(readEach(store.events, envelopes), before)) {
+  for await (const event of eventsOf(asked, envelopes, before)) {
     if (event.revision < from) continue;
     yield { conversation: conversation.id, event };
     await Promise.race([drained(), interrupted]);
@@ -131,16 +131,17 @@ async function readInherited(conversation: Conversation): Promise<TimelineView> 
 }
 
 async function* eventsOf(
-  readings: AsyncIterable<EventReading>,
+  { store }: Asked,
+  envelopes: AsyncIterable<StoredEnvelope>,
   { inherited, changes }: LogStart,
 ): AsyncIterable<LoggedEvent> {
   let view = inherited;
-  for await (const reading of readings) {
-    if (!reading.isRead) {
-      yield { ...unreadable(reading), ...(changes === null ? {} : { changes: null }) };
+  for await (const envelope of envelopes) {
+    const recorded = await tryToRead(store.events, envelope);
+    if (recorded instanceof Error) {
+      yield { ...unreadable(envelope, recorded), ...(changes === null ? {} : { changes: null }) };
       continue;
     }
-    const { recorded } = reading;
     view = timeline.apply(view, recorded);
     const row = view.rows.at(-1);
     if (row === undefined) continue;
@@ -152,7 +153,7 @@ async function* eventsOf(
   }
 }
 
-function unreadable({ envelope, error }: Extract<EventReading, { readonly isRead: false }>): LoggedEvent {
+function unreadable(envelope: StoredEnvelope, error: Error): LoggedEvent {
   const { stream, revision, at, type, runId = null, frame = null } = envelope;
   const actor = isActor(envelope.actor) ? envelope.actor : null;
   const problem = excerpt(error.message, 160);

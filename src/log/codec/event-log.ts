@@ -108,15 +108,22 @@ export function createEventReader(store: EventStore): EventReader {
     for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
       const { revision } = envelope;
       if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
-      yield await readEvent(store, envelope, blobs).catch((cause: unknown) => {
-        if (!(cause instanceof StoreCorruptedError)) throw cause;
-        throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
-      });
+      yield await readNamed(store, envelope, blobs);
       if (revision === to) return;
     }
   }
 
   return { store, read };
+}
+
+async function readNamed(store: EventStore, envelope: StoredEnvelope, blobs?: BlobReading): Promise<RecordedEvent> {
+  try {
+    return await readEvent(store, envelope, blobs);
+  } catch (cause) {
+    if (!(cause instanceof StoreCorruptedError)) throw cause;
+    const { revision, stream } = envelope;
+    throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
+  }
 }
 
 /** How many events a range has at most, so that a store at the end of a wire sends no more. */

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
@@ -9,33 +10,34 @@ import { decodeData, fillBlobs } from "./data.ts";
 export type BlobReading = "resolve" | "keep";
 
 /**
- * A stored event as projections see it: validated, in its current version.
+ * A stored event as projections see it: validated, in its current version. At once, where it names no blobs that the store has
+ * to be asked for: a fold of many events waits for none of those.
  *
  * @throws {StoreCorruptedError} when it is no JSON, or a blob is not there as it was written.
  * @throws {UnreadableEventError} for an unknown type or version, data that is not of its schema, or an actor that is none.
  */
-export async function readEvent(
+export function readEvent(
   store: EventStore,
   envelope: Envelope,
   blobs: BlobReading = "resolve",
-): Promise<RecordedEvent> {
+): RecordedEvent | Promise<RecordedEvent> {
   const decoded = decodeData(envelope.data);
-  if (blobs === "keep" || decoded.blobs.length === 0) return parse(envelope, decoded);
+  const isWhole = blobs === "keep" || decoded.blobs.length === 0;
+  return isWhole ? parse(envelope, decoded.data) : readWithBlobs(store, envelope, decoded);
+}
+
+async function readWithBlobs(store: EventStore, envelope: Envelope, { data, blobs }: Decoded): Promise<RecordedEvent> {
   const textBySha256 = new Map<string, string>();
-  for (const blob of decoded.blobs) {
+  for (const blob of blobs) {
     const { sha256 } = blob.$blob;
     if (!textBySha256.has(sha256)) textBySha256.set(sha256, await readBlob(store, envelope.stream, blob));
   }
-  return parse(envelope, { data: fillBlobs(decoded.data, textBySha256) });
+  return parse(envelope, fillBlobs(data, textBySha256));
 }
 
-/** The same without asking the store; null where the event names blobs. */
-export function readAtOnce(envelope: Envelope): RecordedEvent | null {
-  const decoded = decodeData(envelope.data);
-  return decoded.blobs.length > 0 ? null : parse(envelope, decoded);
-}
+type Decoded = ReturnType<typeof decodeData>;
 
-function parse(envelope: Envelope, { data }: Pick<ReturnType<typeof decodeData>, "data">): RecordedEvent {
+function parse(envelope: Envelope, data: JsonObject): RecordedEvent {
   if (!isActor(envelope.actor)) throw new UnreadableEventError("its actor is damaged");
   return recordedAs(envelope, parseConversationEvent(envelope.type, envelope.version, data));
 }
@@ -58,26 +60,27 @@ export const placeOf = (envelope: Envelope): EventPlace => ({
   digest: envelope.digest,
 });
 
-/** An event that could be read, or the envelope of one that could not, and why. */
-export type EventReading =
-  | { readonly isRead: true; readonly recorded: RecordedEvent }
-  | { readonly isRead: false; readonly envelope: StoredEnvelope; readonly error: Error };
+/** An event as a view sees it, or why it cannot be read. */
+export type Reading = RecordedEvent | Error;
 
-/** The events of a conversation for views, which show a bad event and go on (law 5). */
-export async function* readEach(
-  store: EventStore,
-  envelopes: AsyncIterable<StoredEnvelope>,
-): AsyncIterable<EventReading> {
-  for await (const envelope of envelopes) yield await tryToRead(store, envelope);
+/**
+ * An event for views, which show a bad event and go on (law 5).
+ *
+ * @throws {StoreUnavailableError} when the store cannot tell now.
+ */
+export function tryToRead(store: EventStore, envelope: Envelope): Reading | Promise<Reading> {
+  try {
+    const recorded = readEvent(store, envelope);
+    return recorded instanceof Promise ? recorded.catch(asReading) : recorded;
+  } catch (error) {
+    return asReading(error);
+  }
 }
 
-async function tryToRead(store: EventStore, envelope: StoredEnvelope): Promise<EventReading> {
-  try {
-    return { isRead: true, recorded: await readEvent(store, envelope) };
-  } catch (error) {
-    if (!(error instanceof Error) || isOfTheStore(error)) throw error;
-    return { isRead: false, envelope, error };
-  }
+/** Why an event cannot be read, if that is the event's fault: what the store cannot do now is thrown. */
+export function asReading(error: unknown): Error {
+  if (!(error instanceof Error) || isOfTheStore(error)) throw error;
+  return error;
 }
 
 /** Whether an error says that the store cannot be read now, and nothing about what it holds. */
