@@ -1,7 +1,6 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
-import { kindAt, namedFile } from "../stores/named-file.ts";
-import { createBeside, putInPlace } from "../stores/new-file.ts";
+import { createBeside, kindAt, namedFile, putInPlace } from "../stores/files.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** What a file is about to hold, and so what may be replaced by it. */

@@ -9,7 +9,7 @@ import { connectionLoss } from "./failure.ts";
  * used, because they lose what a store must keep: the bytes of JSON data, filters, and outcomes of appends. So calls are
  * made here, with what the client has for its own: the messages and services in `generated/`, which are what servers
  * publish as their protocol, and two protected members of its class, `execute` and `callArguments`.
- * `test/stores/eventstoredb/client.test.ts` fails where a version has another idea of one of them.
+ * `test/support/stores/eventstoredb-client.ts` is a suite that fails where a version has another idea of one of them.
  */
 export type Driver = {
   readonly client: typeof import("@eventstore/db-client");

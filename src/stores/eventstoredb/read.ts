@@ -1,3 +1,4 @@
+import type { AccessRequest } from "../../log/authorized-store.ts";
 import {
   type Head,
   type ReadLogOptions,
@@ -26,52 +27,50 @@ export function createReads(session: Session): Reads {
   const tail = createTail(session);
   let ending: Promise<string | null> | null = null;
 
-  async function* readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
-    const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
-    refuseIfClosed();
-    signal?.throwIfAborted();
-    const first = direction === "forwards" ? 0 : "end";
-    const end = endOf(session, signal);
-    try {
-      const range: OwnRange = { from: options.from ?? first, direction, count: limit };
-      for await (const events of readOwnStream(session, stream, range, end)) {
-        for (const event of events) {
-          yield ownEnvelope(event, stream);
-          refuseIfClosed();
-          signal?.throwIfAborted();
-        }
-      }
-    } catch (error) {
+  /** Gives what a reading brings, until the caller has enough, aborts, or closes the store. */
+  async function* reading(
+    what: AccessRequest,
+    { limit = Number.POSITIVE_INFINITY, signal }: Pick<ReadLogOptions, "limit" | "signal">,
+    begin: (end: AbortSignal) => AsyncIterable<Iterable<StoredEnvelope>>,
+  ): AsyncIterable<StoredEnvelope> {
+    const mustGoOn = (): void => {
       refuseIfClosed();
       signal?.throwIfAborted();
-      throw translate(error, { action: "read", stream });
-    }
-  }
-
-  async function* readLog(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
-    const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
-    refuseIfClosed();
-    signal?.throwIfAborted();
-    const end = endOf(session, signal);
+    };
+    mustGoOn();
     let left = limit;
     try {
       if (left <= 0) return;
-      const cursor = createCursor(names.pattern(streamPrefix), options.after ?? null);
-      const reading = { cursor, to: heads.position(), forMs: address.timeoutMs, signal: end };
-      for await (const events of readLogToEnd(session, reading)) {
-        for (const envelope of ownEnvelopes(session, events, streamPrefix)) {
+      for await (const envelopes of begin(endOf(session, signal))) {
+        for (const envelope of envelopes) {
           yield envelope;
-          refuseIfClosed();
-          signal?.throwIfAborted();
+          mustGoOn();
           left -= 1;
           if (left <= 0) return;
         }
       }
     } catch (error) {
-      refuseIfClosed();
-      signal?.throwIfAborted();
-      throw translate(error, { action: "read", stream: `${streamPrefix}*` });
+      mustGoOn();
+      throw translate(error, what);
     }
+  }
+
+  function readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
+    const range: OwnRange = { from: options.from ?? (direction === "forwards" ? 0 : "end"), direction, count: limit };
+    // The server is told how many are wanted: the call ends by itself.
+    return reading({ action: "read", stream }, signal === undefined ? {} : { signal }, async function* (end) {
+      for await (const events of readOwnStream(session, stream, range, end)) yield envelopesOf(events, stream);
+    });
+  }
+
+  function readLog(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { streamPrefix = "", after = null } = options;
+    return reading({ action: "read", stream: `${streamPrefix}*` }, options, async function* (signal) {
+      const cursor = createCursor(names.pattern(streamPrefix), after);
+      const log = readLogToEnd(session, { cursor, to: heads.position(), forMs: address.timeoutMs, signal });
+      for await (const events of log) yield ownEnvelopes(session, events, streamPrefix);
+    });
   }
 
   async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
@@ -129,6 +128,11 @@ export function createReads(session: Session): Reads {
       }
     },
   };
+}
+
+/** One by one, so that those before one that cannot be read are given. */
+function* envelopesOf(events: readonly RecordedEvent[], stream: string): Iterable<StoredEnvelope> {
+  for (const event of events) yield ownEnvelope(event, stream);
 }
 
 /** An envelope of a stream; streams that others write to cannot be folded. */

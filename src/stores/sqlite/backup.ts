@@ -2,12 +2,11 @@ import { existsSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
-import { kindAt, namedFile } from "../named-file.ts";
-import { createBeside, putInPlace, syncPath } from "../new-file.ts";
+import { createBeside, kindAt, namedFile, putInPlace, syncPath } from "../files.ts";
 import { isLocked, storeError } from "./errors.ts";
 import { forgetHeads } from "./heads-beside.ts";
 import { type OpenDatabase, openForReading } from "./open.ts";
-import { orphanEvents } from "./orphan-events.ts";
+import { orphanEvents } from "./read.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 
 /** What a file holds, once it was checked: a backup, or the store that one was restored to. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AppendResult, PreparedAppend } from "../../log/ports/event-store.ts";
 import type { AppendInTransaction } from "./append.ts";
-import { patiently } from "./patience.ts";
+import { patiently } from "./guarded.ts";
 import { createTransactions, type Transactions } from "./transaction.ts";
 
 /** Appends of one transaction at most: a bound for how long the event loop stands still. */

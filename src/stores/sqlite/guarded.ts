@@ -1,5 +1,5 @@
-import { storeError } from "./errors.ts";
-import { patiently } from "./patience.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isLocked, storeError } from "./errors.ts";
 
 /** Does work on a database: refuses where it may not be used, waits for other processes' locks, and translates errors. */
 export type Guarded = <T>(work: () => T) => Promise<T>;
@@ -29,4 +29,33 @@ export function createGuarded(options: GuardedOptions): Guarded {
       throw storeError(error, path);
     }
   };
+}
+
+/** How long a call of SQLite stands still for another process's lock, and the event loop with it. */
+export const standStillMs = 5;
+
+const pauseMs = 20;
+
+/**
+ * Does work that another process's lock may keep from being done, and tries again until the time is over. The event loop
+ * turns between two tries, so what the work finds there may have changed. What nothing is in the way of is done at once.
+ */
+export function patiently<T>(timeoutMs: number, work: () => T): T | Promise<T> {
+  try {
+    return work();
+  } catch (error) {
+    if (!isLocked(error) || timeoutMs <= 0) throw error;
+    return tryAgain(timeoutMs, work);
+  }
+}
+
+async function tryAgain<T>(timeoutMs: number, work: () => T): Promise<T> {
+  for (let waitedMs = pauseMs; ; waitedMs += standStillMs + pauseMs) {
+    await sleep(pauseMs);
+    try {
+      return work();
+    } catch (error) {
+      if (!isLocked(error) || waitedMs >= timeoutMs) throw error;
+    }
+  }
 }

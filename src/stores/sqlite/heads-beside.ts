@@ -13,8 +13,7 @@ import {
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Head } from "../../log/ports/event-store.ts";
-import { namedFile } from "../named-file.ts";
-import { createBeside, putInPlace, syncPath } from "../new-file.ts";
+import { createBeside, namedFile, putInPlace, syncPath } from "../files.ts";
 import { endLine, headerLine, headLine, headsBegin, type LogEnd, parseHeads } from "../saved-heads.ts";
 
 /**

@@ -2,11 +2,10 @@ import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
 import { resolve } from "node:path";
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite";
 import { StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
-import { namedFile } from "../named-file.ts";
-import { privateMode } from "../new-file.ts";
+import { namedFile, privateMode } from "../files.ts";
 import { isNotWritable, notWritableReason, storeError } from "./errors.ts";
+import { standStillMs } from "./guarded.ts";
 import { openImmutable } from "./immutable-reader.ts";
-import { standStillMs } from "./patience.ts";
 import { checkSchema, type FileKind, setUp } from "./schema.ts";
 
 export type OpenOptions = {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { StoreReplacedError } from "../../log/ports/event-store.ts";
-import { namedFile } from "../named-file.ts";
+import { namedFile } from "../files.ts";
 
 /**
  * Remembers which files a database has open, by their names of this moment, and answers what makes sure that they are still

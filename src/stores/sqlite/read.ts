@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { Head } from "../../log/ports/event-store.ts";
+import type { Head, OrphanEvents } from "../../log/ports/event-store.ts";
 import { type EventRow, eventColumns } from "./rows.ts";
 
 /** Rows of one page. A page is read at once, so that no read transaction outlives a turn of the event loop. */
@@ -104,3 +104,13 @@ function createExactRows(database: DatabaseSync): (rows: readonly EventRow[]) =>
 
 // As REAL, a damaged number is a wrong one; as INTEGER, one beyond 2^53 would make the whole page unreadable.
 const headColumns = "CAST(revision AS REAL) AS revision, digest";
+
+/** Events whose row in `streams` is gone: the stream's number is all that is left of its name. */
+export function orphanEvents(database: DatabaseSync): readonly OrphanEvents[] {
+  const select = database.prepare(
+    `SELECT 'stream number ' || stream AS place, CAST(min(revision) AS REAL) AS revision, count(*) AS events FROM events
+     WHERE stream NOT IN (SELECT number FROM streams) GROUP BY stream ORDER BY stream`,
+  );
+  // The statement selects these columns, and the tables are STRICT.
+  return select.all().map((row) => ({ ...row }) as OrphanEvents);
+}

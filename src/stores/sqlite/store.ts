@@ -15,14 +15,12 @@ import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createAppend } from "./append.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
-import { createGuarded } from "./guarded.ts";
+import { createGuarded, patiently } from "./guarded.ts";
 import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
 import { defaultBusyTimeoutMs, emitWarning, type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
-import { orphanEvents } from "./orphan-events.ts";
-import { patiently } from "./patience.ts";
 import { createPlaceCheck } from "./place.ts";
-import { createPages, maxPageRows } from "./read.ts";
-import { createEnvelopes } from "./rows.ts";
+import { createPages, maxPageRows, orphanEvents } from "./read.ts";
+import { createEnvelopes, type EventRow } from "./rows.ts";
 import { createSqliteSnapshots } from "./snapshots.ts";
 import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
@@ -78,41 +76,44 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
     return group.append(prepared);
   }
 
-  async function* readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
-    const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
-    const step = direction === "forwards" ? 1 : -1;
-    let next = options.from ?? (step > 0 ? 0 : Number.MAX_SAFE_INTEGER);
+  /** Events page by page; each page is asked for with how many are wanted still. */
+  async function* paged(
+    { limit = Number.POSITIVE_INFINITY, signal }: Pick<ReadLogOptions, "limit" | "signal">,
+    page: (left: number) => readonly EventRow[],
+    note: (envelope: StoredEnvelope) => void,
+  ): AsyncIterable<StoredEnvelope> {
     for (let left = limit; ; ) {
       signal?.throwIfAborted();
-      const rows = await guarded(() => pages[direction](stream, next, left));
+      const rows = await guarded(() => page(left));
       for (const row of rows) {
         refuseIfClosed();
         signal?.throwIfAborted();
         const envelope = envelopeOf(row);
         yield envelope;
-        next = envelope.revision + step;
+        note(envelope);
       }
       left -= rows.length;
       if (rows.length < maxPageRows) return;
     }
   }
 
-  async function* readLog(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
-    const { streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
+  function readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { direction = "forwards" } = options;
+    const step = direction === "forwards" ? 1 : -1;
+    let next = options.from ?? (step > 0 ? 0 : Number.MAX_SAFE_INTEGER);
+    const note = ({ revision }: StoredEnvelope): void => {
+      next = revision + step;
+    };
+    return paged(options, (left) => pages[direction](stream, next, left), note);
+  }
+
+  function readLog(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    const { streamPrefix = "" } = options;
     let after = options.after ?? "0";
-    for (let left = limit; ; ) {
-      signal?.throwIfAborted();
-      const rows = await guarded(() => pages.log(after, streamPrefix, left));
-      for (const row of rows) {
-        refuseIfClosed();
-        signal?.throwIfAborted();
-        const envelope = envelopeOf(row);
-        yield envelope;
-        after = envelope.position;
-      }
-      left -= rows.length;
-      if (rows.length < maxPageRows) return;
-    }
+    const note = ({ position }: StoredEnvelope): void => {
+      after = position;
+    };
+    return paged(options, (left) => pages.log(after, streamPrefix, left), note);
   }
 
   async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {

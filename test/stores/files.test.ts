@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { namedFile } from "../../src/stores/named-file.ts";
+import { namedFile } from "../../src/stores/files.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 test("a link in a linked folder is followed from where it stands", () => {
