@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 
 const processes = "test/**/*.process.test.ts";
 const packages = "test/{docs,package}/**/*.test.ts";
+const planted = "test/**/*.planted.test.ts";
 
 // `vitest run --mode long` is for the runs that take hours; tests and the processes they start read the variable.
 export default defineConfig(({ mode }) => ({
@@ -22,11 +23,18 @@ export default defineConfig(({ mode }) => ({
     reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
     projects: [
-      { extends: true, test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [processes, packages] } },
+      {
+        extends: true,
+        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [processes, packages, planted] },
+      },
       // Tests that start processes, and kill them.
       { extends: true, test: { name: "process", include: [processes] } },
       // The repository as others get it: the tarball, its commands on an old Node, the README, the compose file.
       { extends: true, test: { name: "package", include: [packages] } },
+      // Faults in the sources, each of which has to make a suite fail: `npm run test:faults`.
+      ...(mode === "long" || mode === "faults"
+        ? [{ extends: true as const, test: { name: "planted", include: [planted] } }]
+        : []),
     ],
   },
 }));

@@ -143,6 +143,17 @@ describe("a run", () => {
     }
   });
 
+  test("is taken up once from each state of it: who knows an older one is told", () => {
+    const resumed = (epoch: number) => eventOf("RunResumed", { ...eventOf("RunResumed").data, epoch });
+    const { epoch } = runStarted.data;
+    given(...running)
+      .when(resumed(epoch + 1))
+      .emits(resumed(epoch + 1));
+    given(...running, resumed(epoch + 1))
+      .when(resumed(epoch + 1))
+      .isRefused({ code: "run-taken-over", runId });
+  });
+
   test("ends in one of three ways", () => {
     for (const event of [completed, eventOf("RunFailed"), eventOf("RunCancelled")]) {
       given(...running)

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Outcome } from "../support/outcome.ts";
-import { outcomeOf } from "../support/process.ts";
+import { outcomeOf, outsideOfVitest } from "../support/process.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -43,12 +43,8 @@ test("a run that fails for another reason does not read as if all were well", as
 
 const lastLine = (text: string): string | undefined => text.trimEnd().split("\n").at(-1);
 
-/** A vitest of its own: nothing of the run that this test belongs to reaches it. */
 const vitest = (...names: readonly string[]): Promise<Outcome> =>
   outcomeOf(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...names], {
     cwd: folder,
-    env: {
-      ...process.env,
-      ...{ VITEST: undefined, VITEST_MODE: undefined, VITEST_POOL_ID: undefined, VITEST_WORKER_ID: undefined },
-    },
+    env: outsideOfVitest,
   });

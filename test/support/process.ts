@@ -54,6 +54,12 @@ function textOf(stream: NodeJS.ReadableStream | null): () => string {
   return () => Buffer.concat(chunks).toString();
 }
 
+/** The environment for a vitest of its own: nothing of the run that a test belongs to reaches it. */
+export const outsideOfVitest: NonNullable<ProcessOptions["env"]> = {
+  ...process.env,
+  ...{ VITEST: undefined, VITEST_MODE: undefined, VITEST_POOL_ID: undefined, VITEST_WORKER_ID: undefined },
+};
+
 /** Runs a program to its end, whatever its exit code. */
 export const outcomeOf = (program: string, words: readonly string[], options: ProcessOptions = {}): Promise<Outcome> =>
   start(program, words, options).ended;

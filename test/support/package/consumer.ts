@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { outcomeOf } from "../process.ts";
 
-export const root = join(import.meta.dirname, "..", "..");
+export const root = join(import.meta.dirname, "../../..");
 
 /** What a stranger's compiler needs besides the package: Node's types. */
 const typesOfNode = ["node_modules/@types/node", "node_modules/undici-types"];

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { conversationMistakes } from "../support/mistakes/conversations.ts";
-import { engineMistakes } from "../support/mistakes/engines.ts";
-import { partMistakes } from "../support/mistakes/parts.ts";
-import { storeMistakes } from "../support/mistakes/stores.ts";
+import { conversationMistakes } from "./support/mistakes/conversations.ts";
+import { engineMistakes } from "./support/mistakes/engines.ts";
+import { partMistakes } from "./support/mistakes/parts.ts";
+import { storeMistakes } from "./support/mistakes/stores.ts";
 
 const mistakes = [...engineMistakes, ...partMistakes, ...conversationMistakes, ...storeMistakes];
 
