@@ -4,7 +4,7 @@ import type { CliContext, Screen } from "./context.ts";
 import { type ExitCode, exitCodes } from "./exit-codes.ts";
 
 /**
- * How a command is added: declare it in `command-list.ts`, describe the document that its `--json` prints in `documents`, and
+ * How a command is added: declare it in `definitions`, describe the document that its `--json` prints in `documents`, and
  * export its `commandCode` from `commands/<name>.ts`. Help, options and refusals of what was typed wrong are commander's.
  */
 export type CommandDefinition = {

@@ -1,8 +1,9 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
-import type { Turn } from "../domain/turn.ts";
-import type { TurnDifference } from "../domain/turn-difference.ts";
+import type { BlockId } from "../domain/ids.ts";
+import { Turn } from "../domain/turn.ts";
+import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
 import { actorLabel, blockLabel, counted, printable } from "../projections/wording.ts";
 import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
@@ -85,3 +86,17 @@ export const differenceCounts = ({ added, removed, modified, moved }: Difference
     `${modified.length} modified`,
     `${moved.length} moved`,
   ].join(", ");
+
+/**
+ * What differs between the Turns of two conversations, whose blocks share no ids: blocks of equal content are taken for
+ * one block, in their order.
+ */
+export function differenceByContent(from: Turn, to: Turn): TurnDifference {
+  const idsByDigest = Map.groupBy(from.blocks, ({ digest }) => digest);
+  const unpaired = new Map([...idsByDigest].map(([digest, blocks]) => [digest, blocks.map(({ id }) => id)]));
+  return turnDifference(from, Turn.of(to.blocks.map((block) => block.withId(pairedId(block, unpaired)))));
+}
+
+function pairedId(block: Block, unpaired: ReadonlyMap<string, (BlockId | null)[]>): BlockId | null {
+  return unpaired.get(block.digest)?.shift() ?? block.id;
+}

@@ -1,12 +1,16 @@
 import type { Conversation } from "../conversation/conversation.ts";
+import { type LoadedPast, loadPast } from "../conversation/past.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
 import { comparePositions } from "../log/ports/event-store.ts";
+import type { Follower } from "../log/snapshots/fold.ts";
 import { conversationList } from "../projections/conversation-list.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
 import type { ProjectedView } from "../read-models/live-views.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { caughtUp } from "./read-models.ts";
-import { lastWritten, parsePlace, type RevisionName } from "./revision.ts";
+import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
 /** How many candidates an ambiguous name lists. */
 const maxCandidates = 5;
@@ -105,3 +109,56 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
   const listed = [...found.keys()].slice(0, maxCandidates).join(", ");
   throw new UsageError(`'${prefix}' is the beginning of ${found.size} responses: ${listed}`);
 }
+
+/** A conversation at one revision, and what puts its blocks and events into words. */
+export type FoundPlace = {
+  readonly conversation: Conversation;
+  readonly past: LoadedPast;
+  readonly words: BlockLabels;
+};
+
+/** A revision of a conversation, found but not read. */
+export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
+
+/**
+ * The conversation and the revision that a text names; without a revision, the newest.
+ *
+ * @throws {UsageError} for a range, and for a text that names nothing.
+ * @throws {NotFoundError} when either is not there.
+ */
+export async function findPlace(store: TurnlogStore, text: string): Promise<FoundRevision> {
+  const { conversation: name, at } = parsePlace(text);
+  if (at.type === "range") throw new UsageError(`expected one revision, got the range '${text}'`);
+  const conversation = await findConversation(store, name);
+  const revision = await findRevision(store, conversation, at.type === "none" ? lastRevision : at.revision);
+  return { conversation, revision };
+}
+
+/** What a command makes of the events of a place while they are read; asked for anew should the reading begin anew. */
+type Follow = (own: string) => Follower;
+
+/** The same, read. */
+export const openPlace = async (store: TurnlogStore, text: string, follow?: Follow): Promise<FoundPlace> =>
+  readPlace(store, await findPlace(store, text), follow);
+
+/** Reads a place: its events once. */
+export async function readPlace(
+  store: TurnlogStore,
+  { conversation, revision }: FoundRevision,
+  follow: Follow = () => () => undefined,
+): Promise<FoundPlace> {
+  const own = conversationStream(conversation.id);
+  let words = noLabels();
+  const past = await loadPast(store.log, own, revision, () => {
+    const [labels, take] = [noLabels(), follow(own)];
+    words = labels;
+    return (recorded, view) => {
+      noteLabels(labels, recorded);
+      take(recorded, view);
+    };
+  });
+  return { conversation, past, words };
+}
+
+/** The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. */
+export const turnSpokenOf = ({ run, turn }: LoadedPast): Turn => run?.handedOn ?? turn;

@@ -1,10 +1,12 @@
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { Settlement } from "../domain/events/tool-events.ts";
 
 /*
- * Parsers of option values, for commander. Each refuses what cannot be meant and says what was expected; commander says which
+ * Options, and parsers of their values for commander. Each refuses what cannot be meant and says what was expected; commander says which
  * option was given what.
  */
+
+export const option = (flags: string, description: string): Option => new Option(flags, description);
 
 type Range = { readonly least: number; readonly most?: number; readonly isWhole?: boolean };
 
@@ -16,6 +18,9 @@ export function numberIn({ least, most = Number.MAX_SAFE_INTEGER, isWhole = true
     throw new InvalidArgumentError(`Expected a ${isWhole ? "whole " : ""}number ${bounds}.`);
   };
 }
+
+/** How many, where none is not meant. */
+export const count = numberIn({ least: 1 });
 
 export function someText(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("Expected some text.");

@@ -1,5 +1,4 @@
 import type { Conversation } from "../conversation/conversation.ts";
-import { loadPast } from "../conversation/past.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -7,9 +6,9 @@ import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
+import type { BlockLabels } from "../projections/timeline.ts";
 import { NotFoundError } from "./exit-codes.ts";
-import { findPlace } from "./open-place.ts";
+import { findPlace, readPlace } from "./find.ts";
 
 /** A request, and what was known when it was planned. */
 export type FoundRequest = {
@@ -30,23 +29,18 @@ export type FoundRequest = {
  */
 export async function openRequest(store: TurnlogStore, text: string): Promise<FoundRequest> {
   const { conversation, revision } = await findPlace(store, text);
-  const stream = conversationStream(conversation.id);
-  const wanted = await requestAt(store.log, stream, revision);
-  const around = { labels: noLabels().labels, contextTurns: new Map<string, Turn>() };
-  const follow = () => {
-    const known = noLabels();
-    around.labels = known.labels;
-    return (recorded: RecordedEvent, view: ConversationView): void => {
-      noteLabels(known, recorded);
-      if (recorded.event.type !== "ResponseReceived") return;
-      for (const { context, turn } of view.newest.values()) around.contextTurns.set(context.inferenceId, turn);
-    };
-  };
-  const { event: recorded, view } = await loadPast(store.log, stream, wanted ?? revision, follow);
+  const wanted = await requestAt(store.log, conversationStream(conversation.id), revision);
+  const contextTurns = new Map<string, Turn>();
+  const place = { conversation, revision: wanted ?? revision };
+  const { past, words } = await readPlace(store, place, () => ({ event }, view) => {
+    if (event.type !== "ResponseReceived") return;
+    for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
+  });
+  const { event: recorded, view } = past;
   const { event } = recorded;
   if (event.type !== "InferenceRequested" || recorded.revision !== wanted)
     throw new NotFoundError(`nothing was asked in ${conversation.id} up to revision ${revision}`);
-  return { conversation, recorded, request: event.data, view, ...around };
+  return { conversation, recorded, request: event.data, view, labels: words.labels, contextTurns };
 }
 
 /** Looked for from the end: it mostly is a few events before. */

@@ -1,5 +1,5 @@
 import type { LoadedPast } from "../conversation/past.ts";
-import { type Block, idOf } from "../domain/block.ts";
+import { idOf } from "../domain/block.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -8,17 +8,16 @@ import { splitTurn } from "../engine/planning/instruction-blocks.ts";
 import { lifeOf } from "../log/writer/owner.ts";
 import { lastChange } from "../projections/blame.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
-import { describeEvent, noLabels, noteLabels } from "../projections/timeline.ts";
+import { describeEvent } from "../projections/timeline.ts";
 import { type UsageView, usage } from "../projections/usage.ts";
 import { blockLabel } from "../projections/wording.ts";
 import { blockDocument, turnDocument } from "./difference.ts";
 import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./documents/conversations.ts";
-import type { FoundPlace } from "./open-place.ts";
+import type { FoundPlace } from "./find.ts";
 
 /** What `turnlog show` tells beside the view of a past: it reads the same events. */
 export class ShowFolds {
   readonly #own: string;
-  readonly #labels = noLabels();
   #costs: UsageView;
   #origin: ConversationOrigin = { type: "new" };
   #heardAt: string | null = null;
@@ -31,7 +30,6 @@ export class ShowFolds {
   take(recorded: RecordedEvent): void {
     const { event, stream } = recorded;
     const isOwn = stream === this.#own;
-    noteLabels(this.#labels, recorded);
     // What the ancestors of a fork cost was paid by them; what models their settings name is known from them.
     if (isOwn || event.type === "SettingsDeclared") this.#costs = usage.apply(this.#costs, recorded);
     if (isOwn && event.type === "ConversationStarted") this.#origin = event.data.origin;
@@ -39,7 +37,8 @@ export class ShowFolds {
   }
 
   /** `isNow` says whether the place is the newest event, so that its run's process can be looked for. */
-  documentOf({ conversation, past }: FoundPlace, isNow: boolean): ShowDocument {
+  documentOf(place: FoundPlace, isNow: boolean): ShowDocument {
+    const { conversation, past, words } = place;
     const { event: recorded, revision, turn, view } = past;
     const { event, at, actor, runId, frame } = recorded;
     const working = workingTurn(past);
@@ -49,16 +48,16 @@ export class ShowFolds {
       title: view.title,
       labels: view.labels,
       origin: this.#origin,
-      event: { type: event.type, at, actor, runId, frame, words: describeEvent(this.#labels, recorded) },
-      turn: this.#told(past, turn),
-      run: this.#runOf(past, working, isNow),
+      event: { type: event.type, at, actor, runId, frame, words: describeEvent(words, recorded) },
+      turn: toldBlocks(place, turn),
+      run: this.#runOf(place, working, isNow),
       serverContexts: contextsOfServers(past, working),
       usage: this.#costs.rows,
     };
   }
 
-  #runOf(past: LoadedPast, working: Turn, isNow: boolean): RunDocument | null {
-    const { run, view, event } = past;
+  #runOf(place: FoundPlace, working: Turn, isNow: boolean): RunDocument | null {
+    const { run, view, event } = place.past;
     const open = view.client.run;
     if (run === null || open === null) return null;
     const { owner, turns } = open;
@@ -74,19 +73,19 @@ export class ShowFolds {
         return { blockId, name: call.name ?? "", isStarted: turns.isToolStarted(blockId) };
       }),
       inDoubt: [...open.inDoubt].map(([blockId, name]) => ({ blockId, name })),
-      working: this.#told(past, working),
+      working: toldBlocks(place, working),
       ifEndedHere: turnDocument(run.ifEndedHere),
       pending: run.pending.map(blockDocument),
     };
   }
+}
 
-  #told({ view }: LoadedPast, turn: Turn): readonly ToldBlock[] {
-    const label = (block: Block): string => this.#labels.labels.get(idOf(block)) ?? blockLabel(block);
-    const { blame } = view.client;
-    return turn.blocks.map((block, index) => {
-      return { ...blockDocument(block, index), label: label(block), changed: lastChange(blame, block) };
-    });
-  }
+function toldBlocks({ past, words }: FoundPlace, turn: Turn): readonly ToldBlock[] {
+  const { blame } = past.view.client;
+  return turn.blocks.map((block, index) => {
+    const label = words.labels.get(idOf(block)) ?? blockLabel(block);
+    return { ...blockDocument(block, index), label, changed: lastChange(blame, block) };
+  });
 }
 
 /** How each context stands to the Turn; the digests of the Turns that they are compared with are gathered once. */

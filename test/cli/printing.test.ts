@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { differenceByContent } from "../../src/cli/compared-turns.ts";
+import { differenceByContent } from "../../src/cli/difference.ts";
 import { numberIn } from "../../src/cli/option-values.ts";
 import { createProgress, progressAfterMs } from "../../src/cli/progress.ts";
 import { createStyle, tableLines, widthOf } from "../../src/cli/screen.ts";

@@ -2,14 +2,13 @@ import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { type Change, lastChange } from "../../projections/blame.ts";
-import { noLabels, noteLabels } from "../../projections/timeline.ts";
 import { excerpt, printable } from "../../projections/wording.ts";
 import { changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type BlameDocument, blameDocument } from "../documents/conversations.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
-import { type FoundPlace, openPlace, turnSpokenOf } from "../open-place.ts";
+import { type FoundPlace, openPlace, turnSpokenOf } from "../find.ts";
 
 /** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
 export const blame = commandCode({
@@ -17,15 +16,8 @@ export const blame = commandCode({
 
   async *run(context, { arguments: [text = "", wanted] }) {
     await using store = await context.openStore({ mustExist: true });
-    let { labels } = noLabels();
-    const place = await openPlace(store, text, () => {
-      const known = noLabels();
-      ({ labels } = known);
-      return (recorded) => {
-        noteLabels(known, recorded);
-      };
-    });
-    yield documentOf(place, labels, wanted === undefined ? null : blockIdOf(place, wanted));
+    const place = await openPlace(store, text);
+    yield documentOf(place, wanted === undefined ? null : blockIdOf(place, wanted));
   },
 
   render(document, screen, { arguments: [, wanted] }) {
@@ -50,8 +42,9 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
   return only;
 }
 
-function documentOf(place: FoundPlace, labels: ReadonlyMap<string, string>, only: string | null): BlameDocument {
+function documentOf(place: FoundPlace, only: string | null): BlameDocument {
   const { conversation, past } = place;
+  const { labels } = place.words;
   const { blame: stories } = past.view.client;
   const storyOf = (id: string) => {
     const versions = (stories.get(id)?.versions ?? []).map(({ digest, change }) => ({ digest, ...change }));

@@ -7,7 +7,7 @@ import { commandCode } from "../command.ts";
 import { blockDocument } from "../difference.ts";
 import { compareDocument } from "../documents/differences.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { openPlace } from "../open-place.ts";
+import { openPlace } from "../find.ts";
 
 /** Where two conversations part; 1 when their Turns do. */
 export const compare = commandCode({

@@ -9,10 +9,10 @@ import { provenanceOf } from "../../engine/planning/contexts.ts";
 import type { Follower } from "../../log/snapshots/fold.ts";
 import { placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
-import { differenceByContent } from "../compared-turns.ts";
 import {
   type Changers,
   changedBy,
+  differenceByContent,
   differenceCounts,
   differenceLines,
   differenceOf,
@@ -20,8 +20,7 @@ import {
 } from "../difference.ts";
 import { diffDocument } from "../documents/differences.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
-import { findConversation, findRevision } from "../find.ts";
-import { type FoundRevision, findPlace, turnSpokenOf } from "../open-place.ts";
+import { type FoundRevision, findConversation, findPlace, findRevision, turnSpokenOf } from "../find.ts";
 import { parsePlace } from "../revision.ts";
 
 /** What changed between two Turns, and by whom; 1 when something did. */

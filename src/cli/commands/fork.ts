@@ -1,8 +1,7 @@
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { forkDocument } from "../documents/stores.ts";
-import { newConversationId } from "../find.ts";
-import { findPlace } from "../open-place.ts";
+import { findPlace, newConversationId } from "../find.ts";
 
 /** A new conversation that goes on from a revision of another. */
 export const fork = commandCode({

@@ -13,7 +13,7 @@ import {
   showDocument,
   type ToldBlock,
 } from "../documents/conversations.ts";
-import { openPlace } from "../open-place.ts";
+import { openPlace } from "../find.ts";
 import { ShowFolds } from "../show-document.ts";
 
 /** A conversation at one revision: the Turn, the open run, and what servers hold. */

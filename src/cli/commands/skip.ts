@@ -4,7 +4,7 @@ import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { skipDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
-import { findPlace } from "../open-place.ts";
+import { findPlace } from "../find.ts";
 import { parsePlace } from "../revision.ts";
 
 /** Lets a conversation go on without a damaged event, and says whether that was all of the damage. */

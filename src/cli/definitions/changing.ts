@@ -1,0 +1,94 @@
+import type { CommandGroup } from "../command.ts";
+import { count, numberIn, option, serverAddress, settlement, someText } from "../option-values.ts";
+
+const revision = "<conversation[@r]>";
+
+export const tryOut: CommandGroup = {
+  heading: "Try it out:",
+  commands: [
+    {
+      name: "demo",
+      summary: "watch an agent with middleware talk to a stateful server; no key, no network",
+      example: "demo",
+      options: [
+        option("--server <url>", "talk to a `turnlog reference-server` that runs elsewhere").argParser(serverAddress),
+      ],
+      load: async () => (await import("../commands/demo.ts")).demo,
+    },
+    {
+      name: "rehearse",
+      arguments: "[file]",
+      summary: "play conversations with random edits, and have every request judged",
+      example: "rehearse --generate 1 --limit 10",
+      options: [
+        option("--format <name>", "how the file is written").choices(["chat"]).default("chat"),
+        option("--generate <seed>", "make conversations of the same shape, instead of reading a file"),
+        option("--edit-rate <rate>", "how many requests a random edit precedes, from 0 to 1")
+          .argParser(numberIn({ least: 0, most: 1, isWhole: false }))
+          .default(0.2),
+        option("--edits <kind>", "which edits to make").choices(["all", "persistent", "once"]).default("all"),
+        option("--reasoning", "add reasoning items to the answers"),
+        option("--parallel", "merge neighbouring calls into parallel ones"),
+        option("--seed <seed>", "the seed of the random edits").default("1"),
+        option("--limit <count>", "maximum number of conversations").argParser(count),
+        option("--chain <mode>", "whether requests continue from responses").choices(["auto", "never"]).default("auto"),
+      ],
+      load: async () => (await import("../commands/rehearse.ts")).rehearse,
+    },
+    {
+      name: "reference-server",
+      summary: "a Responses API server that keeps state, for tests",
+      example: "reference-server --port 4010",
+      options: [
+        option("--port <number>", "the port on the loopback interface; 0 takes a free one")
+          .argParser(numberIn({ least: 0, most: 65_535 }))
+          .default(4010),
+      ],
+      load: async () => (await import("../commands/reference-server.ts")).referenceServer,
+    },
+  ],
+};
+
+export const goOn: CommandGroup = {
+  heading: "Go on from what was recorded:",
+  commands: [
+    {
+      name: "fork",
+      arguments: revision,
+      summary: "start a new conversation that goes on from a revision; prints its id",
+      example: "fork @last@24",
+      options: [option("--id <id>", "the id of the new conversation; by default a random one")],
+      load: async () => (await import("../commands/fork.ts")).fork,
+    },
+    {
+      name: "resume",
+      arguments: "<conversation>",
+      summary: "finish a run that was cut off, settle what it waits for, or give it up",
+      example: "resume @last --stack ./agent.ts",
+      options: [
+        option("--stack <file>", "a module that exports the run's `engine`"),
+        option("--settle <call=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT").argParser(
+          settlement,
+        ),
+        option("--abandon", "give the run up: what it did stays, and every call is answered").conflicts([
+          "stack",
+          "settle",
+        ]),
+        option("--takeover", "take the run from a process that may still be alive"),
+      ],
+      load: async () => (await import("../commands/resume.ts")).resume,
+    },
+    {
+      name: "skip",
+      arguments: "<conversation@r>",
+      summary: "go on without a damaged event that you have looked at",
+      example: 'skip cnv_8f3k@120 --reason "half written when the disk was full"',
+      options: [
+        option("--reason <text>", "what you found; it is recorded with your decision")
+          .argParser(someText)
+          .makeOptionMandatory(),
+      ],
+      load: async () => (await import("../commands/skip.ts")).skip,
+    },
+  ],
+};

@@ -1,0 +1,133 @@
+import type { CommandGroup } from "../command.ts";
+import { count, option } from "../option-values.ts";
+
+export const check: CommandGroup = {
+  heading: "Check what is stored:",
+  commands: [
+    {
+      name: "verify",
+      arguments: "[conversation...]",
+      summary: "check hash chains, heads, folds, every request and the read models",
+      example: "verify --heads heads.txt",
+      options: [
+        option("--save-heads <file>", "write the heads to a file, to be kept elsewhere"),
+        option("--heads <file>", "compare with heads saved before: finds a tail that was cut off"),
+      ],
+      load: async () => (await import("../commands/verify.ts")).verify,
+    },
+    {
+      name: "replay",
+      arguments: "<conversation>",
+      summary: "compare what can be computed again with what was recorded; touches nothing",
+      example: "replay @last --stack ./agent.ts --without redact-emails",
+      options: [
+        option("--to <revision>", "the last revision to replay; by default the newest"),
+        option("--stack <file>", "execute the layers again too: a module that exports the runs' `engine`"),
+        option("--without <layer>", "ask what would have been without this layer of the --stack").conflicts("with"),
+        option("--with <file>", "ask what would have been with the `engine` of this module").conflicts("stack"),
+        option("--body <step>", "with --without or --with: the body that this step would have sent").argParser(count),
+        option("--save-as <conversation>", "keep what would have been as a new conversation"),
+      ],
+      load: async () => (await import("../commands/replay.ts")).replay,
+    },
+    {
+      name: "projections",
+      summary: "read models: how they stand, rebuild them, or repair what they lack",
+      subcommands: [
+        {
+          name: "status",
+          arguments: "[projection]",
+          summary: "how far each read model has come",
+          example: "projections status",
+          isDefault: true,
+          load: async () => (await import("../commands/projections.ts")).status,
+        },
+        {
+          name: "rebuild",
+          arguments: "[projection]",
+          summary: "make the rows again from the log",
+          example: "projections rebuild usage",
+          load: async () => (await import("../commands/projections.ts")).rebuild,
+        },
+        {
+          name: "quarantine",
+          arguments: "[projection]",
+          summary: "list the events that a read model could not take in",
+          example: "projections quarantine",
+          load: async () => (await import("../commands/projections.ts")).quarantine,
+        },
+        {
+          name: "retry",
+          arguments: "[conversation]",
+          summary: "make the rows of one conversation again, or of all that lack an event",
+          example: "projections retry @last",
+          load: async () => (await import("../commands/projections.ts")).retry,
+        },
+      ],
+    },
+  ],
+};
+
+export const move: CommandGroup = {
+  heading: "Move conversations:",
+  commands: [
+    {
+      name: "import",
+      arguments: "<file>",
+      summary: "take recorded conversations, or a bundle, into the store",
+      example: "import bundle.jsonl",
+      options: [
+        option("--format <name>", "how the file is written; by default its first line says so").choices([
+          "chat",
+          "bundle",
+        ]),
+        option("--limit <count>", "maximum number of conversations of a chat file").argParser(count),
+      ],
+      load: async () => (await import("../commands/import.ts")).importFile,
+    },
+    {
+      name: "export",
+      arguments: "<conversation...>",
+      summary: "write conversations as one bundle, with everything they need",
+      example: "export @last -o bundle.jsonl",
+      options: [
+        option("-o, --output <file>", "the file to write, as a whole; by default stdout"),
+        option("--redact", "replace texts by their lengths and hashes: to be read, not imported"),
+      ],
+      load: async () => (await import("../commands/export.ts")).exportBundle,
+    },
+    {
+      name: "copy",
+      arguments: "[conversation...]",
+      summary: "copy conversations to another store; run it again to go on",
+      example: "copy --to sqlite:other.db",
+      options: [
+        option("--from <url>", "the store to copy from; by default --store"),
+        option("--to <url>", "the store to copy to: sqlite:PATH or esdb://HOST:PORT").makeOptionMandatory(),
+      ],
+      load: async () => (await import("../commands/copy.ts")).copy,
+    },
+    {
+      name: "store",
+      summary: "back up a sqlite store to one file while it is used, or restore one",
+      subcommands: [
+        {
+          name: "backup",
+          arguments: "<file>",
+          summary: "write the store to one file while it is used",
+          example: "store backup turnlog.backup",
+          options: [option("--force", "replace the file if it exists")],
+          load: async () => (await import("../commands/store.ts")).backup,
+        },
+        {
+          name: "restore",
+          arguments: "<file>",
+          summary: "put a backup in the place of the store",
+          example: "store restore turnlog.backup",
+          options: [option("--force", "replace the store if it exists")],
+          load: async () => (await import("../commands/store.ts")).restore,
+        },
+      ],
+    },
+  ],
+};

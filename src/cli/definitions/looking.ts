@@ -1,0 +1,84 @@
+import type { CommandGroup } from "../command.ts";
+import { numberIn, option } from "../option-values.ts";
+
+const revision = "<conversation[@r]>";
+
+export const lookAtConversations: CommandGroup = {
+  heading: "Look at conversations:",
+  commands: [
+    {
+      name: "ls",
+      summary: "list the conversations, newest first",
+      example: "ls -n 5",
+      options: [
+        option("-n, --limit <count>", "maximum number to list; 0 for all")
+          .argParser(numberIn({ least: 0 }))
+          .default(20),
+      ],
+      load: async () => (await import("../commands/ls.ts")).ls,
+    },
+    {
+      name: "log",
+      arguments: "<conversation[@r..r]>",
+      summary: "what happened, one line for each event",
+      example: "log @last@-20..-1 --patch",
+      options: [
+        option("-p, --patch", "show what each event changed of the Turn, and who changed it").conflicts("transcript"),
+        option("--transcript", "show what was said instead, in full"),
+        option("-f, --follow", "go on with new events; --json then prints one document per line").conflicts(
+          "transcript",
+        ),
+      ],
+      load: async () => (await import("../commands/log.ts")).log,
+    },
+    {
+      name: "show",
+      arguments: revision,
+      summary: "the Turn, the open run and what servers hold",
+      example: "show @last@24",
+      load: async () => (await import("../commands/show.ts")).show,
+    },
+    {
+      name: "diff",
+      arguments: "<from> [to]",
+      summary: "what changed between two revisions: A@r B@r, or A@r1..r2",
+      example: "diff @last@20..36",
+      load: async () => (await import("../commands/diff.ts")).diff,
+    },
+    {
+      name: "compare",
+      arguments: "<left> <right>",
+      summary: "where two conversations part: the last event and block that they share",
+      example: "compare cnv_8f3k cnv_9k2a",
+      load: async () => (await import("../commands/compare.ts")).compare,
+    },
+    {
+      name: "blame",
+      arguments: `${revision} [block]`,
+      summary: "who made and last changed each block, or the whole story of one",
+      example: "blame @last 5",
+      load: async () => (await import("../commands/blame.ts")).blame,
+    },
+  ],
+};
+
+export const lookAtRequests: CommandGroup = {
+  heading: "Look at requests:",
+  commands: [
+    {
+      name: "request",
+      arguments: revision,
+      summary: "the exact body that was sent",
+      example: "request @last --pretty",
+      options: [option("--pretty", "format the body for people")],
+      load: async () => (await import("../commands/request.ts")).request,
+    },
+    {
+      name: "why",
+      arguments: revision,
+      summary: "why a request was sent as it was, and who broke the chain",
+      example: "why @last@24",
+      load: async () => (await import("../commands/why.ts")).why,
+    },
+  ],
+};
