@@ -64,9 +64,28 @@ const divergence = kept(
 );
 
 const decision = all(
-  kept("strategy", "reason", "anchor", "anchor.responseId", "anchor.inferenceId", "anchor.length", "sendFrom", "back"),
-  kept("changedSettings[]", "now", "rejected", "rejected.responseId", "rejected.reason", "rejected.divergence"),
-  kept("repairs[].action", "repairs[].index", "repairs[].rule", "repairs[].before", "repairs[].callId"),
+  kept(
+    "strategy",
+    "reason",
+    "anchor",
+    "anchor.kind",
+    "anchor.id",
+    "anchor.inferenceId",
+    "anchor.length",
+    "sendFrom",
+    "back",
+  ),
+  kept(
+    "changedSettings[]",
+    "now",
+    "rejected",
+    "rejected.anchor.kind",
+    "rejected.anchor.id",
+    "rejected.reason",
+    "rejected.divergence",
+  ),
+  kept("repairs[].rule", "repairs[].index", "repairs[].detail.reason", "repairs[].detail.before"),
+  kept("repairs[].detail.callId", "transport"),
   kept("capabilities.chain", "capabilities.echo", "capabilities.storeDefault", "capabilities.emptyInput"),
   kept("capabilities.encryptedReasoning", "capabilities.itemIds"),
   divergence,
@@ -88,16 +107,15 @@ const settings = all(
   named("instructions", "metadata", "reasoning", "text", "tool_choice", "tools[].name"),
 );
 
-const usage = kept(
-  ...["input_tokens", "input_tokens_details.cached_tokens", "output_tokens", "output_tokens_details.reasoning_tokens"],
-  "total_tokens",
-);
+const usage = kept(...["inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"]);
 
 const answered = all(
   kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId"),
   under("output[]", block),
   under("usage", usage),
-  kept("fields.object", "fields.created_at", "fields.model", "fields.previous_response_id", "fields.store"),
+  kept("anchor.kind", "anchor.id", "anchor.unusable", "echo.anchor", "failure.code"),
+  kept("rest.object", "rest.created_at", "rest.model", "rest.store"),
+  named("failure.message"),
 );
 
 const failed = all(
@@ -139,7 +157,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
   RunCancelled: all(ended, named("reason")),
   InferenceRequested: all(
-    kept("inferenceId", "attempt", "transport", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
+    kept("inferenceId", "attempt", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
     kept("input.turn", "input.held", "input.blocks", "input.outgoing"),
     under("decision", decision),
     timings,
@@ -148,7 +166,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   ResponseStarted: kept("inferenceId", "responseId"),
   ResponseReceived: answered,
   InferenceFailed: failed,
-  AnchorInvalidated: all(kept("responseId", "reason"), named("scope")),
+  AnchorInvalidated: all(kept("anchor", "anchor.kind", "anchor.id", "reason"), named("scope")),
   CapabilityLearned: all(kept("capability", "value"), named("scope", "reason")),
   ReasoningQuarantined: all(kept("blockIds[]"), named("scope", "reason")),
   ToolStarted: kept("blockId", "name", "idempotencyKey"),

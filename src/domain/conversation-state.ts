@@ -1,4 +1,5 @@
-import { anchorName } from "./anchor-name.ts";
+import type { JsonValue } from "../base/json.ts";
+import { anchorName } from "./anchor.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import { learnedName } from "./events/inference-events.ts";
@@ -15,7 +16,7 @@ export type ConversationState = {
   /** Responses, by scope and id, and scopes (with the id null) that are not continued from. */
   readonly invalid: Names<boolean>;
   /** What endpoints were seen to do, by scope and capability. */
-  readonly learned: Names<boolean | string>;
+  readonly learned: Names<JsonValue>;
   readonly quarantined: Ids;
   /** Calls whose tool came back too late. */
   readonly lateTools: Ids;
@@ -77,7 +78,7 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       break;
     case "InferenceRequested":
       // What the endpoint answers from now on can be lost again, and that would be news.
-      state.invalid.set(anchorName({ scope: event.data.scope, responseId: null }), false);
+      state.invalid.set(anchorName({ scope: event.data.scope, anchor: null }), false);
       state.run?.inferences.set(event.data.inferenceId, "open");
       break;
     case "ResponseReceived":

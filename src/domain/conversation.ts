@@ -1,6 +1,6 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import { err, ok, type Result, unreachable } from "../base/result.ts";
-import { anchorName } from "./anchor-name.ts";
+import { anchorName } from "./anchor.ts";
 import { type ConversationState, capabilityName, type RunState } from "./conversation-state.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";

@@ -1,3 +1,4 @@
+import type { JsonValue } from "../base/json.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
@@ -49,16 +50,23 @@ function repairAsides(repairs: readonly Repair[]): readonly string[] {
   return [`repaired: ${shown}${repairs.length > shownRepairs ? ` and ${repairs.length - shownRepairs} more` : ""}`];
 }
 
+const wordOf = (value: JsonValue | undefined): string =>
+  typeof value === "string" ? value : JSON.stringify(value ?? null);
+
 /** A change that kept a request legal, in words. */
 export function repairWords(repair: Repair): string {
-  switch (repair.action) {
+  const { rule, index, detail } = repair;
+  const say = (name: string): string => excerpt(wordOf(detail[name]), 40);
+  switch (rule) {
     case "omit":
-      return `block ${repair.index} left out (${repair.rule})`;
+      return `block ${index} left out (${say("reason")})`;
     case "omit-id":
-      return `block ${repair.index} sent without its item id (${repair.rule})`;
+      return `block ${index} sent without its item id (${say("reason")})`;
     case "rename-call":
-      return `block ${repair.index} sent as call ${excerpt(repair.callId, 40)}: its id was taken`;
+      return `block ${index} sent as call ${say("callId")}: its id was taken`;
     case "answer":
-      return `call ${excerpt(repair.callId, 40)} of block ${repair.index} answered as aborted: it had no result`;
+      return `call ${say("callId")} of block ${index} answered as aborted: it had no result`;
+    default:
+      return `block ${index}: ${excerpt(rule, 40)}`;
   }
 }

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../base/json.ts";
-import { anchorName } from "../domain/anchor-name.ts";
+import type { JsonObject, JsonValue } from "../base/json.ts";
+import { type Anchor, anchorName } from "../domain/anchor.ts";
 import { extendContext } from "../domain/context.ts";
 import {
   type InferenceRequestedData,
@@ -10,12 +10,17 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { entersTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
 
-/** Why a response cannot be continued from; null when it can, as far as the log tells. */
-export type Unusable = "incomplete" | "no-id" | "not-stored" | "suspect" | "masked" | null;
+/**
+ * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, or what its codec
+ * says); null when it can, as far as the log tells.
+ */
+export type Unusable = string | null;
 
-/** What a provider's server holds under one response id: its input followed by its output, as digests (MODEL 2). */
+/** What a provider's server holds after one response: its input followed by its output, as digests (MODEL 2). */
 export type ServerContext = {
   readonly responseId: string;
+  /** What a request names to continue from it; null where there is nothing to name. */
+  readonly anchor: Anchor | null;
   readonly inferenceId: string;
   /** Where its answer stands: of a fork, it may be in an ancestor's stream. */
   readonly stream: string;
@@ -24,7 +29,6 @@ export type ServerContext = {
   readonly index: number;
   readonly at: string;
   readonly scope: string;
-  readonly model: string | null;
   readonly settingsDigest: string;
   /** The outgoing Turn, then the output: what anchors are looked up by. */
   readonly turn: string;
@@ -33,7 +37,7 @@ export type ServerContext = {
   /** Blocks of the Turn before the output, and with it. */
   readonly inputLength: number;
   readonly length: number;
-  /** The response it continued from. */
+  /** The id of what it continued from. */
   readonly parent: string | null;
   readonly unusable: Unusable;
 };
@@ -55,7 +59,7 @@ export type ServerContextsView = {
   readonly invalidResponses: Map<string, Invalidation>;
   readonly invalidScopes: Map<string, ScopeInvalidation>;
   /** What each endpoint was seen to do, by scope. */
-  readonly learned: Map<string, Map<string, boolean | string>>;
+  readonly learned: Map<string, Map<string, JsonValue>>;
   /** Ids of reasoning blocks that are not sent again. */
   readonly quarantined: Set<string>;
 };
@@ -98,9 +102,8 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       if (request === undefined) return;
-      const settings = view.settings.get(request.settingsDigest) ?? {};
       const index = view.all.length;
-      addContext(view, serverContextOf({ request, response: event.data, settings, stream, revision, index, at }));
+      addContext(view, serverContextOf({ request, response: event.data, stream, revision, index, at }));
       return;
     }
     case "EventSkipped":
@@ -114,14 +117,14 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       view.open.clear();
       return;
     case "AnchorInvalidated": {
-      const { responseId, scope, reason } = event.data;
-      if (responseId === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.all.length });
+      const { anchor, scope, reason } = event.data;
+      if (anchor === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.all.length });
       else view.invalidResponses.set(anchorName(event.data), { reason, revision });
       return;
     }
     case "CapabilityLearned": {
       const { scope, value } = event.data;
-      const learned = view.learned.get(scope) ?? new Map<string, boolean | string>();
+      const learned = view.learned.get(scope) ?? new Map<string, JsonValue>();
       view.learned.set(scope, learned.set(learnedName(event.data), value));
       return;
     }
@@ -132,10 +135,10 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
   }
 }
 
-/** Adds a row; one without a response id is kept for people, and never looked up. */
+/** Adds a row; one without an anchor is kept for people, and never looked up. */
 export function addContext(view: ServerContextsView, context: ServerContext): void {
   view.all.push(context);
-  if (context.unusable === "no-id") return;
+  if (context.anchor === null) return;
   view.byResponse.set(anchorName(context), context);
   const sharing = view.byTurn.get(context.turn);
   if (sharing === undefined) view.byTurn.set(context.turn, [context]);
@@ -145,57 +148,50 @@ export function addContext(view: ServerContextsView, context: ServerContext): vo
 type Exchange = {
   readonly request: InferenceRequestedData;
   readonly response: ResponseReceivedData;
-  readonly settings: JsonObject;
 } & Pick<ServerContext, "stream" | "revision" | "index" | "at">;
 
 /** What a server holds after an exchange, as request and response together tell. */
-export function serverContextOf({ request, response, settings, ...place }: Exchange): ServerContext {
+export function serverContextOf({ request, response, ...place }: Exchange): ServerContext {
   const { output } = response;
   const entered = output.filter(entersTurn);
   const extend = (from: string, blocks: typeof output): string =>
     blocks.reduce((context, block) => extendContext(context, block.digest), from);
   const turn = extend(request.input.turn, entered);
   const isSentAsItIs = request.input.held === request.input.turn && entered.length === output.length;
-  const model = echoOf(response, settings, "model");
   return {
     responseId: response.responseId ?? "",
+    anchor: anchorOf(response),
     inferenceId: request.inferenceId,
     ...place,
     scope: request.scope,
-    model: typeof model === "string" ? model : null,
     settingsDigest: request.settingsDigest,
     turn,
     held: isSentAsItIs ? turn : extend(request.input.held, output),
     inputLength: request.input.blocks,
     length: request.input.blocks + entered.length,
-    parent: request.decision.anchor?.responseId ?? null,
-    unusable: unusable(request, response, settings),
+    parent: request.decision.anchor?.id ?? null,
+    unusable: unusable(request, response),
   };
 }
 
-function unusable(request: InferenceRequestedData, response: ResponseReceivedData, settings: JsonObject): Unusable {
-  if (response.responseId === null) return "no-id";
+function anchorOf({ anchor }: ResponseReceivedData): Anchor | null {
+  if (anchor === undefined) return null;
+  const { unusable: _, ...named } = anchor;
+  return named;
+}
+
+function unusable(request: InferenceRequestedData, response: ResponseReceivedData): Unusable {
+  if (response.anchor === undefined) return "no-id";
   if (isSuspect(request, response)) return "suspect";
-  if (!response.isComplete || response.status === null || (response.fields["error"] ?? null) !== null)
-    return "incomplete";
-  if (response.isMasked === true) return "masked";
-  const store = echoOf(response, settings, "store") ?? settings["store"] ?? request.decision.capabilities.storeDefault;
-  return store === true ? null : "not-stored";
+  if (!response.isComplete) return "incomplete";
+  return response.isMasked === true ? "masked" : (response.anchor.unusable ?? null);
 }
 
 /**
  * Whether the answer says that it continued from something else than what was asked: a server that ignores the id answers
  * without the context, and gives no error.
  */
-export function isSuspect(request: InferenceRequestedData, response: ResponseReceivedData): boolean {
-  const sent = request.decision.anchor?.responseId ?? null;
-  const isEchoed = Object.hasOwn(response.fields, "previous_response_id");
-  if (!isEchoed && request.decision.capabilities.echo === "none") return false;
-  const echo = response.fields["previous_response_id"] ?? null;
-  return echo !== sent;
-}
-
-/** A member of the response that echoes the request's; undefined when the response does not have it. */
-function echoOf(response: ResponseReceivedData, settings: JsonObject, member: string): unknown {
-  return response.echoed.includes(member) ? settings[member] : response.fields[member];
+export function isSuspect({ decision }: InferenceRequestedData, { echo = {} }: ResponseReceivedData): boolean {
+  if (!Object.hasOwn(echo, "anchor") && decision.capabilities["echo"] === "none") return false;
+  return (echo["anchor"] ?? null) !== (decision.anchor?.id ?? null);
 }

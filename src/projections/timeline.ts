@@ -207,9 +207,9 @@ function inferenceWords(event: InferenceEvent): string {
       return `${what}: ${excerpt(message, textLength)}`;
     }
     case "AnchorInvalidated":
-      return `not continued from again: ${event.data.responseId ?? "anything at this endpoint"} (${event.data.reason})`;
+      return `not continued from again: ${event.data.anchor?.id ?? "anything at this endpoint"} (${event.data.reason})`;
     case "CapabilityLearned":
-      return `learnt ${learnedName(event.data)} = ${event.data.value}: ${excerpt(event.data.reason, textLength)}`;
+      return `learnt ${learnedName(event.data)} = ${JSON.stringify(event.data.value)}: ${excerpt(event.data.reason, textLength)}`;
     case "ReasoningQuarantined":
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
   }

@@ -1,4 +1,3 @@
-import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -115,16 +114,8 @@ const plus = (row: UsageRow, cost: Cost): UsageRow => ({
   ...{ requests: row.requests + cost.requests, requestBytes: row.requestBytes + cost.requestBytes },
 });
 
-/** Usage as the Responses API reports it. */
-export function usageOf(reported: unknown): Usage {
-  const told = isJsonObject(reported) ? reported : {};
-  return {
-    inputTokens: count(told, "input_tokens"),
-    cachedInputTokens: count(nested(told, "input_tokens_details"), "cached_tokens"),
-    outputTokens: count(told, "output_tokens"),
-    reasoningTokens: count(nested(told, "output_tokens_details"), "reasoning_tokens"),
-  };
-}
+/** What an answer cost; one that says nothing of it counts as nothing. */
+export const usageOf = (told: Usage | undefined): Usage => addUsage(noUsage, told ?? noUsage);
 
 export const addUsage = (left: Usage, right: Usage): Usage => ({
   inputTokens: left.inputTokens + right.inputTokens,
@@ -133,14 +124,4 @@ export const addUsage = (left: Usage, right: Usage): Usage => ({
   reasoningTokens: left.reasoningTokens + right.reasoningTokens,
 });
 
-const noUsage: Usage = usageOf(undefined);
-
-function nested(object: JsonObject, name: string): JsonObject {
-  const value = object[name];
-  return isJsonObject(value) ? value : {};
-}
-
-function count(object: JsonObject, name: string): number {
-  const value = object[name];
-  return typeof value === "number" ? value : 0;
-}
+const noUsage: Usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };

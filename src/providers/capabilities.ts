@@ -1,9 +1,24 @@
-import type { Capabilities } from "../engine/stack/codec.ts";
 import type { Provider } from "../engine/stack/provider.ts";
+
+/** What an endpoint of the Responses API can do. */
+export type ResponsesCapabilities = {
+  /** Continues from `previous_response_id`. */
+  readonly chain: boolean;
+  /** `anchor`: it echoes `previous_response_id`; without an echo nothing tells a server that ignores it. */
+  readonly echo: "anchor" | "none";
+  /** What an absent `store` means. */
+  readonly storeDefault: boolean;
+  /** Accepts a chained request without input. */
+  readonly emptyInput: boolean;
+  /** Gives encrypted reasoning when asked. */
+  readonly encryptedReasoning: boolean;
+  /** Accepts the ids of stored items in a full request. */
+  readonly itemIds: boolean;
+};
 
 /** What an endpoint can do by default, and what of it the caller has set. */
 export function capabilitiesOf(
-  given: { readonly [Name in keyof Capabilities]?: Capabilities[Name] | undefined } = {},
+  given: { readonly [Name in keyof ResponsesCapabilities]?: ResponsesCapabilities[Name] | undefined } = {},
 ): Required<Pick<Provider, "capabilities" | "configured">> {
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const capabilities = { ...defaultCapabilities, ...set };
@@ -11,9 +26,9 @@ export function capabilitiesOf(
 }
 
 /** What OpenAI's own endpoint can do (responses-api.md 2.1, 2.3, 2.4; a chained request has to bring something). */
-export const defaultCapabilities: Capabilities = {
+export const defaultCapabilities: ResponsesCapabilities = {
   chain: true,
-  echo: "previous-response-id",
+  echo: "anchor",
   storeDefault: true,
   emptyInput: false,
   encryptedReasoning: true,
@@ -22,4 +37,4 @@ export const defaultCapabilities: Capabilities = {
 
 const capabilityNames = [
   ...(["chain", "echo", "storeDefault", "emptyInput", "encryptedReasoning", "itemIds"] as const),
-] satisfies readonly (keyof Capabilities)[];
+] satisfies readonly (keyof ResponsesCapabilities)[];

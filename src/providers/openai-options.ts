@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { OptionNames } from "../base/options.ts";
-import type { Capabilities } from "../engine/stack/codec.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
+import type { ResponsesCapabilities } from "./capabilities.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
@@ -32,7 +32,7 @@ type ConnectionOptions = {
    * What this endpoint can do other than OpenAI's own. What is not given here is learnt: a refused request is tried without,
    * and once that is taken the conversation remembers it. What is given stays, whatever was learnt.
    */
-  readonly capabilities?: Partial<Capabilities> | undefined;
+  readonly capabilities?: Partial<ResponsesCapabilities> | undefined;
   /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
   readonly systemAs?: "input" | "instructions" | undefined;
   /**

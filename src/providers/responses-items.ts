@@ -2,12 +2,13 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
 import { toolResult } from "../domain/make-block.ts";
-import type { Codec, RequestParts } from "../engine/stack/codec.ts";
+import type { Answer, Asked, Codec, RequestParts } from "../engine/stack/codec.ts";
 import { responsesPairs } from "./call-pairs.ts";
 import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { brokenGroupRule } from "./reasoning-groups.ts";
 import { encodeBody } from "./request-body.ts";
+import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
 import { instruct, keptMs, lessonOf, offer, offeredTools } from "./responses-settings.ts";
 
 /**
@@ -24,8 +25,10 @@ export const responsesItems = {
   unsendableReason: refusal,
   brokenGroupRule,
   standsLast: ({ type }: Block) => type === "compaction_trigger",
-  ...{ encodeRequest, decodeItem, encodeItem, requestItem },
-} satisfies Codec & { requestItem: typeof requestItem };
+  readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { decodeItem, encodeItem }),
+  writeAnswer: (answer: Answer) => writeAnswer(answer, { decodeItem, encodeItem }),
+  ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
+} satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
 
 function encodeRequest({ settings, input, anchor, transport }: RequestParts): string {
   const items = input.map(({ block, withId }) => requestItem(block, { withId }));

@@ -11,10 +11,11 @@ export function offer(
 ): Settings {
   const tools = [...listOf(settings["tools"]), ...own.map(functionTool)];
   const include = listOf(settings["include"]);
-  const wanted = capabilities.encryptedReasoning && !include.includes(encryptedReasoning);
+  const canSeal = capabilities["encryptedReasoning"] === true;
+  const wanted = canSeal && !include.includes(encryptedReasoning);
   const asked = wanted
     ? [...include, encryptedReasoning]
-    : include.filter((each) => capabilities.encryptedReasoning || each !== encryptedReasoning);
+    : include.filter((each) => canSeal || each !== encryptedReasoning);
   return {
     ...settings,
     ...(tools.length === 0 ? {} : { tools }),

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
-import type { Capabilities, Settings } from "../engine/stack/codec.ts";
+import type { Settings } from "../engine/stack/codec.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
@@ -9,7 +9,7 @@ import {
   ProviderError,
   type StreamDelta,
 } from "../engine/stack/provider.ts";
-import { capabilitiesOf } from "./capabilities.ts";
+import { capabilitiesOf, type ResponsesCapabilities } from "./capabilities.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";
 import { jsonOf } from "./json-text.ts";
@@ -34,7 +34,7 @@ export type ScriptedOptions = {
   /** Stands in every id: two providers with one prefix would share a scope. Letters, digits and `_`. */
   readonly prefix?: string;
   readonly transport?: "json" | "sse";
-  readonly capabilities?: Partial<Capabilities>;
+  readonly capabilities?: Partial<ResponsesCapabilities>;
   readonly systemAs?: "input" | "instructions";
   /** Settings of its requests; `{ model: "scripted" }` when none are given. */
   readonly settings?: Settings;

@@ -81,7 +81,7 @@ function stepFacts(
   return {
     ...at,
     ...{ strategy, reason, sendFrom, requestDigest },
-    anchor: anchor?.responseId ?? null,
+    anchor: anchor?.id ?? null,
     blocks: input.blocks,
     bytes: requestBytes,
   };

@@ -101,12 +101,11 @@ export class RecordedAnswers {
   ): JsonValue {
     if (!("output" in data)) throw failureOf(data);
     const settings = this.#options.settings.get(request.settingsDigest) ?? {};
-    const parts = { data, blocks: data.output.map(blockFromJson) };
-    const response = rebuildResponse(parts, settings, codecOf(request, this.#options.codecs));
-    const isEchoed = Object.hasOwn(data.fields, "previous_response_id") && !isSuspect(request, data);
+    const isEchoed = data.echo !== undefined && Object.hasOwn(data.echo, "anchor") && !isSuspect(request, data);
     // A server that did what it was asked then would do so now, and say so.
-    const echo = isEchoed ? { previous_response_id: asked.decision.anchor?.responseId ?? null } : {};
-    return { ...response, ...echo };
+    const echo = isEchoed ? { echo: { ...data.echo, anchor: asked.decision.anchor?.id ?? null } } : {};
+    const parts = { data: { ...data, ...echo }, blocks: data.output.map(blockFromJson) };
+    return rebuildResponse(parts, settings, codecOf(request, this.#options.codecs));
   }
 
   #note(recorded: RecordedEvent): void {

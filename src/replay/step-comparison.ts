@@ -52,7 +52,7 @@ function stepDifference(
   recorded: Request,
   events: readonly RecordedEvent[],
 ): ReplayDifference | null {
-  const { decision, encoder, settingsDigest: digest, requestDigest, scope: endpoint, transport } = recorded.event.data;
+  const { decision, encoder, settingsDigest: digest, requestDigest, scope: endpoint } = recorded.event.data;
   const asked = stepRequest(session, outgoing, { scope, capabilities: decision.capabilities });
   const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
@@ -62,7 +62,7 @@ function stepDifference(
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
   }
   // The engine may be at another endpoint: what was sent to the recorded one is compared.
-  const then = { ...asked, scope: endpoint, transport };
+  const then = { ...asked, scope: endpoint };
   const found =
     firstDifference(encoder, asked.codec.name, "encoder") ??
     firstDifference(requestDigest, buildRequest(then, decision).digest, "requestDigest");

@@ -29,7 +29,7 @@ const showSchema = z.object({
 });
 const whySchema = z.object({
   data: z.object({
-    decision: z.object({ strategy: z.string(), anchor: z.object({ responseId: z.string() }).nullable() }),
+    decision: z.object({ strategy: z.string(), anchor: z.object({ id: z.string() }).nullable() }),
   }),
 });
 
@@ -110,8 +110,7 @@ test("show calls no context untrue, anywhere in a run, that its next request con
     const before = asked.slice(0, index + 1);
     const since = before.findLastIndex(({ serverContexts }) => serverContexts.length < request.serverContexts.length);
     for (const { revision, serverContexts } of before.slice(since + 1)) {
-      const { relation } =
-        serverContexts.find(({ responseId }) => responseId === why.decision.anchor?.responseId) ?? {};
+      const { relation } = serverContexts.find(({ responseId }) => responseId === why.decision.anchor?.id) ?? {};
       expect({ revision, relation }).not.toMatchObject({ relation: "diverged" });
     }
   }

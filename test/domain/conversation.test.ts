@@ -271,7 +271,7 @@ describe("what is known of an endpoint", () => {
       .when({ type: "CapabilityLearned", version: 1, data: { ...learned.data, value: true } })
       .emits({ ...learned, data: { ...learned.data, value: true } });
     const invalidated = eventOf("AnchorInvalidated");
-    const other = { ...invalidated.data, responseId: "resp_9" };
+    const other = { ...invalidated.data, anchor: { kind: "response", id: "resp_9" } };
     given(begun, invalidated)
       .when({ type: "AnchorInvalidated", version: 1, data: other })
       .emits({ ...invalidated, data: other });
@@ -283,7 +283,7 @@ describe("what is known of an endpoint", () => {
   });
 
   test("is news again when the endpoint was asked since all that it held was lost", () => {
-    const all = eventOf("AnchorInvalidated", { responseId: null, scope });
+    const all = eventOf("AnchorInvalidated", { anchor: null, scope });
     given(...running, all)
       .when(all)
       .emitsNothing();

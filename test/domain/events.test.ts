@@ -63,7 +63,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["RunStarted", ["again"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
-  ["ResponseReceived", ["strays", "usage", "requestId"]],
+  ["ResponseReceived", ["anchor", "echo", "failure", "usage", "requestId"]],
   ["CapabilityLearned", ["model"]],
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
   ["ToolFinished", ["late"]],
@@ -168,7 +168,7 @@ function membersOf(value: JsonValue | undefined): readonly string[] {
 
 /** Told once, in the sections on blocks and decisions, or no turnlog's own. */
 const verbatim: ReadonlySet<string> = new Set(
-  "block body payload wire residue settings fields usage labels partial result output edits decision stack owner timings".split(
+  "block body payload wire residue settings rest reported labels partial result output edits decision stack owner timings".split(
     " ",
   ),
 );

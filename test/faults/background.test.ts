@@ -86,7 +86,7 @@ describe.each(["json", "sse"] as const)("a response that is made in the backgrou
     const [step] = (await conversation.run(engine)).steps;
     expect(step?.decision).toMatchObject({
       strategy: "chained",
-      anchor: { responseId: result?.steps[0]?.responseId },
+      anchor: { id: result?.steps[0]?.responseId },
     });
   });
 

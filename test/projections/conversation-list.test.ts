@@ -20,7 +20,10 @@ const titled = (title: string): ConversationEvent => ({ type: "ConversationRelab
 const chained = (name: string, anchor: string, requestBytes: number, strategy: "chained" | "rebased" = "chained") =>
   requested(name, {
     requestBytes,
-    decision: { strategy, anchor: { responseId: `resp_${anchor}`, inferenceId: inferenceId(anchor), length: 1 } },
+    decision: {
+      strategy,
+      anchor: { kind: "response", id: `resp_${anchor}`, inferenceId: inferenceId(anchor), length: 1 },
+    },
   });
 
 /** What a list would say of these events. */

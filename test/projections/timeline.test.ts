@@ -66,9 +66,9 @@ test("says that a block appended during a run waits for its end", () => {
 });
 
 test("says how a request was sent, and who broke the chain", () => {
-  const anchor = { responseId: "resp_1", inferenceId: "inf_1", length: 3 };
+  const anchor = { kind: "response", id: "resp_1", inferenceId: "inf_1", length: 3 };
   const divergence = { index: 4, blockId: "blk_1", change: "edited", actor: layer } as const;
-  const rejected = { responseId: "resp_2", reason: "no-anchor", divergence } as const;
+  const rejected = { anchor: { kind: "response", id: "resp_2" }, reason: "no-anchor", divergence } as const;
   const input = { turn: digest, held: digest, blocks: 5 };
   expect(
     words(
@@ -102,7 +102,7 @@ test("says how a request was sent, and who broke the chain", () => {
 });
 
 test("says what was answered, and how it went wrong", () => {
-  const usage = { input_tokens: 1_200, output_tokens: 34 };
+  const usage = { inputTokens: 1_200, cachedInputTokens: 0, outputTokens: 34, reasoningTokens: 0, reported: null };
   expect(
     words(
       [received("1", [call, json(assistant("Wait."), "wait")], { usage })],
@@ -139,8 +139,14 @@ test("says what was answered, and how it went wrong", () => {
           },
         },
       ],
-      [{ type: "AnchorInvalidated", version: 1, data: { scope: "here", responseId: "resp_1", reason: "not-found" } }],
-      [{ type: "AnchorInvalidated", version: 1, data: { scope: "here", responseId: null, reason: "refused" } }],
+      [
+        {
+          type: "AnchorInvalidated",
+          version: 1,
+          data: { scope: "here", anchor: { kind: "response", id: "resp_1" }, reason: "not-found" },
+        },
+      ],
+      [{ type: "AnchorInvalidated", version: 1, data: { scope: "here", anchor: null, reason: "refused" } }],
       [
         {
           type: "CapabilityLearned",

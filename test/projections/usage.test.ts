@@ -11,10 +11,11 @@ import {
 } from "../support/projections/recorded-events.ts";
 
 const tokens = {
-  input_tokens: 100,
-  input_tokens_details: { cached_tokens: 40 },
-  output_tokens: 20,
-  output_tokens_details: { reasoning_tokens: 5 },
+  inputTokens: 100,
+  cachedInputTokens: 40,
+  outputTokens: 20,
+  reasoningTokens: 5,
+  reported: null,
 };
 
 test("sums requests, bytes and tokens by day and model", () => {
@@ -51,7 +52,7 @@ test("counts an answer on the day it was asked for", () => {
 });
 
 test("counts the bytes of a refused request, and no tokens that nobody told", () => {
-  const { rows } = fold(usage, [[requested("1")], [received("1", [], { usage: "free" })]]);
+  const { rows } = fold(usage, [[requested("1")], [received("1", [])]]);
   expect(rows).toMatchObject([{ requests: 1, requestBytes: 1_000, inputTokens: 0, outputTokens: 0 }]);
 });
 

@@ -190,7 +190,7 @@ test("an answer in which something was masked is not continued from, and goes ba
   for (const text of ["one", "two", "three", "four"]) {
     await conversation.append(text);
     const { steps } = await conversation.run(engine);
-    decisions.push(steps[0]?.decision.anchor?.responseId ?? null);
+    decisions.push(steps[0]?.decision.anchor?.id ?? null);
   }
   // The third continues from before the masked answer, and the fourth from the third.
   expect(decisions).toEqual([null, "resp_1", "resp_1", "resp_3"]);

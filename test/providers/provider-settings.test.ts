@@ -152,7 +152,7 @@ test("query and user of the base URL go with every request", async () => {
 test("capabilities are OpenAI's own, but for what is said", () => {
   expect(create().capabilities).toMatchObject({
     chain: true,
-    echo: "previous-response-id",
+    echo: "anchor",
     storeDefault: true,
     emptyInput: false,
   });

@@ -22,7 +22,8 @@ export const request = commandCode({
       throw new StoreCorruptedError(
         `the body of ${placeName(id, revision)} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
       );
-    const { inferenceId, transport, encoder, requestBytes: bytes } = asked;
+    const { inferenceId, decision, encoder, requestBytes: bytes } = asked;
+    const { transport } = decision;
     yield { conversation: id, revision, inferenceId, transport, encoder, sha256: digest, bytes, bodyText };
   },
 

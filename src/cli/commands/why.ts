@@ -1,4 +1,3 @@
-import type { Decision } from "../../domain/events/inference-events.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { inputTurn, planAgain } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
@@ -86,13 +85,11 @@ function reasonLines({ decision, brokenBy, timings }: WhyDocument): readonly str
   const { anchor, reason, rejected, changedSettings, repairs } = decision;
   const lines: string[] = [];
   if (anchor !== null)
-    lines.push(
-      `continues from ${shortId(anchor.responseId)}, which holds the first ${counted(anchor.length, "block")}`,
-    );
-  if (reason !== null) lines.push(`because: ${reasonWords[reason]}`);
+    lines.push(`continues from ${shortId(anchor.id)}, which holds the first ${counted(anchor.length, "block")}`);
+  if (reason !== null) lines.push(`because: ${reasonWords[reason] ?? inOneLine(reason)}`);
   if (brokenBy !== null)
     lines.push(
-      `what ${shortId(rejected?.responseId ?? "")} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
+      `what ${shortId(rejected?.anchor.id ?? "")} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
     );
   if (changedSettings.length > 0)
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
@@ -101,7 +98,7 @@ function reasonLines({ decision, brokenBy, timings }: WhyDocument): readonly str
   return lines;
 }
 
-const reasonWords: Readonly<Record<NonNullable<Decision["reason"]>, string>> = {
+const reasonWords: Readonly<Record<string, string>> = {
   "first-request": "nothing was asked at this endpoint before",
   "no-anchor": "no newer context is a beginning of this Turn that can be continued from",
   "provider-cannot-chain": "the provider does not continue from responses",

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { actorSchema } from "../../domain/actor.ts";
+import { anchorSchema } from "../../domain/anchor.ts";
 import { blockKinds } from "../../domain/block.ts";
 import { conversationStarted } from "../../domain/events/conversation-events.ts";
 import { sha256Schema } from "../../domain/ids.ts";
@@ -121,7 +122,7 @@ const serverContext = z.strictObject({
   index: count,
   at,
   scope: z.string(),
-  model: z.string().nullable(),
+  anchor: anchorSchema.nullable(),
   settingsDigest: sha256Schema,
   turn: sha256Schema,
   held: sha256Schema,

@@ -5,7 +5,8 @@ import { sha256Schema } from "../../domain/ids.ts";
 import { at, change, count, list, place, revision, stream } from "./parts.ts";
 import { brokenBy } from "./running.ts";
 
-const { inferenceId, transport, encoder, attempt } = inferenceRequested.shape.data.shape;
+const { inferenceId, encoder, attempt } = inferenceRequested.shape.data.shape;
+const { transport } = decisionSchema.shape;
 
 /** `turnlog request` */
 export const requestDocument = z.strictObject({

@@ -1,23 +1,19 @@
 import * as z from "zod";
 import { actorSchema } from "../actor.ts";
+import { anchorSchema } from "../anchor.ts";
 import { blockJsonSchema } from "../block-json.ts";
 import { inferenceIdSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema, jsonValueSchema, layerTimingSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server takes it (MODEL 5). It never touches the Turn. */
-const repairSchema = z.discriminatedUnion("action", [
-  z.strictObject({ action: z.literal("omit"), index: z.number().int(), rule: z.string() }),
-  z.strictObject({ action: z.literal("omit-id"), index: z.number().int(), rule: z.string() }),
-  z.strictObject({ action: z.literal("rename-call"), index: z.number().int(), callId: z.string() }),
-  /** Answers the open call at `index` before the block at `before` (the length of the Turn: at its end). */
-  z.strictObject({
-    action: z.literal("answer"),
-    index: z.number().int(),
-    before: z.number().int(),
-    callId: z.string(),
-  }),
-]);
-export type Repair = z.infer<typeof repairSchema>;
+const repairSchema = z.strictObject({
+  /** `omit`, `omit-id`, `rename-call`, `answer`. */
+  rule: z.string(),
+  /** The block that it is about, by its place in the Turn. */
+  index: z.number().int(),
+  detail: jsonObjectSchema,
+});
+export type Repair = Readonly<z.infer<typeof repairSchema>>;
 
 /** Where a context stops being a prefix of the Turn, and who made it so. */
 export const divergenceSchema = z.strictObject({
@@ -28,33 +24,19 @@ export const divergenceSchema = z.strictObject({
 });
 export type Divergence = z.infer<typeof divergenceSchema>;
 
-const capabilitiesSchema = z.strictObject({
-  chain: z.boolean(),
-  echo: z.enum(["previous-response-id", "none"]),
-  storeDefault: z.boolean(),
-  emptyInput: z.boolean(),
-  encryptedReasoning: z.boolean(),
-  itemIds: z.boolean(),
-});
-
-const fullReasons = [
-  "first-request",
-  "no-anchor",
-  "provider-cannot-chain",
-  "expired",
-  "refused",
-  "illegal-continuation",
-  "settings-changed",
-  "suspect",
-  "policy",
-] as const;
-
-/** The planner's decision for one request, as MODEL 5 lists it. */
+/**
+ * The planner's decision for one request, as MODEL 5 lists it. Reasons, rules, transports and capabilities are names:
+ * a new one is no new version. What a request holds beyond the Turn and the settings stands here.
+ */
 export const decisionSchema = z.strictObject({
   strategy: z.enum(["chained", "rebased", "full"]),
   /** Why it is not chained from the newest context; null when it is. */
-  reason: z.enum(fullReasons).nullable(),
-  anchor: z.strictObject({ responseId: z.string(), inferenceId: z.string(), length: z.number().int() }).nullable(),
+  reason: z.string().nullable(),
+  anchor: z.strictObject({ ...anchorSchema.shape, inferenceId: z.string(), length: z.number().int() }).nullable(),
+  /** How the request is sent: `json`, `sse`. */
+  transport: z.string(),
+  /** What else its body holds, for its codec. */
+  details: z.exactOptional(jsonObjectSchema),
   /** The index of the first block of the outgoing Turn that is sent. */
   sendFrom: z.number().int(),
   /** How many ancestors back the anchor is from the newest context of this conversation. */
@@ -62,11 +44,11 @@ export const decisionSchema = z.strictObject({
   changedSettings: z.array(z.string()),
   repairs: z.array(repairSchema),
   now: z.string(),
-  capabilities: capabilitiesSchema,
+  capabilities: jsonObjectSchema,
   rejected: z
     .strictObject({
-      responseId: z.string(),
-      reason: z.enum(fullReasons),
+      anchor: anchorSchema,
+      reason: z.string(),
       divergence: divergenceSchema.nullable(),
     })
     .nullable(),
@@ -81,7 +63,6 @@ export const inferenceRequested = z.strictObject({
     inferenceId: inferenceIdSchema,
     attempt: z.number().int(),
     scope: z.string(),
-    transport: z.enum(["json", "sse"]),
     encoder: z.string(),
     settingsDigest: sha256Schema,
     decision: decisionSchema,
@@ -107,6 +88,17 @@ export const responseStarted = z.strictObject({
   data: z.strictObject({ inferenceId: inferenceIdSchema, responseId: z.string() }),
 });
 
+/** Tokens as the provider counted them; what it did not tell is 0. */
+const usageSchema = z.strictObject({
+  inputTokens: z.number(),
+  cachedInputTokens: z.number(),
+  outputTokens: z.number(),
+  reasoningTokens: z.number(),
+  /** The provider's own report. */
+  reported: jsonValueSchema,
+});
+export type ReportedUsage = Readonly<z.infer<typeof usageSchema>>;
+
 /** A response, in parts that together are the whole of it. */
 export const responseReceived = z.strictObject({
   type: z.literal("ResponseReceived"),
@@ -119,12 +111,16 @@ export const responseReceived = z.strictObject({
     isComplete: z.boolean(),
     /** Something that the server said was a secret and is masked here, so that the server holds other bytes than the log. */
     isMasked: z.exactOptional(z.literal(true)),
+    /** What a later request may name to continue from it; `unusable` says why that would be refused. Absent: there is nothing. */
+    anchor: z.exactOptional(z.strictObject({ ...anchorSchema.shape, unusable: z.exactOptional(z.string()) })),
+    /** What the answer says of the request: `anchor` is the id that it continued from, or null. */
+    echo: z.exactOptional(jsonObjectSchema),
+    /** What went wrong, where the answer says that something did. */
+    failure: z.exactOptional(z.strictObject({ message: z.string(), code: z.string().nullable() })),
     output: z.array(blockJsonSchema),
-    /** What stood among the items and is none, by its place in the response's output. */
-    strays: z.exactOptional(z.array(z.strictObject({ index: z.int().nonnegative(), value: jsonValueSchema }))),
-    usage: z.exactOptional(jsonValueSchema),
-    /** Every other member of the response. */
-    fields: jsonObjectSchema,
+    usage: z.exactOptional(usageSchema),
+    /** Every other member of the response, as its codec keeps it. */
+    rest: jsonObjectSchema,
     /** Members of the response that equal the request's, and so are not stored again. */
     echoed: z.array(z.string()),
     /** What the provider calls the request. */
@@ -164,9 +160,10 @@ export const anchorInvalidated = z.strictObject({
   version: z.literal(1),
   data: z.strictObject({
     scope: z.string(),
-    /** One response, or all that the endpoint holds. */
-    responseId: z.string().nullable(),
-    reason: z.enum(["not-found", "expired", "deleted", "not-stored", "refused"]),
+    /** One anchor, or all that the endpoint holds. */
+    anchor: anchorSchema.nullable(),
+    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`. */
+    reason: z.string(),
   }),
 });
 
@@ -177,7 +174,7 @@ export const capabilityLearned = z.strictObject({
   data: z.strictObject({
     scope: z.string(),
     capability: z.string(),
-    value: z.union([z.boolean(), z.string()]),
+    value: jsonValueSchema,
     /** The model that it was seen of; absent where it is the endpoint's own. */
     model: z.exactOptional(z.string()),
     reason: z.string(),

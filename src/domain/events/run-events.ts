@@ -22,10 +22,13 @@ export type LayerDescription = z.infer<typeof layerSchema>;
 
 /** When a request continues from an earlier response, as the caller has it (MODEL 6). */
 const chainPolicySchema = z.strictObject({
-  mode: z.enum(["auto", "never", "require"]),
-  onRefused: z.enum(["fallback", "throw"]),
+  /** `auto`, `never`, `require`. */
+  mode: z.string(),
+  /** `fallback`, `throw`. */
+  onRefused: z.string(),
   maxAgeMs: z.number(),
-  onSettingsChange: z.record(z.string(), z.enum(["chain", "full"])),
+  /** `chain`, `full`. */
+  onSettingsChange: z.record(z.string(), z.string()),
 });
 
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */

@@ -1,11 +1,10 @@
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
-import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
-import { hasError } from "../planning/response.ts";
 import { type Effect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { PastInference } from "../session/run-answers.ts";
@@ -159,8 +158,7 @@ function acceptResponse(session: RunSession, frame: string, { request }: Prepare
   session.received.isWhole = data.isComplete;
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
-  const hasFailed = data.status === null ? hasError(data.fields) : ["failed", "cancelled"].includes(data.status);
-  if (hasFailed) throw failedResponse(data.fields);
+  if (data.failure !== undefined) throw failedResponse(data.failure);
   return result;
 }
 
@@ -211,19 +209,16 @@ async function answeredBefore(
 /** The server answered without the context: it is not chained again (law 1). */
 function distrust(session: RunSession, frame: string): void {
   const { scope } = session.engine.provider;
-  const data = { scope, capability: "chain", value: false, reason: "the echoed previous_response_id differs" } as const;
+  const data = {
+    scope,
+    capability: "chain",
+    value: false,
+    reason: "it did not continue from what it was asked to continue from",
+  } as const;
   session.engine.learned.set("chain", false);
   record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
 }
 
 /** The response came, and says that it failed: it is recorded as a response already. */
-function failedResponse(response: JsonObject): ProviderError {
-  const { error } = response;
-  const { message, code } =
-    typeof error === "object" && error !== null && "message" in error ? error : { message: null, code: null };
-  return new ProviderError(typeof message === "string" ? message : "the provider could not complete the response", {
-    kind: "server-error",
-    outcome: "unknown",
-    providerCode: typeof code === "string" ? code : null,
-  });
-}
+const failedResponse = ({ message, code }: NonNullable<ResponseReceivedData["failure"]>): ProviderError =>
+  new ProviderError(message, { kind: "server-error", outcome: "unknown", providerCode: code });

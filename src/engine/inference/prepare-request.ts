@@ -35,7 +35,7 @@ type Attempt = {
  */
 export function prepare(session: RunSession, frame: string, { outgoing, scope, attempt, retry }: Attempt): Prepared {
   const { engine } = session;
-  const { codec, scope: endpoint, transport } = engine.provider;
+  const { codec, scope: endpoint } = engine.provider;
   const { without = [], ...planned } = retry;
   const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
   const capabilities = { ...learnedCapabilities(engine.provider, session.view(), engine.learned), ...lacking };
@@ -50,7 +50,6 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
     attempt,
     scope: endpoint,
-    transport,
     encoder: codec.name,
     settingsDigest: digest,
     decision,
@@ -83,7 +82,8 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
   session.apply({ event: { type: "SettingsDeclared", version: 1, data: { digest, settings } }, actor: engineActor });
   session.apply({ event: { type: "InferenceRequested", version: 1, data: request }, actor: engineActor, frame });
   const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
-  const carriage = { ...decision.capabilities, scope: request.scope, codec: session.engine.provider.codec };
+  const { codec } = session.engine.provider;
+  const carriage = { codec, scope: request.scope, itemIds: decision.capabilities["itemIds"] === true };
   return {
     request,
     settings,

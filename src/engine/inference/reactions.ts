@@ -1,12 +1,12 @@
 import { idOf } from "../../domain/block.ts";
-import { type Decision, type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
+import { type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
 import type { Lesson, SentBlock, Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
 /** What an attempt has the next one do otherwise. */
 export type Retry = {
-  readonly full?: NonNullable<Decision["reason"]>;
+  readonly full?: string;
   /** What it does without: learnt of the endpoint once the request was taken so. */
   readonly without?: readonly Lesson[];
 };
@@ -58,9 +58,11 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const isTried = onRefused !== "throw" && mode !== "require";
   const lesson = { capability: "chain", reason: error.message } as const;
   if (error.kind === "chaining-unsupported" && isTried) return { full: "refused", without: [lesson] };
-  const responseId = error.kind === "chaining-unsupported" ? null : anchor.responseId;
-  const reason = responseId === null ? "refused" : "not-found";
-  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, responseId, reason } });
+  const { kind, id, lives } = anchor;
+  const named = { kind, id, ...(lives === undefined ? {} : { lives }) };
+  const lost = error.kind === "chaining-unsupported" ? null : named;
+  const reason = lost === null ? "refused" : "not-found";
+  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
   return isTried ? { full: "refused" } : null;
 }
 
@@ -108,7 +110,7 @@ export function learn(session: RunSession, { without = [] }: Retry): void {
       recordConsequence(session, {
         type: "AnchorInvalidated",
         version: 1,
-        data: { scope, responseId: null, reason: "refused" },
+        data: { scope, anchor: null, reason: "refused" },
       });
     }
     if (configured.includes(capability)) continue;

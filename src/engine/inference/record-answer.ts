@@ -1,10 +1,11 @@
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonList, isJsonObject, isNestedDeeper, type JsonObject, maxNesting } from "../../base/json.ts";
+import { isNestedDeeper, type JsonObject, maxNesting } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { decodeResponse } from "../planning/response.ts";
 import { delivered, newBlockId, type RunSession, record } from "../session/session.ts";
+import type { Codec } from "../stack/codec.ts";
 import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
 import { failureData } from "./failure-data.ts";
 import type { Prepared } from "./prepare-request.ts";
@@ -61,8 +62,8 @@ export function recordAnswer(
 
 /** What a provider gave may be anything that is called a response. */
 function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
-  const [response] = given;
-  if (isNestedDeeper(response, maxNesting)) return nestedTooDeeply(response);
+  const [response, { provider }] = given;
+  if (isNestedDeeper(response, maxNesting)) return nestedTooDeeply(response, provider.codec);
   try {
     return decodeResponse(...given);
   } catch (cause) {
@@ -72,9 +73,9 @@ function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<ty
 }
 
 /** What goes so deep could not be read again. What is not of that kind is kept: it was paid for. */
-function nestedTooDeeply({ output }: JsonObject): ProviderError {
+function nestedTooDeeply(response: JsonObject, codec: Codec): ProviderError {
   const message = `the answer cannot be stored: it has more than ${maxNesting} levels of lists and objects`;
-  const items = isJsonList(output) ? output.filter(isJsonObject) : [];
+  const items = codec.itemsOf?.(response) ?? [];
   const partial = items.filter((item) => !isNestedDeeper(item, maxNesting));
   return new ProviderError(message, { kind: "unstorable", outcome: "unknown", partial });
 }

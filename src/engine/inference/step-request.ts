@@ -1,4 +1,4 @@
-import { anchorName } from "../../domain/anchor-name.ts";
+import { anchorName } from "../../domain/anchor.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";

@@ -12,6 +12,7 @@ import { contextsOf, provenanceOf } from "./contexts.ts";
 import { carriesId } from "./groups.ts";
 import { splitTurn } from "./instruction-blocks.ts";
 import { type PlanRequest, plan } from "./plan.ts";
+import { callIdOf, placeOf } from "./repairs.ts";
 import { settingsDigest } from "./request-settings.ts";
 
 /** What a request is made for, besides the Turn: where it goes and what is said there; by default, what the view knows. */
@@ -55,14 +56,13 @@ export type BuiltRequest = {
  * is asked, so that a recorded decision gives the same body for ever, whatever the planner does by then.
  */
 export function buildRequest(request: PlanRequest, decision: Decision = plan(request)): BuiltRequest {
-  const { turn, scope, codec, settings, transport, contexts } = request;
-  const { anchor, sendFrom, repairs, capabilities } = decision;
-  const shaped = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities.itemIds });
+  const { turn, scope, codec, settings, contexts } = request;
+  const { anchor, sendFrom, repairs, capabilities, transport, details } = decision;
+  const shaped = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities["itemIds"] === true });
   const bodyText = codec.encodeRequest({
     settings,
     input: shaped,
-    anchor: anchor === null ? null : { kind: "response", id: anchor.responseId },
-    transport,
+    ...{ anchor, transport, details },
   });
   return {
     ...{ decision, shaped, bodyText },
@@ -73,7 +73,7 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
       return sha256Hex(bodyText);
     },
     get held() {
-      const before = anchor === null ? null : contexts.byResponse({ scope, responseId: anchor.responseId });
+      const before = anchor === null ? null : contexts.byResponse({ scope, anchor });
       return heldContext(before?.held ?? emptyContext, shaped);
     },
   };
@@ -86,17 +86,17 @@ export function shapedBlocks(
   repairs: readonly Repair[],
   carriage: { readonly codec: Codec; readonly scope: string; readonly itemIds: boolean },
 ): readonly SentBlock[] {
-  const byIndex = Map.groupBy(repairs, (repair) => (repair.action === "answer" ? repair.before : repair.index));
+  const byIndex = Map.groupBy(repairs, placeOf);
   const shaped: SentBlock[] = [];
   for (const [offset, block] of [...turn.after(from), null].entries()) {
     const here = byIndex.get(from + offset) ?? [];
     for (const repair of here)
-      if (repair.action === "answer")
-        shaped.push({ block: carriage.codec.abortedResult(repair.callId), withId: false });
-    if (block === null || here.some(({ action }) => action === "omit")) continue;
-    const rename = here.find((repair) => repair.action === "rename-call");
-    const withId = carriesId(block, carriage) && !here.some(({ action }) => action !== "answer");
-    shaped.push({ block: rename === undefined ? block : renamed(block, rename.callId), withId });
+      if (repair.rule === "answer")
+        shaped.push({ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false });
+    if (block === null || here.some(({ rule }) => rule === "omit")) continue;
+    const rename = here.find(({ rule }) => rule === "rename-call");
+    const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule !== "answer");
+    shaped.push({ block: rename === undefined ? block : renamed(block, callIdOf(rename)), withId });
   }
   return shaped;
 }

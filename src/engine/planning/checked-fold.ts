@@ -72,7 +72,7 @@ export class CheckedFold {
     const decided = decide === undefined ? null : firstDifference(decision, decide(asked), "decision");
     if (decided !== null) return { ...decided, words: differenceWords(decided) };
     const built = buildRequest(asked, decision);
-    const context = anchor === null ? null : asked.contexts.byResponse({ scope, responseId: anchor.responseId });
+    const context = anchor === null ? null : asked.contexts.byResponse({ scope, anchor });
     return (
       compare("input.blocks", [input.blocks, asked.turn.length], "its Turn has another number of blocks") ??
       compare("input.turn", [input.turn, asked.turn.digest], "its input is not of the Turn that was recorded") ??
@@ -86,17 +86,13 @@ export class CheckedFold {
 }
 
 function checkAnchor(anchor: NonNullable<Decision["anchor"]>, context: ServerContext | null, turn: Turn) {
-  const { responseId, inferenceId, length } = anchor;
+  const { id, inferenceId, length } = anchor;
   const field = "decision.anchor";
-  if (context === null)
-    return compare(field, [anchor, null], `its anchor ${responseId} is no response of this conversation`);
-  const known = { responseId, inferenceId: context.inferenceId, length: context.length };
+  if (context === null) return compare(field, [anchor, null], `its anchor ${id} is no response of this conversation`);
+  const known = { id, inferenceId: context.inferenceId, length: context.length };
   return (
-    compare(
-      field,
-      [{ responseId, inferenceId, length }, known],
-      `its anchor ${responseId} is another than was recorded`,
-    ) ?? compare(field, [turn.contextAt(length), context.turn], `what ${responseId} holds is no beginning of its Turn`)
+    compare(field, [{ id, inferenceId, length }, known], `its anchor ${id} is another than was recorded`) ??
+    compare(field, [turn.contextAt(length), context.turn], `what ${id} holds is no beginning of its Turn`)
   );
 }
 

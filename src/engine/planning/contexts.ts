@@ -1,4 +1,5 @@
-import { anchorName } from "../../domain/anchor-name.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { anchorName } from "../../domain/anchor.ts";
 import { learnedName } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
@@ -40,25 +41,19 @@ export function asHeld(view: ConversationView, received: Received | undefined): 
 export function learnedCapabilities(
   provider: Pick<Provider, "scope" | "capabilities" | "configured" | "settings">,
   view: ConversationView,
-  here: ReadonlyMap<string, boolean | string> = new Map(),
+  here: ReadonlyMap<string, JsonValue> = new Map(),
 ): Capabilities {
-  const learned = view.server.learned.get(provider.scope) ?? new Map<string, boolean | string>();
+  const learned = view.server.learned.get(provider.scope) ?? new Map<string, JsonValue>();
   const { capabilities, configured = [], settings } = provider;
   const { model } = settings;
-  const read = (capability: keyof Capabilities): boolean => {
+  const read = (capability: string): JsonValue | undefined => {
     const names = [capability, ...(typeof model === "string" ? [learnedName({ capability, model })] : [])];
-    const seenIn = (known: ReadonlyMap<string, boolean | string>) =>
+    const seenIn = (known: ReadonlyMap<string, JsonValue>) =>
       names.map((name) => known.get(name)).findLast((value) => value !== undefined);
     const logged = configured.includes(capability) ? undefined : seenIn(learned);
-    return (seenIn(here) ?? logged ?? capabilities[capability]) === true;
+    return seenIn(here) ?? logged ?? capabilities[capability];
   };
-  return {
-    ...capabilities,
-    chain: read("chain"),
-    emptyInput: read("emptyInput"),
-    encryptedReasoning: read("encryptedReasoning"),
-    itemIds: read("itemIds"),
-  };
+  return Object.fromEntries(Object.keys(capabilities).map((name) => [name, read(name)]));
 }
 
 /** Who made what: of this run, else of the log. */

@@ -3,6 +3,7 @@ import { openAfter } from "../../domain/calls.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Call, CallPairs, Codec } from "../stack/codec.ts";
 import type { Candidate } from "./groups.ts";
+import { answerCall, renameCall } from "./repairs.ts";
 
 /** A call that waits for its result. */
 export type OpenCall = Call & {
@@ -73,7 +74,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
     open = [...open, { ...call, index, sentKey }];
     if (sentKey === call.key) continue;
     hasRenamedCall = true;
-    repairs.push({ action: "rename-call", index, callId: sentKey });
+    repairs.push(renameCall(index, sentKey));
   }
   const next = { open, usedKeys: pairing.usedKeys, stretch };
   return { next, repairs, newKeys: [...newKeys], unpaired, hasRenamedCall };
@@ -116,16 +117,11 @@ function dueBefore(open: readonly OpenCall[], start: number): readonly OpenCall[
   return open.filter((call, place) => place >= (first.get(call.sentKey) ?? Number.POSITIVE_INFINITY));
 }
 
-const answer = (call: OpenCall, before: number): Repair => ({
-  action: "answer",
-  index: call.index,
-  before,
-  callId: call.sentKey,
-});
+const answer = ({ index, sentKey }: OpenCall, before: number): Repair => answerCall(index, { before, callId: sentKey });
 
 function renamedResult({ block, index }: Candidate, call: OpenCall, pairs: CallPairs): readonly Repair[] {
   const isNamed = pairs.keyOf(block) !== null;
-  return isNamed && call.sentKey !== call.key ? [{ action: "rename-call", index, callId: call.sentKey }] : [];
+  return isNamed && call.sentKey !== call.key ? [renameCall(index, call.sentKey)] : [];
 }
 
 function extended(stretch: OpenExchange | null, { block, group, index }: Candidate, codec: Codec): OpenExchange {

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../base/json.ts";
+import type { Anchor } from "../../domain/anchor.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
-import type { ChainPolicy } from "../stack/chain-policy.ts";
+import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import type { Capabilities, Codec } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
@@ -13,7 +14,7 @@ import { shape } from "./shape.ts";
 export type ContextLookup = {
   readonly byTurn: (digest: string) => readonly ServerContext[];
   /** The response of an endpoint: another endpoint may give the same id. */
-  readonly byResponse: (name: { readonly scope: string; readonly responseId: string }) => ServerContext | null;
+  readonly byResponse: (name: { readonly scope: string; readonly anchor: Anchor }) => ServerContext | null;
   /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
@@ -33,7 +34,7 @@ export type PlanRequest = {
   readonly capabilities: Capabilities;
   readonly settings: JsonObject;
   readonly settingsDigest: string;
-  readonly policy: ChainPolicy;
+  readonly policy: RecordedPolicy;
   /** ISO time that anchors' ages are judged by. */
   readonly now: string;
   /** Forces a full request, and says why. */
@@ -42,7 +43,8 @@ export type PlanRequest = {
   readonly candidates?: "all" | "newest";
 };
 
-type FullReason = NonNullable<Decision["reason"]>;
+/** Why a request is not chained from the newest context, by name. */
+type FullReason = string;
 type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
 type AnchorCandidate = {
   readonly anchor: ServerContext;
@@ -76,7 +78,7 @@ export function plan(request: PlanRequest): Decision {
   return decision(request, {
     strategy: rejected === null ? "chained" : "rebased",
     reason: rejected?.reason ?? null,
-    anchor: { responseId: anchor.responseId, inferenceId: anchor.inferenceId, length: anchor.length },
+    anchor: { ...named(anchor), inferenceId: anchor.inferenceId, length: anchor.length },
     sendFrom: anchor.length,
     back: rejected === null ? 0 : stepsBack(request, anchor),
     changedSettings: [...changed],
@@ -90,7 +92,7 @@ function forcedReason({ full, policy, capabilities, contexts, scope }: PlanReque
   if (full !== undefined) return full;
   if (policy.mode === "never") return "policy";
   if (contexts.newest(scope)?.context.unusable === "suspect") return "suspect";
-  return capabilities.chain ? null : "provider-cannot-chain";
+  return capabilities.chain === true ? null : "provider-cannot-chain";
 }
 
 function findAnchor(request: PlanRequest, rejections: Rejected[]): AnchorCandidate | null {
@@ -126,10 +128,10 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   if (refusal !== null) return reject(refusal);
   const changed = changedSince(request, anchor);
   const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
-  const omitted = repairs.filter(({ action }) => action === "omit").length;
-  const isAnswering = repairs.some(({ action }) => action === "answer");
+  const omitted = repairs.filter(({ rule }) => rule === "omit").length;
+  const isAnswering = repairs.some(({ rule }) => rule === "answer");
   const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
-  if (isEmpty && !capabilities.emptyInput) return reject("illegal-continuation");
+  if (isEmpty && capabilities.emptyInput !== true) return reject("illegal-continuation");
   return { anchor, repairs, changed };
 }
 
@@ -165,7 +167,7 @@ const maxClockSkewMs = 60_000;
 const keptMs = ({ codec, contexts }: PlanRequest, { settingsDigest }: ServerContext): number =>
   codec.keptMs?.(contexts.settings(settingsDigest)) ?? Number.POSITIVE_INFINITY;
 
-function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): "chain" | "full" {
+function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): string {
   const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
   if (rule !== undefined || name !== "model") return rule ?? "chain";
   const first = turn.blocks.findIndex(({ kind }) => kind === "reasoning");
@@ -175,10 +177,16 @@ function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: Serve
 const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
   scope: request.scope,
   codec: request.codec,
-  itemIds: request.capabilities.itemIds,
+  itemIds: request.capabilities.itemIds === true,
   quarantined: request.contexts.quarantined,
   heldFrom,
 });
+
+/** What a request names to continue from a context. */
+function named({ anchor, responseId }: ServerContext): Anchor {
+  if (anchor === null) throw new Error(`nothing names the response ${responseId}`);
+  return anchor;
+}
 
 /** The newest context, where another was taken: it is what a reader wants explained. */
 function rejectedNewest(
@@ -191,7 +199,7 @@ function rejectedNewest(
   const { context, turn } = newest;
   const known = rejections.find((rejected) => rejected.context.responseId === context.responseId);
   const divergence = known === undefined && turn !== null ? divergenceOf(turn, request.turn, request.provenance) : null;
-  return { responseId: context.responseId, reason: known?.reason ?? forced ?? "no-anchor", divergence };
+  return { anchor: named(context), reason: known?.reason ?? forced ?? "no-anchor", divergence };
 }
 
 /**
@@ -217,6 +225,7 @@ function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decisi
     repairs: [],
     rejected: null,
     now: request.now,
+    transport: request.transport,
     capabilities: request.capabilities,
     ...decided,
   };

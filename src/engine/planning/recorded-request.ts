@@ -43,12 +43,12 @@ export const planAgain = (
 export function recordedRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
   const request = requestOf(recorded);
   const { run } = view.client;
-  const { scope, transport, settingsDigest, decision } = request;
+  const { scope, settingsDigest, decision } = request;
   return {
     turn: inputTurn(view, recorded),
     contexts: contextsOf(view),
     provenance: provenanceOf(run?.turns, view),
-    ...{ scope, transport, settingsDigest },
+    ...{ scope, settingsDigest, transport: decision.transport },
     codec: codecOf(request, codecs),
     settings: view.server.settings.get(settingsDigest) ?? {},
     policy: run?.started.chain ?? defaultChainPolicy,

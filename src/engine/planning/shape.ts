@@ -4,6 +4,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { CallPairs } from "../stack/codec.ts";
 import { carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
+import { omit, omitId } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -130,7 +131,7 @@ function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
 function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {
   const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";
   return members.flatMap(({ block, index, omitted, hasId }): Repair[] => {
-    if (omitted !== null) return [{ action: "omit", index, rule: omitted }];
-    return carriesId(block, options) && !hasId ? [{ action: "omit-id", index, rule }] : [];
+    if (omitted !== null) return [omit(index, omitted)];
+    return carriesId(block, options) && !hasId ? [omitId(index, rule)] : [];
   });
 }

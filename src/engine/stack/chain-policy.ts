@@ -1,3 +1,8 @@
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+
+/** A policy as the log has it: modes are names. */
+export type RecordedPolicy = ConversationEventOf<"RunStarted">["data"]["chain"];
+
 /** How a caller wants requests to be chained. */
 export type ChainPolicy = {
   readonly mode: "auto" | "never" | "require";

@@ -1,5 +1,7 @@
-import type { JsonObject } from "../../base/json.ts";
-import type { Block, Wire } from "../../domain/block.ts";
+import type { JsonObject, JsonValue } from "../../base/json.ts";
+import type { Anchor } from "../../domain/anchor.ts";
+import type { Block } from "../../domain/block.ts";
+import type { ReportedUsage } from "../../domain/events/inference-events.ts";
 
 /**
  * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so
@@ -49,11 +51,40 @@ export interface Codec {
   /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
   lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
 
-  /** The block that an item is, as a draft. `wire` says where it came from. */
-  decodeItem(item: JsonObject, wire: Wire): Block;
-  /** The item exactly as it came. */
-  encodeItem(block: Block): JsonObject;
+  /** What an answer says. Its blocks are drafts, in the order in which the model made them. */
+  readAnswer(response: JsonObject, asked: Asked): Answer;
+  /** The response that an answer was read from: equal as JSON, order of members aside (law 5). */
+  writeAnswer(answer: Answer): JsonObject;
+  /** The items of a response that cannot be read as a whole; absent, where a response has none that stand by themselves. */
+  itemsOf?(response: JsonObject): readonly JsonObject[];
 }
+
+/** What an answer answers. */
+export type Asked = {
+  readonly scope: string;
+  readonly inferenceId: string;
+  readonly settings: Settings;
+  readonly capabilities: Capabilities;
+  /** Something in it was a secret and is masked: the server holds other bytes. */
+  readonly isMasked: boolean;
+};
+
+/** An answer in turnlog's words. What it says of the rest is kept as it came, so that the whole can be written again. */
+export type Answer = {
+  readonly id: string | null;
+  readonly status: string | null;
+  /** Whether the answer is whole; of one that is not, text is kept, and calls are neither executed nor sent. */
+  readonly isComplete: boolean;
+  /** What a later request may name to continue from it, and why that would be refused, where it would. */
+  readonly anchor?: Anchor & { readonly unusable?: string };
+  /** What it says of the request: under `anchor` the id that it continued from, or null. */
+  readonly echo?: JsonObject;
+  /** What went wrong, where it says that something did: the run gets it as the provider's error. */
+  readonly failure?: { readonly message: string; readonly code: string | null };
+  readonly blocks: readonly Block[];
+  readonly usage?: ReportedUsage;
+  readonly rest: JsonObject;
+};
 
 /** A tool as settings offer it. */
 export type OfferedTool = { readonly name: string; readonly description: string; readonly parameters: JsonObject };
@@ -67,13 +98,12 @@ export type RequestParts = {
   readonly input: readonly SentBlock[];
   readonly anchor: Anchor | null;
   readonly transport: string;
+  /** What else the body holds, as the decision has it. */
+  readonly details?: JsonObject | undefined;
 };
 
 /** A block as a request carries it: with the id of its item, or without. */
 export type SentBlock = { readonly block: Block; readonly withId: boolean };
-
-/** What a request continues from. */
-type Anchor = { readonly kind: string; readonly id: string };
 
 /** A call as far as pairing looks at it. */
 export type Call = {
@@ -114,18 +144,18 @@ export type Lesson = {
   readonly model?: string;
 };
 
-/** What an endpoint can do, as configured; what it is seen to do is learnt and recorded (`CapabilityLearned`). */
+/**
+ * What an endpoint can do, as configured; what it is seen to do is learnt and recorded (`CapabilityLearned`). Names with JSON
+ * values: these the engine reads, a codec may know others. What is absent it cannot do.
+ */
 export type Capabilities = {
   /** Continues from an earlier answer. */
-  readonly chain: boolean;
-  /** Its answers say what they continue from; without that nothing tells a server that ignores it. */
-  readonly echo: "previous-response-id" | "none";
-  /** What an absent `store` means. */
-  readonly storeDefault: boolean;
+  readonly chain?: boolean;
+  /** `none`: its answers do not say what they continue from, and nothing tells a server that ignores it. */
+  readonly echo?: "anchor" | "none";
   /** Accepts a chained request without input. */
-  readonly emptyInput: boolean;
-  /** Gives encrypted reasoning when asked. */
-  readonly encryptedReasoning: boolean;
+  readonly emptyInput?: boolean;
   /** Accepts the ids of stored items in a full request. */
-  readonly itemIds: boolean;
+  readonly itemIds?: boolean;
+  readonly [name: string]: JsonValue | undefined;
 };

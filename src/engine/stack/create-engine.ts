@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
 import { randomId } from "../../log/codec/ids.ts";
-import { type ChainPolicy, defaultChainPolicy } from "./chain-policy.ts";
+import { type ChainPolicy, defaultChainPolicy, type RecordedPolicy } from "./chain-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
@@ -25,7 +25,7 @@ export type EngineOptions = {
   readonly layers: readonly Layer[];
   /** Tools that the requests offer. */
   readonly tools: readonly Tool[];
-  readonly chain: ChainPolicy;
+  readonly chain: RecordedPolicy;
   /** How long a layer may work on its own before the run fails and names it. */
   readonly layerTimeoutMs: number;
   /** How long an owner of another process may be silent before its run counts as abandoned. */
@@ -46,7 +46,7 @@ export type EngineOptions = {
   /** A new id with this prefix. */
   readonly newId: (prefix: "run" | "inf") => string;
   /** What this process has seen the endpoint do, whichever conversation it was. */
-  readonly learned: Map<string, boolean | string>;
+  readonly learned: Map<string, JsonValue>;
   /** Get everything that runs show while they happen; what they throw is not the run's affair. */
   readonly observers: readonly Observer[];
 };

@@ -6,7 +6,7 @@ export type InferenceRequest = {
   readonly bodyText: string;
   /** The settings that the body begins with. In them, and nowhere else in it, `secret("NAME")` stands for a value. */
   readonly settings: Settings;
-  readonly transport: "json" | "sse";
+  readonly transport: string;
   readonly signal: AbortSignal;
   /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
   readonly onDelta: (delta: StreamDelta) => void;
@@ -129,7 +129,7 @@ export interface Provider extends Partial<AsyncDisposable> {
   readonly capabilities: Capabilities;
   /** Those of them that the caller has set: what was learnt of the endpoint in other processes does not change them. */
   readonly configured?: readonly string[];
-  readonly transport: "json" | "sse";
+  readonly transport: string;
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;
   /** The longest that one inference takes, its stream included; absent where nothing ends it. */

@@ -1,4 +1,4 @@
-import { anchorName } from "../../domain/anchor-name.ts";
+import { anchorName } from "../../domain/anchor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { readEvent } from "../codec/recorded.ts";
@@ -25,10 +25,10 @@ export async function inheritedInvalidations(
     if (envelope.type !== "AnchorInvalidated") continue;
     const { event } = await readEvent(store, envelope);
     if (event.type !== "AnchorInvalidated") continue;
-    const { scope, responseId } = event.data;
+    const { scope, anchor } = event.data;
     // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
     const isKnown =
-      responseId === null
+      anchor === null
         ? server.all.some((each) => each.scope === scope) &&
           !server.all.some((each) => each.scope === scope && each.stream === own)
         : server.byResponse.has(anchorName(event.data));

@@ -1,4 +1,5 @@
-import { anchorName } from "../../domain/anchor-name.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { type Anchor, anchorName } from "../../domain/anchor.ts";
 import { learnedName } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
@@ -26,12 +27,13 @@ export type ServerContextRows = {
 
 type ContextRow = readonly [
   responseId: string,
+  /** `true` where it is the response itself. */
+  anchor: Anchor | true | null,
   inferenceId: string,
   stream: number,
   revision: number,
   at: string,
   scope: number,
-  model: number,
   settingsDigest: number,
   turn: string,
   /** Empty where it is the same as `turn`. */
@@ -48,7 +50,7 @@ type OtherFact =
   | readonly ["settings", digest: string, place: SettingsPlace]
   | readonly ["invalidated", anchor: string, Invalidation]
   | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
-  | readonly ["learned", scope: string, capability: string, value: boolean | string]
+  | readonly ["learned", scope: string, capability: string, value: JsonValue]
   | readonly ["quarantined", blockIds: readonly string[]];
 
 /** The event that declared settings. */
@@ -78,9 +80,9 @@ export function noteFacts(
       facts.others.push(["settings", event.data.digest, { stream, revision }]);
       return;
     case "AnchorInvalidated": {
-      const { scope, responseId, reason } = event.data;
+      const { scope, anchor, reason } = event.data;
       const { length: contexts } = view.all;
-      if (responseId !== null) facts.others.push(["invalidated", anchorName(event.data), { reason, revision }]);
+      if (anchor !== null) facts.others.push(["invalidated", anchorName(event.data), { reason, revision }]);
       else facts.others.push(["scope-invalidated", scope, { reason, revision, contexts }]);
       return;
     }
@@ -134,7 +136,7 @@ export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, f
         break;
       case "learned": {
         const [, scope, capability, value] = fact;
-        const learned = view.learned.get(scope) ?? new Map<string, boolean | string>();
+        const learned = view.learned.get(scope) ?? new Map<string, JsonValue>();
         view.learned.set(scope, learned.set(capability, value));
         break;
       }
@@ -150,26 +152,29 @@ function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): 
     const known = texts.indexOf(text);
     return known < 0 ? texts.push(text) - 1 : known;
   };
-  const { responseId, inferenceId, stream, revision, at, scope, model, settingsDigest, turn, held } = context;
+  const { responseId, anchor, inferenceId, stream, revision, at, scope, settingsDigest, turn, held } = context;
   const { inputLength, length, unusable } = context;
   const parent = context.parent !== null && context.parent === contexts.at(-1)?.[0] ? true : context.parent;
   return [
-    ...([responseId, inferenceId, numberOf(stream), revision, at] as const),
-    ...([numberOf(scope), numberOf(model), numberOf(settingsDigest)] as const),
+    ...([responseId, isResponse(responseId, anchor) || anchor, inferenceId, numberOf(stream), revision, at] as const),
+    ...([numberOf(scope), numberOf(settingsDigest)] as const),
     ...([turn, held === turn ? "" : held, inputLength, length, parent, unusable] as const),
   ];
 }
 
+const isResponse = (responseId: string, anchor: Anchor | null): boolean =>
+  anchor?.kind === "response" && anchor.id === responseId && anchor.lives === undefined;
+
 type RowBefore = { readonly previous: string | null; readonly index: number };
 
 function contextOf(row: ContextRow, texts: readonly string[], { previous, index }: RowBefore): ServerContext {
-  const [responseId, inferenceId, stream, revision, at, scope, model, settings, turn, held, ...rest] = row;
+  const [responseId, anchor, inferenceId, stream, revision, at, scope, settings, turn, held, ...rest] = row;
   const [inputLength, length, parent, unusable] = rest;
   return {
     ...{ responseId, inferenceId, revision, index, at, turn, inputLength, length, unusable },
     stream: texts[stream] ?? "",
+    anchor: anchor === true ? { kind: "response", id: responseId } : anchor,
     scope: texts[scope] ?? "",
-    model: texts[model] ?? null,
     settingsDigest: texts[settings] ?? "",
     held: held === "" ? turn : held,
     parent: parent === true ? previous : parent,

@@ -32,7 +32,7 @@ test.each([
       if (type === "ResponseReceived") texts.push(data);
     expect(texts.join()).toContain(`"annotations":[{${odd}}]`);
     expect(texts.join()).toContain(`"extra":{${odd}}`);
-    expect(texts.join()).toContain('"usage":{"total_tokens":9007199254740993}');
+    expect(texts.join()).toContain('"reported":{"total_tokens":9007199254740993}');
     await conversation.append("go on");
     await conversation.run(asks);
     expect(server.received[1]?.body).toContain(`"annotations":[{${odd}}]`);

@@ -46,7 +46,7 @@ test("two endpoints may give one response id: each is continued from as it was",
   await conversation.run(two);
   await conversation.append("and now?");
   const { steps } = await conversation.run(one);
-  expect(steps).toMatchObject([{ decision: { strategy: "chained", anchor: { responseId: "resp_1", length: 2 } } }]);
+  expect(steps).toMatchObject([{ decision: { strategy: "chained", anchor: { id: "resp_1", length: 2 } } }]);
   await mustBeSound(workshop);
 });
 
@@ -63,6 +63,6 @@ test("a response that one endpoint has lost is not lost to another that gave the
   await conversation.run(two);
   await conversation.append("and now?");
   const { steps } = await conversation.run(one);
-  expect(steps).toMatchObject([{ decision: { strategy: "chained", anchor: { responseId: "resp_1", length: 2 } } }]);
+  expect(steps).toMatchObject([{ decision: { strategy: "chained", anchor: { id: "resp_1", length: 2 } } }]);
   await mustBeSound(workshop);
 });

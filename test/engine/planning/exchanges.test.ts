@@ -148,7 +148,7 @@ function isContinuable(context: ServerContext, request: Planned["request"]): boo
   if (hasReasoning && contexts.settings(context.settingsDigest)["model"] !== settings["model"]) return false;
   const options = {
     ...request,
-    ...request.capabilities,
+    itemIds: request.capabilities.itemIds === true,
     quarantined: new Set<string>(),
     heldFrom: context.inputLength,
   };

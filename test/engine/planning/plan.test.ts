@@ -21,7 +21,7 @@ describe("a request is chained", () => {
   test("from the newest context when that is a prefix of the Turn", () => {
     const decision = plan(asked(fourth, { contexts: [holding(first, 2), holding(third, 4)] }));
     expect(decision).toMatchObject({ strategy: "chained", reason: null, sendFrom: 4, back: 0, rejected: null });
-    expect(decision.anchor).toEqual({ responseId: "resp_4", inferenceId: "inf_4", length: 4 });
+    expect(decision.anchor).toEqual({ kind: "response", id: "resp_4", inferenceId: "inf_4", length: 4 });
   });
 
   test("with nothing to send only where the endpoint takes an empty input", () => {
@@ -62,7 +62,7 @@ describe("a request is full", () => {
     const capabilities = { ...defaultCapabilities, chain: false };
     expect(plan(asked(second, known, { capabilities }))).toMatchObject({
       reason: "provider-cannot-chain",
-      rejected: { responseId: "resp_2", reason: "provider-cannot-chain", divergence: null },
+      rejected: { anchor: { kind: "response", id: "resp_2" }, reason: "provider-cannot-chain", divergence: null },
     });
   });
 
@@ -111,17 +111,17 @@ describe("a request is full", () => {
 describe("a context is passed over for an older one", () => {
   test.each(["incomplete", "not-stored", "suspect"] as const)("when its response is %s", (unusable) => {
     const contexts = [holding(first, 2), holding(third, 4, { unusable }), holding(Turn.of([said(9), replied(10)]), 10)];
-    expect(plan(asked(fourth, { contexts })).anchor?.responseId).toBe("resp_2");
+    expect(plan(asked(fourth, { contexts })).anchor?.id).toBe("resp_2");
   });
 
   test("when its response has no id", () => {
     const contexts = [holding(first, 2), holding(third, 4, { unusable: "no-id" })];
-    expect(plan(asked(fourth, { contexts })).anchor?.responseId).toBe("resp_2");
+    expect(plan(asked(fourth, { contexts })).anchor?.id).toBe("resp_2");
   });
 
   test("when it is another endpoint's", () => {
     const contexts = [holding(first, 2), holding(third, 4, { scope: "elsewhere" })];
-    expect(plan(asked(fourth, { contexts })).anchor?.responseId).toBe("resp_2");
+    expect(plan(asked(fourth, { contexts })).anchor?.id).toBe("resp_2");
   });
 
   test("when it leaves nothing to send", () => {
@@ -131,7 +131,7 @@ describe("a context is passed over for an older one", () => {
       reason: "illegal-continuation",
       back: 1,
       sendFrom: 2,
-      rejected: { responseId: "resp_4", reason: "illegal-continuation", divergence: null },
+      rejected: { anchor: { kind: "response", id: "resp_4" }, reason: "illegal-continuation", divergence: null },
     });
   });
 
@@ -182,23 +182,23 @@ describe("of responses with one context", () => {
       }),
       said(3),
     ]);
-    expect(plan(asked(second, { contexts: twins })).anchor?.responseId).toBe("resp_2");
+    expect(plan(asked(second, { contexts: twins })).anchor?.id).toBe("resp_2");
     expect(plan(asked(other, { contexts: twins }))).toMatchObject({
       strategy: "chained",
-      anchor: { responseId: "resp_7" },
+      anchor: { id: "resp_7" },
     });
   });
 
   test("the newest is continued where the block came from none of them", () => {
     const typed = Turn.of([said(1), replied(2).withWire(null), said(3)]);
     const unlogged = twins.map((context) => ({ ...context, index: Number.MAX_SAFE_INTEGER }));
-    expect(plan(asked(typed, { contexts: twins })).anchor?.responseId).toBe("resp_7");
-    expect(plan(asked(typed, { contexts: unlogged })).anchor?.responseId).toBe("resp_7");
+    expect(plan(asked(typed, { contexts: twins })).anchor?.id).toBe("resp_7");
+    expect(plan(asked(typed, { contexts: unlogged })).anchor?.id).toBe("resp_7");
   });
 
   test("the other one serves where the first cannot", () => {
     const invalid = { resp_2: { reason: "not-found", revision: 9 } };
-    expect(plan(asked(second, { contexts: twins, invalid })).anchor?.responseId).toBe("resp_7");
+    expect(plan(asked(second, { contexts: twins, invalid })).anchor?.id).toBe("resp_7");
   });
 });
 
@@ -219,7 +219,7 @@ describe("what a rebased request gives up", () => {
     const other = first.append(said(7), replied(8));
     const contexts = [holding(first, 2), holding(third, 4), holding(other, 8)];
     const decision = plan(asked(fourth, { contexts, newestTurn: other }));
-    expect(decision).toMatchObject({ strategy: "rebased", back: 1, anchor: { responseId: "resp_4" } });
+    expect(decision).toMatchObject({ strategy: "rebased", back: 1, anchor: { id: "resp_4" } });
   });
 });
 

@@ -15,13 +15,13 @@ const request: InferenceRequestedData = {
   inferenceId: inferenceIdSchema.parse("inf_0000000000000001"),
   attempt: 0,
   scope: "test",
-  transport: "json",
   encoder: responsesItems.name,
   settingsDigest: "0".repeat(64),
   decision: {
     strategy: "full",
     reason: "first-request",
     anchor: null,
+    transport: "json",
     sendFrom: 0,
     back: 0,
     changedSettings: [],
@@ -107,7 +107,7 @@ test("an echo is named in the event, not stored again", () => {
     { request, settings, provider, newBlockId: () => blockIdSchema.parse("run_0000000000000001/0/0") },
   );
   expect(data.echoed).toEqual(["tools"]);
-  expect(data.fields).toEqual({ model: "n" });
+  expect(data.rest).toEqual({ model: "n" });
 });
 
 test.skipIf(!hasRecordings)(`every recorded response is given back whole from its event${needsRecordings}`, () => {

@@ -6,6 +6,7 @@ import { user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { groupsOf } from "../../../src/engine/planning/groups.ts";
+import { placeOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
@@ -116,7 +117,7 @@ describe("shaping", () => {
       user("and?").withId(freshBlockId()),
     );
     const repairs = shape(turn, 1002, { ...fullRequest, heldFrom: 1000 });
-    expect(repairs).toEqual([{ action: "answer", index: 1000, before: 1003, callId: "call_a" }]);
+    expect(repairs).toEqual([{ rule: "answer", index: 1000, detail: { before: 1003, callId: "call_a" } }]);
   });
 });
 
@@ -127,8 +128,6 @@ const unreadable = (): Block =>
       throw new Error(`shaping looked at ${String(name)} of a block that the anchor holds`);
     },
   });
-
-const placeOf = (repair: Repair): number => (repair.action === "answer" ? repair.before : repair.index);
 
 const sorted = (repairs: readonly Repair[]): readonly string[] =>
   repairs.map((repair) => JSON.stringify(repair)).sort();

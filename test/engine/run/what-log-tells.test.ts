@@ -156,7 +156,7 @@ test("a request that was repaired is a loss of its run", async () => {
   await conversation.run(engine);
   await conversation.append("never mind");
   const { losses } = await conversation.run(engine);
-  expect(losses).toMatchObject([{ kind: "repair", frame: "0", repair: { action: "answer", callId: "c1" } }]);
+  expect(losses).toMatchObject([{ kind: "repair", frame: "0", repair: { rule: "answer", detail: { callId: "c1" } } }]);
   const asked = (await wordsOf(workshop)).filter((words) => words.startsWith("asked"));
   expect(asked.at(-1)).toContain("; repaired: call c1 of block 1 answered as aborted: it had no result");
 });

@@ -102,8 +102,12 @@ test("a reader takes snapshots of a fork with all that it inherited, from a snap
   await talk(conversation, 3);
   const [first] = dataOf(await eventsOf(conversation), "ResponseReceived");
   const known: readonly ProposedEvent["event"][] = [
-    { type: "AnchorInvalidated", version: 1, data: { scope, responseId: first?.responseId ?? "", reason: "deleted" } },
-    { type: "AnchorInvalidated", version: 1, data: { scope: "another", responseId: null, reason: "refused" } },
+    {
+      type: "AnchorInvalidated",
+      version: 1,
+      data: { scope, anchor: { kind: "response", id: first?.responseId ?? "" }, reason: "deleted" },
+    },
+    { type: "AnchorInvalidated", version: 1, data: { scope: "another", anchor: null, reason: "refused" } },
     {
       type: "CapabilityLearned",
       version: 1,

@@ -64,7 +64,7 @@ test("a fork chains from the context that its parent earned, and declares no set
   const { steps } = await fork.run(engine);
   const [answered] = dataOf(await eventsOf(conversation), "ResponseReceived");
   expect(steps.map(({ decision }) => decision)).toMatchObject([
-    { strategy: "chained", anchor: { responseId: answered?.responseId }, sendFrom: 2 },
+    { strategy: "chained", anchor: { id: answered?.responseId }, sendFrom: 2 },
   ]);
   expect(typesOf(await eventsOf(fork))).not.toContain("SettingsDeclared");
 });
@@ -170,7 +170,11 @@ test("what a server lost for the parent after the fork is not continued from in 
   await fork.append("another two");
   const [answered, later] = dataOf(await eventsOf(conversation), "ResponseReceived");
   const lost = (responseId: string | null | undefined) =>
-    ({ scope: engine.options.provider.scope, responseId: responseId ?? "", reason: "not-found" }) as const;
+    ({
+      scope: engine.options.provider.scope,
+      anchor: { kind: "response", id: responseId ?? "" },
+      reason: "not-found",
+    }) as const;
   const data = lost(answered?.responseId);
   // Of the other one the fork knows nothing.
   for (const each of [lost(later?.responseId), data])

@@ -46,7 +46,7 @@ test("the next request continues from the context that held the Turn then", asyn
   const { steps } = await conversation.run(engine);
   const [first] = dataOf(await eventsOf(conversation), "ResponseReceived");
   expect(steps.map(({ decision }) => decision)).toMatchObject([
-    { strategy: "rebased", anchor: { responseId: first?.responseId } },
+    { strategy: "rebased", anchor: { id: first?.responseId } },
   ]);
 });
 

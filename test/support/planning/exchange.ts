@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
-import { anchorName } from "../../../src/domain/anchor-name.ts";
+import { anchorName } from "../../../src/domain/anchor.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
 import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
@@ -92,7 +92,6 @@ export function createExchange(server: ReferenceServer) {
     const context = serverContextOf({
       request,
       response: data,
-      settings,
       stream: "",
       revision: count,
       index: count,
@@ -126,7 +125,6 @@ function requestedData({ request, decision, held, digest, bytes }: Planned, n: n
     inferenceId: inferenceIdSchema.parse(`inf_${String(n).padStart(20, "0")}`),
     attempt: 0,
     scope,
-    transport: "json",
     encoder: responsesItems.name,
     settingsDigest: request.settingsDigest,
     decision,

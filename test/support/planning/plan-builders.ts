@@ -22,7 +22,7 @@ export const replied = (n: number, text = `answer ${n}`): Block =>
 /** A response of one reasoning item and one message: its blocks are the n-th and the one after. */
 export function thought(n: number): readonly [Block, Block] {
   const group = (index: number) => ({ id: `inf_${n}`, index, size: 2, stored: true });
-  const payload = { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] };
+  const payload = { type: "reasoning", summary: [{ type: "text", text: "hm" }] };
   const wire = { scope, itemId: `rs_${n}`, group: group(0) };
   return [
     new Block({ id: blockId(n), kind: "reasoning", payload, wire }),
@@ -45,7 +45,7 @@ export function holding(
     index: n,
     at: now,
     scope,
-    model: "m",
+    anchor: changes.unusable === "no-id" ? null : { kind: "response", id: `resp_${n}` },
     settingsDigest: digestOf({ model: "m" }),
     turn: turn.digest,
     held: turn.digest,
@@ -97,7 +97,7 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
   const declared = new Map([{ model: "m" }, ...settings].map((each) => [digestOf(each), each]));
   return {
     byTurn: (digest) => contexts.filter((context) => context.turn === digest && context.unusable !== "no-id"),
-    byResponse: ({ responseId }) => contexts.find((context) => context.responseId === responseId) ?? null,
+    byResponse: ({ anchor }) => contexts.find((context) => context.anchor?.id === anchor.id) ?? null,
     newest: (wanted) => {
       const context = contexts.findLast((each) => each.scope === wanted && each.unusable !== "no-id");
       return context === undefined ? null : { context, turn: newestTurn ?? null };

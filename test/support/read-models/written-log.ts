@@ -81,8 +81,10 @@ function eventOf(kind: number, n: string): ConversationEvent {
   if (kind < 50) return runStarted;
   if (kind < 60) return runCompleted;
   if (kind < 80) {
-    const anchor = { responseId: `resp_${n}`, inferenceId: `inf_${n.padStart(16, "0")}`, length: 1 };
+    const anchor = { kind: "response", id: `resp_${n}`, inferenceId: `inf_${n.padStart(16, "0")}`, length: 1 };
     return requested(n, { requestBytes: 1_000 + kind, decision: kind < 70 ? { strategy: "chained", anchor } : {} });
   }
-  return received(n, [json(assistant(`answer ${n}`), n)], { usage: { input_tokens: kind, output_tokens: 1 } });
+  return received(n, [json(assistant(`answer ${n}`), n)], {
+    usage: { inputTokens: kind, cachedInputTokens: 0, outputTokens: 1, reasoningTokens: 0, reported: null },
+  });
 }

@@ -1,0 +1,31 @@
+import type { Repair } from "../../domain/events/inference-events.ts";
+
+/** A block is not sent, by the name of why. */
+export const omit = (index: number, reason: string): Repair => ({ rule: "omit", index, detail: { reason } });
+
+/** A block is sent without the id of its item. */
+export const omitId = (index: number, reason: string): Repair => ({ rule: "omit-id", index, detail: { reason } });
+
+/** A call or a result is sent under another call id. */
+export const renameCall = (index: number, callId: string): Repair => ({
+  rule: "rename-call",
+  index,
+  detail: { callId },
+});
+
+/** The open call at `index` is answered before the block at `before` (the length of the Turn: at its end). */
+export const answerCall = (index: number, detail: { readonly before: number; readonly callId: string }): Repair => ({
+  ...{ rule: "answer", index, detail },
+});
+
+/** The place in the Turn that a repair changes something at. */
+export function placeOf({ rule, index, detail }: Repair): number {
+  if (!rules.has(rule))
+    throw new Error(`the repair '${rule}' is not known: a newer turnlog decided it, update this one`);
+  return rule === "answer" && typeof detail["before"] === "number" ? detail["before"] : index;
+}
+
+/** The call id that a repair says. */
+export const callIdOf = ({ detail }: Repair): string => (typeof detail["callId"] === "string" ? detail["callId"] : "");
+
+const rules: ReadonlySet<string> = new Set(["omit", "omit-id", "rename-call", "answer"]);

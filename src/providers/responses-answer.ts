@@ -1,0 +1,109 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import type { Block, Wire } from "../domain/block.ts";
+import type { ReportedUsage } from "../domain/events/inference-events.ts";
+import type { Answer, Asked } from "../engine/stack/codec.ts";
+
+/** How items become blocks and back. */
+type Items = {
+  readonly decodeItem: (item: JsonObject, wire: Wire) => Block;
+  readonly encodeItem: (block: Block) => JsonObject;
+};
+
+/** Reads a response of the Responses API (responses-api.md 2). */
+export function readAnswer(response: JsonObject, asked: Asked, { decodeItem }: Items): Answer {
+  const { scope, inferenceId, settings, capabilities, isMasked } = asked;
+  const { id, status: given, output, usage, previous_response_id: continued, ...rest } = response;
+  const status = typeof given === "string" ? given : null;
+  const hasError = (response["error"] ?? null) !== null;
+  const isComplete = status === null ? !hasError : completedStatuses.has(status);
+  const isStored = (response["store"] ?? settings["store"] ?? capabilities["storeDefault"]) === true;
+  // Under the ids of masked items the server holds what the log does not: they are not sent by them.
+  const stored = isStored && !isMasked;
+  const items = itemsOf(response);
+  const blocks = items.map((item, index, { length: size }) =>
+    decodeItem(item, {
+      scope,
+      group: { id: inferenceId, index, size, stored },
+      ...(isComplete ? {} : { partial: true }),
+    }),
+  );
+  const unusable = status === null || hasError ? "incomplete" : isStored ? null : "not-stored";
+  const hasFailed = status === null ? hasError : failedStatuses.has(status);
+  const kept: Record<string, JsonValue> = {};
+  const told = { ...rest, ...othersIn(output), ...(typeof id === "string" ? {} : { id }) };
+  for (const [name, value] of Object.entries({ ...told, ...(status === null ? { status: given } : {}) }))
+    if (value !== undefined) setMember(kept, name, value);
+  return {
+    ...{ id: typeof id === "string" ? id : null, status, isComplete },
+    ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...(unusable === null ? {} : { unusable }) } }),
+    ...(continued === undefined ? {} : { echo: { anchor: continued } }),
+    ...(hasFailed ? { failure: failureIn(response) } : {}),
+    blocks,
+    ...(usage === undefined ? {} : { usage: usageIn(usage) }),
+    rest: kept,
+  };
+}
+
+export function writeAnswer({ id, status, blocks, usage, echo, rest }: Answer, { encodeItem }: Items): JsonObject {
+  const { output: others, ...members } = rest;
+  const response: Record<string, JsonValue> = {};
+  if (id !== null) response["id"] = id;
+  if (status !== null) response["status"] = status;
+  if (others !== undefined && !isJsonList(others)) response["output"] = others;
+  else {
+    const output: JsonValue[] = blocks.map(encodeItem);
+    for (const other of others ?? []) if (isStray(other)) output.splice(other.index, 0, other.value);
+    response["output"] = output;
+  }
+  if (usage !== undefined) response["usage"] = usage.reported;
+  if (echo?.["anchor"] !== undefined) response["previous_response_id"] = echo["anchor"];
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(response, name, value);
+  return response;
+}
+
+export const itemsOf = ({ output }: JsonObject): readonly JsonObject[] =>
+  isJsonList(output) ? output.filter(isJsonObject) : [];
+
+// Recorded answers of one server say `complete`.
+const completedStatuses: ReadonlySet<string> = new Set(["completed", "complete"]);
+const failedStatuses: ReadonlySet<string> = new Set(["failed", "cancelled"]);
+
+/** What stands among the items and is none, by its place; an output that is no list is kept as it is. */
+function othersIn(output: JsonValue | undefined): { readonly output?: JsonValue } {
+  if (output === undefined) return {};
+  if (!isJsonList(output)) return { output };
+  const strays = output.flatMap((value, index) => (isJsonObject(value) ? [] : [{ index, value }]));
+  return strays.length === 0 ? {} : { output: strays };
+}
+
+const isStray = (value: JsonValue): value is { readonly index: number; readonly value: JsonValue } =>
+  isJsonObject(value) && typeof value["index"] === "number" && value["value"] !== undefined;
+
+function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
+  const { message, code } = isJsonObject(error) ? error : {};
+  return {
+    message: typeof message === "string" ? message : "the provider could not complete the response",
+    code: typeof code === "string" ? code : null,
+  };
+}
+
+function usageIn(reported: JsonValue): ReportedUsage {
+  const told = isJsonObject(reported) ? reported : {};
+  return {
+    inputTokens: count(told, "input_tokens"),
+    cachedInputTokens: count(nested(told, "input_tokens_details"), "cached_tokens"),
+    outputTokens: count(told, "output_tokens"),
+    reasoningTokens: count(nested(told, "output_tokens_details"), "reasoning_tokens"),
+    reported,
+  };
+}
+
+function nested(object: JsonObject, name: string): JsonObject {
+  const value = object[name];
+  return isJsonObject(value) ? value : {};
+}
+
+function count(object: JsonObject, name: string): number {
+  const value = object[name];
+  return typeof value === "number" ? value : 0;
+}
