@@ -1,0 +1,32 @@
+// No floor below the providers knows the words of a wire: a codec translates them (src/engine/stack/codec.ts).
+const { readdirSync, readFileSync } = require("node:fs");
+const { join } = require("node:path");
+
+const folders = ["src/domain", "src/projections", "src/log", "src/engine"];
+const words = [
+  "previous_response_id",
+  "function_call",
+  "function_call_output",
+  "call_id",
+  "encrypted_content",
+  "input_text",
+  "output_text",
+  "max_output_tokens",
+  "incomplete_details",
+];
+const pattern = new RegExp(`\\b(${words.join("|")})\\b`);
+
+const found = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .flatMap(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      const lines = readFileSync(path, "utf8").split("\n");
+      return lines.flatMap((line, index) => {
+        const word = pattern.exec(line)?.[0];
+        return word === undefined ? [] : [`${path}:${index + 1} says ${word}, a word of a provider's wire`];
+      });
+    }),
+);
+for (const line of found) console.error(line);
+process.exitCode = found.length === 0 ? 0 : 1;
