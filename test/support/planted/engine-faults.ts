@@ -83,14 +83,14 @@ const planning: readonly PlantedFault[] = [
   {
     of: "a broken group keeps the ids of its items",
     file: "engine/planning/shape.ts",
-    find: '? [{ action: "omit-id", index, rule }] : []',
+    find: "? [omitId(index, rule)] : []",
     put: "? [] : []",
     suite: "engine/planning/shape",
   },
   {
     of: "what a response says beyond its output is dropped",
     file: "engine/planning/response.ts",
-    find: "else setMember(fields, name, value);",
+    find: "else setMember(rest, name, value);",
     put: "",
     suite: "engine/planning/response",
   },
@@ -122,7 +122,7 @@ const folds: readonly PlantedFault[] = [
   {
     of: "an answer that continued from something else is trusted",
     file: "projections/server-contexts.ts",
-    find: "return echo !== sent;",
+    find: 'return (echo["anchor"] ?? null) !== (decision.anchor?.id ?? null);',
     put: "return false;",
     suite: "engine/inference/fallback",
   },
