@@ -111,20 +111,20 @@ export class ConversationWriter {
   }
 
   /**
-   * Appends what is to be recorded of the proposed events, all or nothing unless it is too big for one append. On a conflict it reads what
-   * came first and decides anew what is not there yet; `guard` may refuse by throwing.
+   * Appends what is to be recorded of the proposed events, all or nothing unless it is too big for one append. On a conflict it
+   * reads what came first and decides anew what is not there yet; `guard` may refuse by throwing.
    *
    * @throws {StoreUnavailableError} when the outcome is unknown.
    * @throws {InvalidEventError} for what could not be read again; nothing was appended.
    */
-  commit(entries: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
-    return this.#enqueue(() => this.#commit(entries, guard));
+  commit(proposed: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+    return this.#enqueue(() => this.#commit(proposed, guard));
   }
 
-  async #commit(entries: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+  async #commit(proposed: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
     if (this.#head === null) await this.#catchUp();
     const written: RecordedEvent[] = [];
-    let left = entries;
+    let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
       guard?.(this.#view);
       const decided = this.#decide(left);
@@ -147,16 +147,16 @@ export class ConversationWriter {
     }
   }
 
-  #decide(entries: readonly ProposedEvent[]): Decided[] | Rejection {
+  #decide(proposals: readonly ProposedEvent[]): Decided[] | Rejection {
     const draft = draftState(this.#state);
     const decided: Decided[] = [];
-    for (const entry of entries) {
-      const result = decide(draft, entry.event, entry.runId ?? null);
+    for (const proposed of proposals) {
+      const result = decide(draft, proposed.event, proposed.runId ?? null);
       if (!result.ok) return result.error;
       for (const event of result.value) {
-        const made = recordable(event, entry.actor);
-        evolve(draft, made.event, entry.runId ?? null);
-        decided.push({ ...entry, ...made, proposed: entry });
+        const made = recordable(event, proposed.actor);
+        evolve(draft, made.event, proposed.runId ?? null);
+        decided.push({ ...proposed, ...made, proposed });
       }
     }
     return decided;
