@@ -7,7 +7,7 @@ import { NotFoundError } from "./exit-codes.ts";
 import type { Cell, Style } from "./screen.ts";
 
 /** What would have been, beside what was. */
-export function counterfactualDocument(
+export function describeCounterfactual(
   { steps, unknown, turn }: Counterfactual,
   { savedAs, ...about }: Pick<CounterfactualDocument, "conversation" | "to" | "savedAs">,
 ): CounterfactualDocument {
@@ -40,7 +40,7 @@ function figuresOf(all: readonly (StepFacts | null)[]): CounterfactualDocument["
  *
  * @throws {NotFoundError} when there is no such step, or it would not have been made.
  */
-export function stepBodyDocument(
+export function describeStepBody(
   { steps }: Counterfactual,
   about: Pick<StepBodyDocument, "conversation" | "to" | "step">,
 ): StepBodyDocument {

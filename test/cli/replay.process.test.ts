@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { counterfactualDocument, replayedDocument } from "../../src/cli/documents/running.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -14,68 +15,8 @@ const spoilt = (kind: "chance" | "gone") => ({ env: { SPOILT_LAYER: kind } });
 const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
 
 /** What `--json` prints is a contract: members may be added in a new version only. */
-const differenceSchema = z.strictObject({
-  stream: z.string(),
-  revision: z.int().nullable(),
-  frame: z.string().nullable(),
-  layer: z.string().nullable(),
-  field: z.string(),
-  recorded: z.json(),
-  replayed: z.json(),
-  message: z.string(),
-});
-
-const replayedSchema = z.strictObject({
-  version: z.literal(1),
-  data: z.strictObject({
-    conversation: z.string(),
-    to: z.int(),
-    events: z.int(),
-    turns: z.int(),
-    requests: z.int(),
-    layers: z.strictObject({ runs: z.int(), steps: z.int() }).nullable(),
-    difference: differenceSchema.nullable(),
-  }),
-});
-
-const factsSchema = z.strictObject({
-  revision: z.int().nullable(),
-  frame: z.string(),
-  strategy: z.enum(["chained", "rebased", "full"]),
-  reason: z.string().nullable(),
-  anchor: z.string().nullable(),
-  sendFrom: z.int(),
-  blocks: z.int(),
-  bytes: z.int(),
-  requestDigest: z.string(),
-  edits: z.array(
-    z.strictObject({ layer: z.string(), direction: z.enum(["request", "response"]), operations: z.array(z.string()) }),
-  ),
-});
-
-const figuresSchema = z.strictObject({ steps: z.int(), broken: z.int(), bytes: z.int() });
-
-const whatIfSchema = z.strictObject({
-  version: z.literal(1),
-  data: z.strictObject({
-    conversation: z.string(),
-    to: z.int(),
-    steps: z.array(
-      z.strictObject({
-        runId: z.string(),
-        recorded: factsSchema.nullable(),
-        otherwise: factsSchema.nullable(),
-        isSame: z.boolean(),
-      }),
-    ),
-    recorded: figuresSchema,
-    otherwise: figuresSchema,
-    firstDifference: z.int().nullable(),
-    unknown: z.strictObject({ runId: z.string(), frame: z.string(), what: z.string() }).nullable(),
-    result: z.strictObject({ blocks: z.int(), digest: z.string() }),
-    savedAs: z.string().nullable(),
-  }),
-});
+const replayedSchema = z.strictObject({ version: z.literal(1), data: replayedDocument });
+const whatIfSchema = z.strictObject({ version: z.literal(1), data: counterfactualDocument });
 
 test("replay compares all that can be computed again, and with --stack what the layers do", async () => {
   const { path: cwd } = demoStore();

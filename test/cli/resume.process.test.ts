@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
+import { resumeDocument } from "../../src/cli/documents/running.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
@@ -38,21 +39,7 @@ async function cutOff(kind: "inference" | "tool" | "append" | "none", phase: "be
   };
 }
 
-/** What `--json` prints is a contract: members may be added in a new version only. */
-const resumedSchema = z.strictObject({
-  version: z.literal(1),
-  data: z.strictObject({
-    conversation: z.string(),
-    runId: z.string().nullable(),
-    status: z.enum(["completed", "calls-open", "incomplete", "parked", "open", "abandoned", "none"]),
-    settled: z.array(z.string()),
-    did: z.strictObject({ requests: z.int(), fetched: z.int(), tools: z.int(), events: z.int() }),
-    text: z.string(),
-    inDoubt: z.array(
-      z.strictObject({ blockId: z.string(), name: z.string(), arguments: z.string(), settle: z.array(z.string()) }),
-    ),
-  }),
-});
+const resumedSchema = z.strictObject({ version: z.literal(1), data: resumeDocument });
 
 const oneLine = (text: string): boolean => /^turnlog: [^\n]+\n$/.test(text);
 

@@ -10,7 +10,7 @@ import { reexecute } from "../../replay/re-execute.ts";
 import { eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import { counterfactualDocument, renderCounterfactual, stepBodyDocument } from "../counterfactual-report.ts";
+import { describeCounterfactual, describeStepBody, renderCounterfactual } from "../counterfactual-report.ts";
 import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversationId } from "../find.ts";
@@ -123,8 +123,8 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   return {
     document:
       body === undefined
-        ? counterfactualDocument(answer, { ...about, savedAs })
-        : stepBodyDocument(answer, { ...about, step: body }),
+        ? describeCounterfactual(answer, { ...about, savedAs })
+        : describeStepBody(answer, { ...about, step: body }),
     isSame: answer.steps.every(({ isSame }) => isSame),
   };
 }

@@ -82,7 +82,7 @@ export const resumeDocument = z.strictObject({
 });
 
 /** `turnlog replay`: whether computing everything again says what the log says. */
-const replayed = z.strictObject({
+export const replayedDocument = z.strictObject({
   conversation,
   to: revision,
   events: count,
@@ -105,7 +105,7 @@ const replayed = z.strictObject({
     .nullable(),
 });
 
-export type ReplayedDocument = z.infer<typeof replayed>;
+export type ReplayedDocument = z.infer<typeof replayedDocument>;
 
 const step = z.strictObject({
   revision: revision.nullable(),
@@ -127,7 +127,7 @@ export type StepDocument = z.infer<typeof step>;
 const figures = z.strictObject({ steps: count, broken: count, bytes: count });
 
 /** `turnlog replay --without` and `--with`: what would have been, beside what was. */
-const counterfactual = z.strictObject({
+export const counterfactualDocument = z.strictObject({
   conversation,
   to: revision,
   /** Null on the side that did not make the step. */
@@ -142,7 +142,7 @@ const counterfactual = z.strictObject({
   result: z.strictObject({ blocks: count, digest: sha256Schema }),
   savedAs: conversation.nullable(),
 });
-export type CounterfactualDocument = z.infer<typeof counterfactual>;
+export type CounterfactualDocument = z.infer<typeof counterfactualDocument>;
 
 /** `turnlog replay --body`: what a step would have sent. */
 const stepBody = z.strictObject({
@@ -156,4 +156,4 @@ const stepBody = z.strictObject({
 export type StepBodyDocument = z.infer<typeof stepBody>;
 
 /** `turnlog replay` */
-export const replayDocument = z.union([replayed, counterfactual, stepBody]);
+export const replayDocument = z.union([replayedDocument, counterfactualDocument, stepBody]);
