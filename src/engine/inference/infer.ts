@@ -154,8 +154,7 @@ function acceptResponse(session: RunSession, frame: string, { request }: Prepare
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   const entered = blocks.filter(entersTurn);
   const result = session.turns.respond(frame, entered, actor);
-  session.received.count += 1;
-  session.received.isWhole = data.isComplete;
+  session.isWhole = data.isComplete;
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
   if (data.failure !== undefined) throw failedResponse(data.failure);
@@ -171,11 +170,11 @@ async function answeredBefore(
   const { answer, responseId } = past;
   if (answer?.type === "response") {
     const { data, at } = answer;
-    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
     delivered(session, at);
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
-    acknowledge(session, { index: session.received.count, frame });
+    acknowledge(session, { index: session.server.all.length, frame });
+    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
     // The fold of the log has them already.
     const { turns } = session.journal;
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));

@@ -72,7 +72,7 @@ export function openSession(opening: Opening): RunSession {
   let answers = journal.responses;
   let isOurs = false;
   const server = serverContexts.initial(stream.name);
-  const apply = ({ event, actor, frame, at = session.now() }: ProposedEvent): void => {
+  const apply = ({ event, actor, frame, at = session.clock }: ProposedEvent): void => {
     const place = { stream: stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };
     serverContexts.apply(server, { ...place, event, frame: frame ?? null, at: new Date(at).toISOString() });
   };
@@ -106,7 +106,7 @@ export function openSession(opening: Opening): RunSession {
     server,
     apply,
     record: told,
-    received: { count: 0, isWhole: true },
+    isWhole: true,
     timings: [],
     runningTools: new Set(),
     thrown: new ThrownErrors(),

@@ -115,8 +115,8 @@ async function park(
 }
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
-function statusOf({ received, turns }: RunSession, result: Turn): RunStatus {
-  if (!received.isWhole) return "incomplete";
+function statusOf({ isWhole, turns }: RunSession, result: Turn): RunStatus {
+  if (!isWhole) return "incomplete";
   return openCalls(broughtBy(turns.base, result)).length > 0 ? "calls-open" : "completed";
 }
 

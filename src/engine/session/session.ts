@@ -43,8 +43,8 @@ export type RunSession = {
   readonly apply: (proposed: ProposedEvent) => void;
   /** What the run's events tell of it, as far as they are durable. */
   readonly record: RunRecord;
-  /** How many responses came back in this run, and whether the newest one is whole. */
-  readonly received: { count: number; isWhole: boolean };
+  /** Whether the newest response is whole. */
+  isWhole: boolean;
   /** Layers' own times, until the next event takes them along. */
   readonly timings: LayerTiming[];
   readonly runningTools: Set<BlockId>;
