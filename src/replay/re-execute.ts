@@ -102,7 +102,7 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
     turns,
     engine.layers.map(({ name }) => name),
   );
-  for (const recorded of events) journal.note(recorded);
+  for (const recorded of events) journal.log.note(recorded);
   const before = { firstRevision, journal, events, doubts: null };
   const beginning = { runId, base: turns.base, startedAt, epoch: 0, before };
   const comparison = stepComparison(run);

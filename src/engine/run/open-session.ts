@@ -69,7 +69,7 @@ export function openSession(opening: Opening): RunSession {
   journal.watchedBy({ ...engine, watch, signal: running, onDiverged: (error) => recorder.fail(error) });
   const told = newRunRecord(runId);
   for (const recorded of before?.events ?? []) noteRun(told, recorded);
-  let answers = journal.responses;
+  let answers = journal.log.responses;
   let isOurs = false;
   const server = serverContexts.initial(stream.name);
   const apply = ({ event, actor, frame, at = session.clock }: ProposedEvent): void => {
@@ -138,7 +138,7 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
   if (isHere && run?.id === runId && run.epoch === epoch) return;
   if (isOurs) throw new RunTakenOverError(`run ${runId} was ended or taken over by someone else`);
   // An owner that was thought dead has gone on: what was read of its run is not all of it any more.
-  if (before !== null && stream.lastRunRevision !== before.journal.lastRevision) throw new ConversationMovedError();
+  if (before !== null && stream.lastRunRevision !== before.journal.log.lastRevision) throw new ConversationMovedError();
   // Layers are told when the run began, so it must not be recorded as any later.
   const isLate = stream.lastAt !== null && Date.parse(stream.lastAt) > startedAt;
   if (before === null && (committed !== base || isLate)) throw new ConversationMovedError();

@@ -111,7 +111,7 @@ async function resumeRun(
   const events: RecordedEvent[] = [];
   for await (const recorded of stream.read(firstRevision)) {
     if (recorded.runId !== runId) continue;
-    journal.note(recorded);
+    journal.log.note(recorded);
     events.push(recorded);
   }
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
@@ -129,7 +129,7 @@ async function resumeRun(
     if (!(error instanceof ReplayDivergedError)) throw error;
     // Another process may have gone on with the run meanwhile: then this was compared with half of what it did.
     const { client } = await stream.refresh();
-    const hasMoved = client.run?.id !== runId || stream.lastRunRevision !== journal.lastRevision;
+    const hasMoved = client.run?.id !== runId || stream.lastRunRevision !== journal.log.lastRevision;
     throw hasMoved ? new ConversationMovedError() : error;
   }
 }

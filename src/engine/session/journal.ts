@@ -1,6 +1,5 @@
 import { innerSignal } from "../../base/abort.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
@@ -39,8 +38,8 @@ type Watching = Pick<EngineOptions, "stuckAfterMs" | "sleep"> & {
 export class Journal {
   /** The Turns of the run as the log tells them. */
   readonly turns: RunTurns;
-  /** Without what was met again. */
-  readonly #log = new RunAnswers();
+  /** Takes in what its log has before it is executed, and lets go of what is met again. */
+  readonly log = new RunAnswers();
   #watching: Watching | null = null;
   #consumed: PromiseWithResolvers<void> | null = null;
   /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
@@ -54,21 +53,6 @@ export class Journal {
     this.#layers = layers;
   }
 
-  /** Takes in the next event of the run. */
-  note(recorded: RecordedEvent): void {
-    this.#log.note(recorded);
-  }
-
-  /** The revision of the newest event; null while there is none. */
-  get lastRevision(): number | null {
-    return this.#log.lastRevision;
-  }
-
-  /** How many responses the run had received. */
-  get responses(): number {
-    return this.#log.responses;
-  }
-
   /** Given before anything is met. */
   watchedBy(watching: Watching): void {
     this.#watching = watching;
@@ -76,13 +60,13 @@ export class Journal {
 
   /** Whether the run is still answered from the log. */
   get isReplaying(): boolean {
-    return this.#log.remaining > 0;
+    return this.log.remaining > 0;
   }
 
   /** Whether the log has this edit of a layer, which hands on `turn`, already; then it is not recorded again. */
   hasEdit({ direction, after }: ConversationEventOf<"TurnEdited">["data"], frame: string, turn: Turn): boolean {
     if (!this.isReplaying) return false;
-    const edited = this.#log.edits.get(`${direction} ${frame}`)?.shift();
+    const edited = this.log.edits.get(`${direction} ${frame}`)?.shift();
     if (edited === undefined) {
       this.#unknownEdit ??= { frame, direction, ...this.#firstDifference({ frame, direction }, turn) };
       return false;
@@ -99,24 +83,24 @@ export class Journal {
 
   /** One attempt of the step at a frame; null where the log has none. */
   inference(frame: string, attempt: number, outgoing: Turn): PastInference | null {
-    const past = this.#log.inferences.get(`${frame} ${attempt}`);
+    const past = this.log.inferences.get(`${frame} ${attempt}`);
     if (past === undefined) return null;
     this.#beforeKnown(past.revision);
     const recorded = this.turns.given(frame);
     if (recorded.digest !== outgoing.digest) this.#failTurn(frame, past, { recorded, outgoing });
-    this.#log.inferences.delete(`${frame} ${attempt}`);
+    this.log.inferences.delete(`${frame} ${attempt}`);
     this.#meet(1 + (past.answer === null ? 0 : 1) + (past.responseId === null ? 0 : 1));
     return past;
   }
 
   /** Whether the log has this attempt, and it was not met again yet. */
   hasInference(frame: string, attempt: number): boolean {
-    return this.#log.inferences.has(`${frame} ${attempt}`);
+    return this.log.inferences.has(`${frame} ${attempt}`);
   }
 
   /** What is known of a tool call or an effect of this name; it answers once. */
   effect(id: string, name: string, frame: string): PastEffect {
-    const known = this.#log.effects.get(id);
+    const known = this.log.effects.get(id);
     if (known === undefined) return { state: "none" };
     const { revision } = known;
     this.#beforeKnown(revision);
@@ -125,14 +109,14 @@ export class Journal {
       const what = `${name} was begun in the place of ${known.name}`;
       throw this.#diverged(what, { frame, revision, field: "name", layer });
     }
-    this.#log.effects.delete(id);
+    this.log.effects.delete(id);
     this.#meet(known.events);
     return known.past;
   }
 
   /** Those that began, and of which the log has no end and no settlement. */
   unfinishedEffects(): readonly UnfinishedEffect[] {
-    return [...this.#log.effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
+    return [...this.log.effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
       past.state === "started" || past.state === "parked"
         ? [{ id, name, frame, past, call: isCall ? this.turns.ownCall(id) : null }]
         : [],
@@ -141,8 +125,8 @@ export class Journal {
 
   /** Answers for an effect in doubt from now on, although the log does not. */
   settle(id: BlockId, past: SettledEffect): void {
-    const known = this.#log.effects.get(id);
-    if (known !== undefined) this.#log.effects.set(id, { ...known, past });
+    const known = this.log.effects.get(id);
+    if (known !== undefined) this.log.effects.set(id, { ...known, past });
   }
 
   /**
@@ -172,27 +156,27 @@ export class Journal {
     const stop = (): void => end(null);
     this.#consumed?.promise.then(stop, stop);
     for (;;) {
-      const [remaining, starts] = [this.#log.remaining, watch.starts];
+      const [remaining, starts] = [this.log.remaining, watch.starts];
       await sleep(stuckAfterMs, waiting);
       // What is on its way comes in this turn of the event loop, also where a test's sleep takes no time.
       await new Promise((resolve) => setImmediate(resolve));
       if (!this.isReplaying) return;
-      if (this.#log.remaining === remaining && watch.starts === starts && !watch.isAtWork) throw this.#stuck();
+      if (this.log.remaining === remaining && watch.starts === starts && !watch.isAtWork) throw this.#stuck();
     }
   }
 
   /** What was not met again is where the re-execution left the way of the run. */
   #stuck(): ReplayDivergedError {
-    const edits = [...this.#log.edits].flatMap(([key, all]) =>
+    const edits = [...this.log.edits].flatMap(([key, all]) =>
       all.map(({ revision }) => ({ ...handingOf(key), revision, field: "after" })),
     );
-    const asked = [...this.#log.inferences].map(([key, { revision }]) => ({
+    const asked = [...this.log.inferences].map(([key, { revision }]) => ({
       ...{ frame: key.slice(0, key.indexOf(" ")), revision, field: "input.turn" },
     }));
     const first = [...edits, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
     const place = { frame: "0", revision: null, field: "answer", ...first };
     return this.#diverged(
-      `${this.#log.remaining} events of the log were not met again`,
+      `${this.log.remaining} events of the log were not met again`,
       this.#unknownEdit === null ? place : { ...this.#unknownEdit, revision: place.revision, field: "after" },
     );
   }
@@ -203,7 +187,7 @@ export class Journal {
     { recorded, outgoing }: { readonly recorded: Turn; readonly outgoing: Turn },
   ): never {
     const { blockIndex, id } = firstDifference(recorded, outgoing);
-    const missed = [...this.#log.edits].find(([key, edits]) => edits.length > 0 && isWithin(key, frame));
+    const missed = [...this.log.edits].find(([key, edits]) => edits.length > 0 && isWithin(key, frame));
     const handing = this.#unknownEdit ?? (missed === undefined ? { frame } : handingOf(missed[0]));
     const what = `block ${blockIndex} (${id}) of the request differs`;
     throw this.#diverged(what, { ...handing, revision, field: "input.turn", blockIndex });
@@ -230,7 +214,7 @@ export class Journal {
   }
 
   #meet(events: number): void {
-    this.#log.remaining -= events;
+    this.log.remaining -= events;
     if (!this.isReplaying) this.#consumed?.resolve();
   }
 }

@@ -15,48 +15,37 @@ type Writer = Pick<ConversationWriter, "view" | "commit">;
 /** Who makes an event happen, and at which frame. */
 export type RecordedBy = Omit<ProposedEvent, "event" | "runId">;
 
+/** What records the events of one run. */
+type RecorderOptions = {
+  readonly stream: Writer;
+  readonly runId: string;
+  /** Nothing is written before it has resolved. */
+  readonly barrier: () => Promise<void>;
+  readonly interceptor: Interceptor | null;
+  /** Told at once, before it is durable. */
+  readonly onRecord: (proposed: ProposedEvent) => void;
+  /** Asked before every append, on the folds at the head; may throw. */
+  readonly guard: (view: ConversationView) => void;
+  readonly onDurable: (events: readonly RecordedEvent[]) => void;
+  /** Told once, when an append has failed for good. */
+  readonly onFailure: (error: Error) => void;
+};
+
 /**
  * Collects what a run does and appends it before the next effect (MODEL 7): what nothing waits between is one append.
  * Appends go one after another; once one has failed, everything after it fails with its error.
  */
 export class Recorder {
-  readonly #stream: Writer;
-  readonly #runId: string;
-  readonly #guard: (view: ConversationView) => void;
-  readonly #onRecord: (proposed: ProposedEvent) => void;
-  readonly #onDurable: (events: readonly RecordedEvent[]) => void;
-  readonly #onFailure: (error: Error) => void;
+  readonly #options: RecorderOptions;
   #buffer: ProposedEvent[] = [];
   /** The append that was refused for one of its entries. */
   readonly #refused: ProposedEvent[] = [];
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
-  readonly #barrier: () => Promise<void>;
-  readonly #interceptor: Interceptor | null;
 
-  constructor(options: {
-    readonly stream: Writer;
-    readonly runId: string;
-    /** Nothing is written before it has resolved. */
-    readonly barrier: () => Promise<void>;
-    readonly interceptor: Interceptor | null;
-    /** Told at once, before it is durable. */
-    readonly onRecord: (proposed: ProposedEvent) => void;
-    /** Asked before every append, on the folds at the head; may throw. */
-    readonly guard: (view: ConversationView) => void;
-    readonly onDurable: (events: readonly RecordedEvent[]) => void;
-    /** Told once, when an append has failed for good. */
-    readonly onFailure: (error: Error) => void;
-  }) {
-    this.#stream = options.stream;
-    this.#runId = options.runId;
-    this.#barrier = options.barrier;
-    this.#interceptor = options.interceptor;
-    this.#guard = options.guard;
-    this.#onRecord = options.onRecord;
-    this.#onDurable = options.onDurable;
-    this.#onFailure = options.onFailure;
+  constructor(options: RecorderOptions) {
+    this.#options = options;
   }
 
   /** Why nothing more can be recorded; null while all is well. */
@@ -65,9 +54,9 @@ export class Recorder {
   }
 
   record(event: ProposedEvent["event"], origin: RecordedBy): void {
-    const proposed = { event, runId: this.#runId, ...origin };
+    const proposed = { event, runId: this.#options.runId, ...origin };
     this.#buffer.push(proposed);
-    this.#onRecord(proposed);
+    this.#options.onRecord(proposed);
   }
 
   /**
@@ -77,10 +66,10 @@ export class Recorder {
   async recordUpToRefused(): Promise<void> {
     for (const entry of this.#refused.splice(0)) {
       try {
-        await this.#stream.commit([entry], this.#guard);
+        await this.#options.stream.commit([entry], this.#options.guard);
       } catch (error) {
         const failure = isRefusal(error) ? failureInPlaceOf(entry, error) : null;
-        if (failure !== null) await this.#stream.commit([failure], this.#guard).catch(ignoreRefusal);
+        if (failure !== null) await this.#options.stream.commit([failure], this.#options.guard).catch(ignoreRefusal);
         return;
       }
     }
@@ -88,14 +77,14 @@ export class Recorder {
 
   /** Records the end of a run of which something was refused: it is the last, and past the failure. */
   async closeRefused(entries: readonly ProposedEvent[]): Promise<void> {
-    await this.#stream.commit(entries, this.#guard);
+    await this.#options.stream.commit(entries, this.#options.guard);
   }
 
   /** Lets nothing more be recorded, and tells whoever runs the run. */
   fail(reason: Error): void {
     if (this.#failure !== null) return;
     this.#failure = reason;
-    this.#onFailure(reason);
+    this.#options.onFailure(reason);
   }
 
   /**
@@ -104,7 +93,7 @@ export class Recorder {
    * @throws {RunTakenOverError} when the run is no longer this process's.
    */
   flush(): Promise<void> {
-    this.#scheduled ??= this.#barrier().then(() => {
+    this.#scheduled ??= this.#options.barrier().then(() => {
       this.#scheduled = null;
       const batch = this.#buffer;
       this.#buffer = [];
@@ -121,10 +110,10 @@ export class Recorder {
     if (batch.length === 0) return;
     try {
       const effect = { kind: "append", entries: batch } as const;
-      const work = () => this.#stream.commit(batch, this.#guard);
-      const result = await intercept(this.#interceptor, effect, { work, injected: notInjected });
+      const work = () => this.#options.stream.commit(batch, this.#options.guard);
+      const result = await intercept(this.#options.interceptor, effect, { work, injected: notInjected });
       if (result.status === "rejected") throw this.#refusal(result.rejection);
-      this.#onDurable(result.events);
+      this.#options.onDurable(result.events);
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(messageOf(error));
       if (isRefusal(failure)) this.#refused.push(...batch);
@@ -137,9 +126,9 @@ export class Recorder {
     switch (rejection.code) {
       case "run-open":
       case "run-taken-over":
-        return new RunInProgressError(rejection.runId, this.#stream.view.client.run?.owner ?? null);
+        return new RunInProgressError(rejection.runId, this.#options.stream.view.client.run?.owner ?? null);
       case "run-not-open":
-        return new RunTakenOverError(`run ${this.#runId} was ended or taken over by someone else`);
+        return new RunTakenOverError(`run ${this.#options.runId} was ended or taken over by someone else`);
       default:
         return new Error(`the log refuses what the engine does: ${JSON.stringify(rejection)}`);
     }

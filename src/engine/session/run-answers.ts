@@ -72,24 +72,16 @@ export class RunAnswers {
   readonly effects = new Map<string, KnownEffect>();
   /** How many events there are that a re-execution comes upon. */
   remaining = 0;
-  readonly #inferenceById = new Map<string, PastInference>();
-  #lastRevision: number | null = null;
-  #responses = 0;
-
   /** The revision of the newest event; null while there is none. */
-  get lastRevision(): number | null {
-    return this.#lastRevision;
-  }
-
+  lastRevision: number | null = null;
   /** How many responses the run had received. */
-  get responses(): number {
-    return this.#responses;
-  }
+  responses = 0;
+  readonly #inferenceById = new Map<string, PastInference>();
 
   /** Takes in the next event of the run. */
   note(recorded: RecordedEvent): void {
-    this.#lastRevision = recorded.revision;
-    if (recorded.event.type === "ResponseReceived") this.#responses += 1;
+    this.lastRevision = recorded.revision;
+    if (recorded.event.type === "ResponseReceived") this.responses += 1;
     const { event, frame, revision, at, actor } = recorded;
     const time = Date.parse(at);
     switch (event.type) {
