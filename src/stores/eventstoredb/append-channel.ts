@@ -14,7 +14,7 @@ type BatchStream = {
 };
 
 /**
- * All appends of a connection on one call, as the client itself sends them; but each with a time limit of its own. A lane
+ * All appends of a connection on one call, as the client itself sends them; but each with a time limit of its own. A call
  * on which something went wrong takes no more appends, and ends when those that it has are answered; the next append
  * opens another on the connection of the day. (The client has no limit here, keeps to its call, and rejects what its
  * other instances wait for.)
@@ -22,8 +22,8 @@ type BatchStream = {
 export class AppendChannel {
   readonly #client: Client;
   readonly #messages: Messages;
-  readonly #lanes = new Set<BatchStream>();
-  #lane: BatchStream | null = null;
+  readonly #batches = new Set<BatchStream>();
+  #current: BatchStream | null = null;
   #opening: Promise<BatchStream> | null = null;
 
   constructor(client: Client, messages: Messages) {
@@ -40,8 +40,8 @@ export class AppendChannel {
     const id = randomUUID();
     this.#messages.correlate(request, id);
     const late = Promise.withResolvers<never>();
-    const sent: { lane: BatchStream | null; answersBefore: number; isLate: boolean } = {
-      lane: null,
+    const sent: { batch: BatchStream | null; answersBefore: number; isLate: boolean } = {
+      batch: null,
       answersBefore: 0,
       isLate: false,
     };
@@ -50,33 +50,33 @@ export class AppendChannel {
       late.reject(new TimeoutFailure(limitMs));
     }, limitMs);
     try {
-      const lane = await Promise.race([this.#openLane(), late.promise]);
-      sent.lane = lane;
-      sent.answersBefore = lane.answers;
-      return this.#messages.readAnswer(await Promise.race([ask(lane, id, request), late.promise]));
+      const batch = await Promise.race([this.#openBatch(), late.promise]);
+      sent.batch = batch;
+      sent.answersBefore = batch.answers;
+      return this.#messages.readAnswer(await Promise.race([ask(batch, id, request), late.promise]));
     } catch (error) {
       const failure = failureOf(error);
-      if (sent.lane !== null && failure.kind === "passing") {
-        // A lane that answers others belongs to a server that is there.
-        const isDead = !sent.isLate || sent.lane.answers === sent.answersBefore;
-        this.#retire(sent.lane);
-        if (isDead) void this.#client.reconnect(sent.lane.call);
+      if (sent.batch !== null && failure.kind === "passing") {
+        // A call that answers others belongs to a server that is there.
+        const isDead = !sent.isLate || sent.batch.answers === sent.answersBefore;
+        this.#retire(sent.batch);
+        if (isDead) void this.#client.reconnect(sent.batch.call);
       }
       throw failure;
     } finally {
       clearTimeout(timer);
-      if (sent.lane !== null) this.#forget(sent.lane, id);
+      if (sent.batch !== null) this.#forget(sent.batch, id);
     }
   }
 
   close(): void {
-    for (const { call } of this.#lanes) call.cancel();
+    for (const { call } of this.#batches) call.cancel();
   }
 
-  async #openLane(): Promise<BatchStream> {
+  async #openBatch(): Promise<BatchStream> {
     // Reads may have found another leader meanwhile.
-    if (this.#lane !== null && !this.#client.isCurrent(this.#lane.call)) this.#retire(this.#lane);
-    if (this.#lane !== null) return this.#lane;
+    if (this.#current !== null && !this.#client.isCurrent(this.#current.call)) this.#retire(this.#current);
+    if (this.#current !== null) return this.#current;
     this.#opening ??= this.#open();
     return this.#opening;
   }
@@ -84,53 +84,53 @@ export class AppendChannel {
   async #open(): Promise<BatchStream> {
     try {
       const call = await this.#client.startCall((grpc, ...args) => grpc.batchAppend(...args));
-      const lane: BatchStream = { call, waitingById: new Map(), isOver: false, answers: 0 };
-      this.#watch(lane);
-      this.#lanes.add(lane);
-      this.#lane = lane;
-      return lane;
+      const batch: BatchStream = { call, waitingById: new Map(), isOver: false, answers: 0 };
+      this.#watch(batch);
+      this.#batches.add(batch);
+      this.#current = batch;
+      return batch;
     } finally {
       this.#opening = null;
     }
   }
 
-  #watch(lane: BatchStream): void {
+  #watch(batch: BatchStream): void {
     const end = (error: unknown): void => {
-      lane.isOver = true;
-      this.#lanes.delete(lane);
-      if (this.#lane === lane) this.#lane = null;
-      for (const { reject } of lane.waitingById.values()) reject(failureOf(error));
-      lane.waitingById.clear();
+      batch.isOver = true;
+      this.#batches.delete(batch);
+      if (this.#current === batch) this.#current = null;
+      for (const { reject } of batch.waitingById.values()) reject(failureOf(error));
+      batch.waitingById.clear();
     };
-    lane.call.on("data", (answer: BatchAppendResp) => {
-      lane.answers += 1;
-      lane.waitingById.get(this.#messages.correlationOf(answer))?.resolve(answer);
+    batch.call.on("data", (answer: BatchAppendResp) => {
+      batch.answers += 1;
+      batch.waitingById.get(this.#messages.correlationOf(answer))?.resolve(answer);
     });
-    lane.call.on("error", end);
-    lane.call.on("end", () => {
+    batch.call.on("error", end);
+    batch.call.on("end", () => {
       end(new Failure("passing", "the server ended the call"));
     });
   }
 
   /** It takes no more, and ends when nobody waits on it. */
-  #retire(lane: BatchStream): void {
-    if (this.#lane === lane) this.#lane = null;
-    if (lane.waitingById.size === 0 && !lane.isOver) lane.call.cancel();
+  #retire(batch: BatchStream): void {
+    if (this.#current === batch) this.#current = null;
+    if (batch.waitingById.size === 0 && !batch.isOver) batch.call.cancel();
   }
 
-  #forget(lane: BatchStream, id: string): void {
-    lane.waitingById.delete(id);
-    if (this.#lane !== lane) this.#retire(lane);
+  #forget(batch: BatchStream, id: string): void {
+    batch.waitingById.delete(id);
+    if (this.#current !== batch) this.#retire(batch);
   }
 }
 
-function ask(lane: BatchStream, id: string, request: BatchAppendReq): Promise<BatchAppendResp> {
+function ask(batch: BatchStream, id: string, request: BatchAppendReq): Promise<BatchAppendResp> {
   return new Promise((resolve, reject) => {
-    if (lane.isOver) {
+    if (batch.isOver) {
       reject(new Failure("passing", "the connection was lost before it was sent"));
       return;
     }
-    lane.waitingById.set(id, { resolve, reject });
-    lane.call.write(request);
+    batch.waitingById.set(id, { resolve, reject });
+    batch.call.write(request);
   });
 }

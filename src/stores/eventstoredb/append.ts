@@ -9,7 +9,7 @@ import {
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
 import { serverEventOf } from "./envelope.ts";
-import { createPatience, Failure } from "./failure.ts";
+import { createRetryPolicy, Failure } from "./failure.ts";
 import type { AppendAnswer } from "./messages.ts";
 import { ownEnvelope } from "./read.ts";
 import type { Session } from "./session.ts";
@@ -78,7 +78,7 @@ export function createAppends(session: Session): Appends {
       const result = await mismatch(prepared);
       if (!isConflictWith(result, expected)) return result;
     }
-    const patience = createPatience({ forMs: address.timeoutMs });
+    const retry = createRetryPolicy({ forMs: address.timeoutMs });
     for (;;) {
       const { answer, isRepeat } = await send(prepared);
       if (answer.status === "appended") return answered(prepared, answer, isRepeat);
@@ -88,7 +88,7 @@ export function createAppends(session: Session): Appends {
       const isReadable = result.status === "appended" || (result.actual?.revision ?? -1) >= current;
       if (isReadable && !isConflictWith(result, expected)) return result;
       // The server compares with what it has written; that may become readable, or be lost with its leader. So it is asked anew.
-      await patience.wait(new Failure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`));
+      await retry.wait(new Failure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`));
     }
   }
 
@@ -113,7 +113,7 @@ export function createAppends(session: Session): Appends {
 
   /** Sends the same bytes at the same revision again, until the outcome is known or the time is up. */
   async function send({ stream, expectedHead: expected, envelopes }: PreparedAppend): Promise<Sent> {
-    const patience = createPatience({ forMs: address.timeoutMs });
+    const retry = createRetryPolicy({ forMs: address.timeoutMs });
     const events = envelopes.map(serverEventOf);
     for (let isRepeat = false; ; isRepeat = true) {
       const request = connection.messages.append(
@@ -124,7 +124,7 @@ export function createAppends(session: Session): Appends {
       try {
         return { answer: await connection.appends.send(request, address.silenceMs.append), isRepeat };
       } catch (error) {
-        await patience.wait(error);
+        await retry.wait(error);
       }
     }
   }

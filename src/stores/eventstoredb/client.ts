@@ -116,7 +116,10 @@ export function createClient(driver: Driver, address: Address): Client {
       latest = await withConnection(async (grpc) => grpc);
       return begin(latest, open);
     },
-    isCurrent: (call) => grpcByCall.get(call) === latest,
+    isCurrent(call) {
+      const grpc = grpcByCall.get(call);
+      return grpc !== undefined && grpc === latest && !left.has(grpc);
+    },
     async reconnect(call) {
       const grpc = grpcByCall.get(call);
       if (grpc !== undefined) await leave(grpc, new driver.client.UnavailableError());

@@ -166,14 +166,14 @@ export type RetryPolicy = {
   /**
    * Waits before another try, longer each time.
    *
-   * @throws {unknown} the error itself when it does not pass, or when the patience is at its end.
+   * @throws {unknown} the error itself when it does not pass, or when the time for it is over.
    */
   readonly wait: (error: unknown) => Promise<void>;
-  /** Something went well: the patience is whole again. */
+  /** Something went well: the time begins anew. */
   readonly restore: () => void;
 };
 
-export type PatienceOptions = {
+export type RetryOptions = {
   /** How long to go on trying after the last success; for ever where infinite. */
   readonly forMs: number;
   /** Ends a wait early, without an error: whoever waits looks at it. */
@@ -181,7 +181,7 @@ export type PatienceOptions = {
 };
 
 /** Tells failures that pass from those that do not, and how long to try again. */
-export function createPatience({ forMs, signal }: PatienceOptions): RetryPolicy {
+export function createRetryPolicy({ forMs, signal }: RetryOptions): RetryPolicy {
   let since = performance.now();
   let tries = 0;
   let silences = 0;

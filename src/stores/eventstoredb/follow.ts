@@ -1,7 +1,8 @@
+import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { createNotifier } from "../notifier.ts";
 import type { ReadCall } from "./client.ts";
-import { createPatience, Failure } from "./failure.ts";
+import { createRetryPolicy, Failure } from "./failure.ts";
 import { type Cursor, createCursor, endOfLog, ownEnvelopes, readLogToEnd } from "./log.ts";
 import type { RecordedEvent } from "./messages.ts";
 import { readMessages } from "./read-call.ts";
@@ -96,7 +97,15 @@ export function createTail(session: Session): Tail {
       taps.add(tap);
       return {
         next: tap.next,
-        begins: async (signal) => (await orAborted(begun.promise, signal)).position(),
+        async begins(signal) {
+          // A follower need not wait for a server to leave.
+          const waiting = innerSignal(signal);
+          try {
+            return (await Promise.race([begun.promise, rejectionOf(waiting.signal)])).position();
+          } finally {
+            waiting.end(undefined);
+          }
+        },
         leave() {
           taps.delete(tap);
           if (taps.size > 0) return;
@@ -108,24 +117,11 @@ export function createTail(session: Session): Tail {
   };
 }
 
-/** Settles as the promise does, unless the signal aborts first; a follower need not wait for a server to leave. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(new Failure("passing", "the reading was aborted"));
-  signal.addEventListener("abort", onAbort);
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
 /** Goes on from the last event or checkpoint when the connection is lost, for as long as it takes. */
 async function keepUp(session: Session, { taps, begun, left }: Subscription): Promise<void> {
   const { connection, names, address } = session;
   const signal = AbortSignal.any([session.closing, left.signal]);
-  const patience = createPatience({ forMs: Number.POSITIVE_INFINITY, signal });
+  const retry = createRetryPolicy({ forMs: Number.POSITIVE_INFINITY, signal });
   const call = { signal, silenceMs: address.silenceMs.read, probe: (open: ReadCall) => probe(session, open, signal) };
   const isOver = (): boolean => signal.aborted;
   const pattern = names.pattern("");
@@ -138,7 +134,7 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
       begun.resolve(cursor);
       const request = connection.messages.subscribe({ from: cursor.position(), pattern });
       for await (const messages of readMessages(connection, request, call)) {
-        patience.restore();
+        retry.restore();
         isLost = false;
         for (const event of cursor.take(messages)) {
           const stream = names.toStream(event.name);
@@ -149,7 +145,7 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
       failure = error;
     }
     if (isOver()) break;
-    await patience.wait(failure);
+    await retry.wait(failure);
     if (!isLost) session.warn(`lost the connection to ${address.shown}, and tries again: ${String(failure)}`);
     isLost = true;
   }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../log/ports/event-store.ts";
 import { formatVersion } from "./envelope.ts";
-import { createPatience, Failure } from "./failure.ts";
+import { createRetryPolicy, Failure } from "./failure.ts";
 import { type RecordedEvent, textOf } from "./messages.ts";
 import type { Session } from "./session.ts";
 import { readServerStream } from "./stream.ts";
@@ -23,7 +23,7 @@ export type IdentityOptions = {
 export async function openIdentity(session: Session, { mustExist, readyTimeoutMs }: IdentityOptions): Promise<string> {
   const { names, connection, closing, address } = session;
   const patient = { ...session, address: { ...address, timeoutMs: readyTimeoutMs } };
-  const patience = createPatience({ forMs: readyTimeoutMs });
+  const retry = createRetryPolicy({ forMs: readyTimeoutMs });
   const range = { name: names.identity, from: 0, direction: "forwards", count: 1 } as const;
   const data = encoder.encode(JSON.stringify({ storeId: randomUUID() }));
   const metadata = encoder.encode(JSON.stringify({ turnlog: formatVersion }));
@@ -41,7 +41,7 @@ export async function openIdentity(session: Session, { mustExist, readyTimeoutMs
     } catch (error) {
       failure = error;
     }
-    await patience.wait(failure);
+    await retry.wait(failure);
   }
 }
 

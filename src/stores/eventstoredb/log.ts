@@ -1,6 +1,6 @@
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { envelopeOf } from "./envelope.ts";
-import { createPatience, Failure } from "./failure.ts";
+import { createRetryPolicy, Failure } from "./failure.ts";
 import type { ReadMessage, RecordedEvent } from "./messages.ts";
 import { type ReadCallOptions, readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
@@ -77,7 +77,7 @@ export async function* readLogToEnd(
 ): AsyncGenerator<readonly RecordedEvent[], void> {
   const { connection, address } = session;
   const { cursor, to, signal } = options;
-  const patience = createPatience({ forMs: options.forMs, signal });
+  const retry = createRetryPolicy({ forMs: options.forMs, signal });
   for (;;) {
     try {
       if (to !== null) await expectReadable(session, to, signal);
@@ -85,21 +85,21 @@ export async function* readLogToEnd(
       const call = { signal, silenceMs: address.silenceMs.read };
       let last: readonly RecordedEvent[] | null = null;
       for await (const messages of readMessages(connection, request, call)) {
-        patience.restore();
+        retry.restore();
         const events = cursor.take(messages);
         if (messages.some(({ isCaughtUp }) => isCaughtUp)) {
           last = events;
           break;
         }
         if (events.length > 0) yield events;
-        patience.restore();
+        retry.restore();
       }
       if (last === null) throw new Failure("passing", "the server ended the reading");
       // By now the call is over, so that nobody waits for its place.
       if (last.length > 0) yield last;
       return;
     } catch (error) {
-      await patience.wait(named(error, cursor));
+      await retry.wait(named(error, cursor));
       if (signal.aborted) throw error;
     }
   }

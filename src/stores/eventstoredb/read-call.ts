@@ -61,7 +61,7 @@ export async function* readMessages(
     if (end.call !== null) probe?.(end.call).then(asking.start, (error: unknown) => giveUp(failureOf(error)));
   });
   const giveWay = (): void => giveUp(new Failure("passing", "the reader took its time"));
-  const reader = createRoughLimit(readerLimitMs, giveWay);
+  const reader = createLimit(readerLimitMs, giveWay);
   try {
     const place = await Promise.race([slot, givenUp.promise]);
     server.start();
@@ -153,29 +153,6 @@ function createLimit(limitMs: number, onOver: () => void): Limit {
     end() {
       isRunning = false;
       clearTimeout(timer);
-    },
-  };
-}
-
-/** The same for what is started so often that setting a timer back would be felt: it may take up to twice as long. */
-function createRoughLimit(limitMs: number, onOver: () => void): Limit {
-  let starts = 0;
-  let seen = 0;
-  let isRunning = false;
-  const timer = setInterval(() => {
-    if (isRunning && starts === seen) onOver();
-    seen = starts;
-  }, limitMs);
-  return {
-    start() {
-      isRunning = true;
-      starts += 1;
-    },
-    stop() {
-      isRunning = false;
-    },
-    end() {
-      clearInterval(timer);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError } from "../../log/ports/event-store.ts";
-import { createPatience, Failure } from "./failure.ts";
+import { createRetryPolicy, Failure } from "./failure.ts";
 import { type RecordedEvent, type StreamRange, textOf } from "./messages.ts";
 import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
@@ -21,7 +21,7 @@ export async function* readOwnStream(
   signal: AbortSignal,
 ): AsyncGenerator<readonly RecordedEvent[], void> {
   const { address, heads, names } = session;
-  const patience = createPatience({ forMs: address.timeoutMs, signal });
+  const retry = createRetryPolicy({ forMs: address.timeoutMs, signal });
   const due = heads.reached(stream);
   let { from, count } = range;
   for (;;) {
@@ -38,11 +38,11 @@ export async function* readOwnStream(
       count -= events.length;
       isShort = isDue(range, from, due) && count > 0;
       yield events;
-      patience.restore();
+      retry.restore();
     }
     if (!isShort) return;
     await checkSettings(session, stream, signal);
-    await patience.wait(new Failure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
+    await retry.wait(new Failure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
     signal.throwIfAborted();
   }
 }
@@ -67,7 +67,7 @@ export async function* readServerStream(
   signal: AbortSignal,
 ): AsyncGenerator<readonly RecordedEvent[], void> {
   const { address, connection } = session;
-  const patience = createPatience({ forMs: address.timeoutMs, signal });
+  const retry = createRetryPolicy({ forMs: address.timeoutMs, signal });
   const step = range.direction === "forwards" ? 1 : -1;
   let { from, count } = range;
   // Below revision 0 there is nothing to ask for.
@@ -87,17 +87,17 @@ export async function* readServerStream(
           events.push(event);
         }
         count -= events.length;
-        patience.restore();
+        retry.restore();
         if (events.length > 0) yield events;
         // The time that the reader took is not the server's.
-        patience.restore();
+        retry.restore();
       }
       // The server has no more, though there must be.
       if (count > 0 && step < 0 && typeof from === "number" && from >= 0 && from !== range.from)
         throw truncated(range.name, from);
       return;
     } catch (error) {
-      await patience.wait(error);
+      await retry.wait(error);
       if (signal.aborted) throw error;
     }
   }
