@@ -81,10 +81,9 @@ export class ShowFolds {
 }
 
 function toldBlocks({ past, words }: FoundPlace, turn: Turn): readonly ToldBlock[] {
-  const { blame } = past.view.client;
   return turn.blocks.map((block, index) => {
     const label = words.labels.get(idOf(block)) ?? blockLabel(block);
-    return { ...blockDocument(block, index), label, changed: lastChange(blame, block) };
+    return { ...blockDocument(block, index), label, changed: lastChange(past.blames, block) };
   });
 }
 

@@ -49,7 +49,7 @@ function lastShared(left: readonly LineageEnd[], right: readonly LineageEnd[]): 
   return shared;
 }
 
-function departure({ turn, view }: LoadedPast, index: number): Departure | null {
+function departure({ turn, blames }: LoadedPast, index: number): Departure | null {
   const block = turn.at(index);
-  return block === undefined ? null : { block, change: lastChange(view.client.blame, block) };
+  return block === undefined ? null : { block, change: lastChange(blames, block) };
 }

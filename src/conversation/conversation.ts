@@ -177,7 +177,9 @@ export class Conversation {
 
   /** The Turn as it is now: of the last ended run, and what was appended since. */
   async turn(): Promise<Turn> {
-    return (await this.#stream.refresh()).client.committed.frozen();
+    await this.#stream.refresh();
+    await this.#stream.readContents();
+    return this.#stream.view.client.committed.frozen();
   }
 
   /** The conversation as it was once the event of this revision had happened; -1 is the newest. */

@@ -12,12 +12,7 @@ export function blockIdOf(conversation: ConversationId, key: string, index: numb
 }
 
 /** The block that was appended under the id of this one. */
-export async function recordedBlock({ log, view }: ConversationWriter, block: Block): Promise<Block> {
-  const made = view.client.blame.get(idOf(block))?.made;
-  if (made === undefined) return block;
-  const { stream, revision } = made;
-  for await (const { event } of log.read(stream, { from: revision, to: revision })) {
-    if (event.type === "BlockAppended") return blockFromJson(event.data.block);
-  }
-  return block;
+export async function recordedBlock(stream: ConversationWriter, block: Block): Promise<Block> {
+  const event = (await stream.appended(idOf(block)))?.event;
+  return event?.type === "BlockAppended" ? blockFromJson(event.data.block) : block;
 }

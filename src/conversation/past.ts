@@ -1,18 +1,18 @@
 import type { JsonObject } from "../base/json.ts";
-import { ContentNotReadError } from "../domain/block.ts";
+import { notRead } from "../domain/block.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import { newRequest } from "../engine/planning/build-request.ts";
-import { contextsOf, learnedCapabilities } from "../engine/planning/contexts.ts";
+import { learnedCapabilities } from "../engine/planning/contexts.ts";
 import { plan } from "../engine/planning/plan.ts";
 import { type ChainPolicy, defaultChainPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import { withContents } from "../log/snapshots/contents.ts";
-import { type Folded, type Follower, foldTo, foldWhole, readSettings, turnOf } from "../log/snapshots/fold.ts";
+import { readUnsent } from "../log/snapshots/contents.ts";
+import { type Folded, type Follower, foldTo, foldWhole, turnOf } from "../log/snapshots/fold.ts";
 import type { Blame } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
@@ -82,8 +82,8 @@ export class PastConversation {
     if (this.#folded.isWhole || endpoint.systemAs === "instructions")
       return (await this.load()).planFor(endpoint, options);
     try {
-      const turn = await this.#readUnsent(endpoint.scope);
-      return planAt(this.event, { view: this.#folded.view, turn, isWhole: false }, { ...options, endpoint });
+      await readUnsent(this.#log, this.#folded.fold, { turn: this.#committed, scope: endpoint.scope });
+      return planAt(this.event, this.#folded.view, { ...options, endpoint });
     } catch {
       // Another anchor, or somebody to name for a divergence: that is asked of the whole.
       return (await this.load()).planFor(endpoint, options);
@@ -93,18 +93,6 @@ export class PastConversation {
   /** Who made and changed a block, and who removed it; null for a block that never was. */
   async blame(blockId: string): Promise<Blame | null> {
     return (await this.load()).blame(blockId);
-  }
-
-  /** The Turn with the contents of what the newest of its contexts brought, and of all after it. */
-  async #readUnsent(scope: string): Promise<Turn> {
-    const { server } = this.#folded.view;
-    for (const { digest } of this.#committed.contexts()) {
-      const held = (server.byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
-      if (held.length === 0) continue;
-      for (const context of held) await readSettings(this.#log, this.#folded, context.settingsDigest);
-      return withContents(this.#log, this.#committed, Math.min(...held.map((each) => each.inputLength)));
-    }
-    return withContents(this.#log, this.#committed);
   }
 
   get #committed(): Turn {
@@ -140,12 +128,17 @@ export class LoadedPast {
     return this.view.server.all;
   }
 
+  /** Who made and changed each block, and who removed it, by block id. */
+  get blames(): ReadonlyMap<string, Blame> {
+    return this.view.client.blame ?? notRead();
+  }
+
   planFor(endpoint: Endpoint, options: PlanOptions = {}): Decision {
-    return planAt(this.event, { view: this.view, turn: this.turn, isWhole: true }, { ...options, endpoint });
+    return planAt(this.event, this.view, { ...options, endpoint });
   }
 
   blame(blockId: string): Blame | null {
-    return this.view.client.blame.get(blockId) ?? null;
+    return this.blames.get(blockId) ?? null;
   }
 }
 
@@ -174,26 +167,17 @@ export async function loadPast(
   return new LoadedPast(folded.last, folded.view);
 }
 
-type Known = { readonly view: ConversationView; readonly turn: Turn; readonly isWhole: boolean };
-
-function planAt(event: RecordedEvent, known: Known, options: PlanOptions & { readonly endpoint: Endpoint }): Decision {
-  const { view, isWhole } = known;
-  const { endpoint } = options;
-  const request = newRequest(view, known.turn, {
+function planAt(
+  event: RecordedEvent,
+  view: ConversationView,
+  { endpoint, settings, policy, now }: PlanOptions & { readonly endpoint: Endpoint },
+): Decision {
+  const request = newRequest(view, view.client.committed, {
     endpoint,
-    settings: (instructions) => endpoint.codec.instruct(options.settings ?? endpoint.settings, instructions),
+    settings: (instructions) => endpoint.codec.instruct(settings ?? endpoint.settings, instructions),
     capabilities: learnedCapabilities(endpoint, view),
-    policy: { ...defaultChainPolicy, ...view.client.run?.started.chain, ...options.policy },
-    now: options.now ?? event.at,
+    policy: { ...defaultChainPolicy, ...view.client.run?.started.chain, ...policy },
+    now: now ?? event.at,
   });
-  if (isWhole) return plan(request);
-  return plan({
-    ...request,
-    contexts: { ...contextsOf(view), settings: (digest) => view.server.settings.get(digest) ?? notAtHand() },
-    provenance: { authorOf: notAtHand, removerOf: notAtHand },
-  });
-}
-
-function notAtHand(): never {
-  throw new ContentNotReadError();
+  return plan(request);
 }

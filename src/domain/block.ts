@@ -50,21 +50,29 @@ export class Block {
   readonly wire: Wire | null;
   #digest: string | undefined;
   #isFrozen: boolean;
+  /** Of a block whose content is kept elsewhere: null until it was read. */
+  #content: Pick<Block, "payload" | "wire"> | null | undefined;
 
   /**
    * Copies what could still be changed of the payload and the wire.
    *
-   * @param content - `own` where nobody else holds them, as JSON.parse gives them: they are not copied.
+   * @param content - `own` where nobody else holds them, as JSON.parse gives them: they are not copied. `elsewhere` where
+   * they are still to be read.
    * @throws {TypeError} when they are no JSON, and for a payload that names a secret.
    */
-  constructor(fields: BlockFields, content: "foreign" | "own" = "foreign") {
+  constructor(fields: BlockFields, content: "foreign" | "own" | "elsewhere" = "foreign") {
     const { id, kind, payload, wire = null } = fields;
     this.id = id;
     this.kind = kind;
-    this.#isFrozen = content === "foreign";
-    this.payload = this.#isFrozen ? frozenJson(payload, "a block's payload") : payload;
-    this.wire = this.#isFrozen ? frozenJson(wire, "a block's wire") : wire;
-    if (this.#isFrozen) refuseSecrets(this.payload, "a block's payload");
+    const isForeign = content === "foreign";
+    this.#isFrozen = content !== "own";
+    this.payload = isForeign ? frozenJson(payload, "a block's payload") : payload;
+    this.wire = isForeign ? frozenJson(wire, "a block's wire") : wire;
+    if (isForeign) refuseSecrets(this.payload, "a block's payload");
+    if (content === "elsewhere") {
+      this.#content = null;
+      Object.defineProperties(this, Block.#readLater);
+    }
     // What a block is stands in its digest and in the log: an assignment would make it differ from both.
     Object.freeze(this);
   }
@@ -84,16 +92,43 @@ export class Block {
     freezeJson(block.wire);
   }
 
-  /** A block that is known by what stands in a saved list: reading its content throws `ContentNotReadError`. */
+  /** A block that is known by what stands in a saved list: until it is filled, reading its content throws `ContentNotReadError`. */
   static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
-    const block = Block.recorded({ ...known, payload: contentNotRead, wire: contentNotRead });
-    block.#isFrozen = true;
+    const block = new Block({ ...known, payload: {} }, "elsewhere");
+    block.#digest = known.digest;
     return block;
+  }
+
+  /** Puts in the content of an outline, which was read from where it is stored. */
+  static fill(outline: Block, { payload, wire }: Block): void {
+    if (outline.#content !== null) return;
+    freezeJson(payload);
+    freezeJson(wire);
+    outline.#content = { payload, wire };
   }
 
   /** Only id, kind and digest are at hand; the content is still where it is stored. */
   get isOutline(): boolean {
-    return this.payload === contentNotRead;
+    return this.#content === null;
+  }
+
+  static readonly #readLater: PropertyDescriptorMap & ThisType<Block> = {
+    payload: {
+      enumerable: true,
+      get() {
+        return this.#contentRead.payload;
+      },
+    },
+    wire: {
+      enumerable: true,
+      get() {
+        return this.#contentRead.wire;
+      },
+    },
+  };
+
+  get #contentRead(): Pick<Block, "payload" | "wire"> {
+    return this.#content ?? notRead();
   }
 
   /** What the block is equal by (MODEL 1): sha256 of the canonical JSON of its essence, computed once. */
@@ -195,7 +230,7 @@ export class Block {
   }
 }
 
-/** The content of a block was asked for, and only its outline was read. */
+/** The content of a block was asked for, or something else that is read when it is asked for, and it was not read. */
 export class ContentNotReadError extends Error {
   override readonly name = "ContentNotReadError";
   readonly code = "content-not-read";
@@ -205,15 +240,10 @@ export class ContentNotReadError extends Error {
   }
 }
 
-const refuse = (): never => {
+/** @throws {ContentNotReadError} always. */
+export function notRead(): never {
   throw new ContentNotReadError();
-};
-
-// Stands for a payload and for a wire, so that whatever is looked up in either of them is refused.
-const contentNotRead: JsonObject & Wire = new Proxy<JsonObject & Wire>(
-  { scope: "" },
-  { get: refuse, has: refuse, ownKeys: refuse, getOwnPropertyDescriptor: refuse },
-);
+}
 
 /** The id of a block that was recorded. A draft here is a bug. */
 export function idOf(block: Block): BlockId {

@@ -140,7 +140,10 @@ function relabel(
 }
 
 /** What an endpoint was seen to do goes by its scope and the capability. */
-export const capabilityName = ({ scope, ...learned }: ConversationEventOf<"CapabilityLearned">["data"]): string =>
+export const capabilityName = ({
+  scope,
+  ...learned
+}: { readonly scope: string } & Parameters<typeof learnedName>[0]): string =>
   JSON.stringify([scope, learnedName(learned)]);
 
 /** A state to try events on: what is evolved on it does not reach the one below. */

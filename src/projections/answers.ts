@@ -1,4 +1,4 @@
-import type { Block } from "../domain/block.ts";
+import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 
@@ -12,32 +12,37 @@ export type CompletedRun = {
   readonly brought: number;
 };
 
-/**
- * What was answered, and by which run (law 8). It decides whether a run asks anybody, so it is folded from all events: a
- * conversation that was restored from a snapshot, to look back, does not have it.
- */
+/** What was answered, and by which run (law 8): it decides whether a run asks anybody. */
 export type AnswersView = {
   /** The run that left nothing to answer; null once something was said since. */
   answeredBy: CompletedRun | null;
+  /** The digest of a Turn that was come back to, of which this fold knows no run that left it; an earlier one may have. */
+  cameBackTo: string | null;
+  /** How many blocks at the beginning of the Turn were answered. */
+  answeredLength: number;
   /** The run that answered each appended block: the first that completed with it in its Turn. */
-  readonly byBlock: Map<BlockId, CompletedRun>;
-  /** Appended blocks that no run has answered, also those that a revert took out. */
-  readonly unanswered: Set<BlockId>;
-  /** Runs that left nothing to answer, by the digest of the Turn that they left. */
-  readonly byTurn: Map<string, CompletedRun>;
+  readonly byBlock: Answered;
+  /** Runs that left nothing to answer, by the digest of the Turn that they left: the newest of each. */
+  readonly byTurn: Answered;
+};
+
+type Answered = {
+  readonly get: (name: string) => CompletedRun | undefined;
+  readonly set: (name: string, run: CompletedRun) => unknown;
 };
 
 export const noAnswers = (): AnswersView => ({
   answeredBy: null,
+  cameBackTo: null,
+  answeredLength: 0,
   byBlock: new Map(),
-  unanswered: new Set(),
   byTurn: new Map(),
 });
 
 /** Somebody said something, which waits for an answer. */
-export function noteAppended(view: AnswersView, { id }: Block): void {
+export function noteAppended(view: AnswersView): void {
   view.answeredBy = null;
-  if (id !== null) view.unanswered.add(id);
+  view.cameBackTo = null;
 }
 
 /** How many blocks stand behind the last one that was there before. */
@@ -54,17 +59,21 @@ export function noteCompleted(
   run: CompletedRun,
   { base, result, pending }: { readonly base: Turn; readonly result: Turn; readonly pending: readonly Block[] },
 ): void {
-  const isPending = new Set(pending.map(({ id }) => id));
-  for (const id of view.unanswered) {
-    if (isPending.has(id) || base.find(id) === undefined) continue;
-    view.byBlock.set(id, run);
-    view.unanswered.delete(id);
+  for (const id of base.after(view.answeredLength).map(idOf)) {
+    if (isAppended(id) && view.byBlock.get(id) === undefined) view.byBlock.set(id, run);
   }
+  view.answeredLength = result.length;
+  view.cameBackTo = null;
   view.answeredBy = pending.length > 0 ? null : run;
   if (pending.length === 0) view.byTurn.set(result.digest, run);
 }
 
+/** Blocks that are made in a run are named for it. */
+const isAppended = (id: BlockId): boolean => id.startsWith("blk_");
+
 /** The Turn became another one without an answer: a revert, or the end of a run that did not complete. */
-export function noteTurn(view: AnswersView, committed: Turn): void {
+export function noteTurn(view: AnswersView, before: Turn, committed: Turn): void {
+  view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
   view.answeredBy = view.byTurn.get(committed.digest) ?? null;
+  view.cameBackTo = view.answeredBy === null ? committed.digest : null;
 }

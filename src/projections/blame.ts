@@ -35,7 +35,8 @@ export function lastChange(view: ReadonlyMap<string, Blame>, block: Block): Chan
 }
 
 /** A version came into being; a version that was there before keeps its author. */
-export function noteVersion(view: BlameView, block: Block, recorded: RecordedEvent): void {
+export function noteVersion(view: BlameView | null, block: Block, recorded: RecordedEvent): void {
+  if (view === null) return;
   const id = idOf(block);
   const { digest } = block;
   const blame = view.get(id);
@@ -59,7 +60,8 @@ type Ending = {
  * A run ended, or the Turn was reverted: what its base held, or was made in it, and its result does not have was removed,
  * by whoever left it out.
  */
-export function noteResult(view: BlameView, end: Ending, recorded: RecordedEvent): void {
+export function noteResult(view: BlameView | null, end: Ending, recorded: RecordedEvent): void {
+  if (view === null) return;
   const { base, result, removals, started } = end;
   const shared = base.commonPrefixLength(result);
   const kept = new Set(result.after(shared).map(idOf));

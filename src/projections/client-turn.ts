@@ -45,8 +45,8 @@ export type ClientTurnView = {
   /** The Turn of the last ended run, and the blocks appended since. */
   committed: Turn;
   run: OpenRun | null;
-  /** Who made and last changed each block, and who removed it. */
-  readonly blame: BlameView;
+  /** Who made and last changed each block, and who removed it; null in a fold that was not asked for it. */
+  blame: BlameView | null;
   /** What was answered, and by which run. */
   readonly answers: AnswersView;
 };
@@ -89,7 +89,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       noteVersion(view.blame, block, recorded);
-      noteAppended(view.answers, block);
+      noteAppended(view.answers);
       if (view.run === null) view.committed = view.committed.append(block);
       else view.run.pending.push(block);
       return;
@@ -199,7 +199,7 @@ function applyPass(
   run: OpenRun,
   pass: ConversationEventOf<"TurnEdited">["data"],
   recorded: RecordedEvent,
-  blame: BlameView,
+  blame: BlameView | null,
 ): void {
   const { turns } = run;
   const { actor } = recorded;
@@ -229,7 +229,10 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   mustEqual(result.digest, after, "the Turn that the run ended with");
   const removals = how === "completed" ? turns.removalsBefore("result/0") : turns.removals;
   closeRun(view, run, { result, removals, recorded });
-  if (how === "unfinished") return;
+  if (how === "unfinished") {
+    noteTurn(view.answers, turns.base, view.committed);
+    return;
+  }
   const { id: runId, stream, startedRevision: from, pending } = run;
   const brought = countBrought(turns.base, result);
   const completed = { runId, stream, from, to: recorded.revision, brought };
@@ -245,6 +248,7 @@ function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): 
   const byRecovery: RecordedEvent = { ...recorded, actor: { kind: "recovery" } };
   for (const { block } of recoveryResults(id, turns).values()) noteVersion(view.blame, block, byRecovery);
   closeRun(view, run, { result: turnIfEnded(id, turns), removals: turns.removals, recorded });
+  noteTurn(view.answers, turns.base, view.committed);
 }
 
 type Closing = {
@@ -258,7 +262,6 @@ function closeRun(view: ClientTurnView, run: OpenRun, { result, removals, record
   noteResult(view.blame, { base: run.turns.base, result, removals, started }, recorded);
   view.committed = result.append(...run.pending);
   view.run = null;
-  noteTurn(view.answers, view.committed);
 }
 
 function revert(
@@ -276,7 +279,7 @@ function revert(
   mustEqual(result.digest, after, "the Turn that was reverted to");
   noteResult(view.blame, { base, result, removals: new Map(), started: recorded }, recorded);
   view.committed = result;
-  noteTurn(view.answers, result);
+  noteTurn(view.answers, base, result);
 }
 
 function openRun(view: ClientTurnView): OpenRun {

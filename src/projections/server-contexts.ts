@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import { type Anchor, anchorName } from "../domain/anchor.ts";
+import { notRead } from "../domain/block.ts";
 import { extendContext } from "../domain/context.ts";
 import {
   type InferenceRequestedData,
@@ -47,6 +48,9 @@ export type Invalidation = { readonly reason: string; readonly revision: number 
 /** It speaks against the contexts that were known by then: so many. */
 export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 
+/** The event that declared settings. */
+export type SettingsPlace = { readonly stream: string; readonly revision: number };
+
 export type ServerContextsView = {
   readonly byTurn: Map<string, ServerContext[]>;
   /** By `anchorName`. */
@@ -54,6 +58,9 @@ export type ServerContextsView = {
   /** In the order of the log. */
   readonly all: ServerContext[];
   readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
+  /** Where settings were declared, by digest. */
+  readonly declared: Map<string, SettingsPlace>;
+  /** Those of them that were read, which of a fold that began with a snapshot need not be all. */
   readonly settings: Map<string, JsonObject>;
   /** By `anchorName`. */
   readonly invalidResponses: Map<string, Invalidation>;
@@ -75,6 +82,7 @@ export const serverContexts: Projection<ServerContextsView> = {
     byResponse: new Map(),
     all: [],
     open: new Map(),
+    declared: new Map(),
     settings: new Map(),
     invalidResponses: new Map(),
     invalidScopes: new Map(),
@@ -90,6 +98,7 @@ export const serverContexts: Projection<ServerContextsView> = {
 function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId }: RecordedEvent): void {
   switch (event.type) {
     case "SettingsDeclared":
+      view.declared.set(event.data.digest, { stream, revision });
       view.settings.set(event.data.digest, event.data.settings);
       return;
     case "InferenceRequested":
@@ -134,6 +143,14 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     default:
   }
 }
+
+/**
+ * Settings that were declared; empty where they were not.
+ *
+ * @throws {ContentNotReadError} when they are known by the place of their event only.
+ */
+export const settingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
+  settings.get(digest) ?? (declared.has(digest) ? notRead() : {});
 
 /** Adds a row; one without an anchor is kept for people, and never looked up. */
 export function addContext(view: ServerContextsView, context: ServerContext): void {

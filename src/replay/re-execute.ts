@@ -139,6 +139,9 @@ const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
   lastAt: null,
   lastRunRevision: null,
   commit: (entries): Promise<CommitResult> => Promise.reject(new WouldWriteError(entries)),
+  // All of it was read.
+  readContents: () => Promise.resolve(),
+  readAll: () => Promise.resolve(),
 });
 
 type Stack = { readonly stream: string; readonly layers: EngineOptions["layers"] };

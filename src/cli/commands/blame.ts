@@ -34,7 +34,7 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
     if (block !== undefined) return idOf(block);
     throw new NotFoundError(`there is no block ${name}: the Turn has the blocks 0 to ${turnSpokenOf(past).length - 1}`);
   }
-  const ids = [...past.view.client.blame.keys()];
+  const ids = [...past.blames.keys()];
   const found = ids.includes(name) ? [name] : ids.filter((id) => id.startsWith(name));
   const [only] = found;
   if (only === undefined) throw new NotFoundError(`no block has the id '${name}' up to revision ${past.revision}`);
@@ -45,7 +45,7 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
 function documentOf(place: FoundPlace, only: string | null): BlameDocument {
   const { conversation, past } = place;
   const { labels } = place.words;
-  const { blame: stories } = past.view.client;
+  const { blames: stories } = past;
   const storyOf = (id: string) => {
     const versions = (stories.get(id)?.versions ?? []).map(({ digest, change }) => ({ digest, ...change }));
     return { made: stories.get(id)?.made ?? null, versions };
@@ -72,10 +72,11 @@ function documentOf(place: FoundPlace, only: string | null): BlameDocument {
 
 /** What is no longer in the Turn; while a run is open, what its layers have left out so far as well. */
 const goneOf = (place: FoundPlace, present: ReadonlySet<string>): readonly string[] =>
-  [...place.past.view.client.blame.keys()].filter((id) => !present.has(id) && removalOf(place, id) !== null);
+  [...place.past.blames.keys()].filter((id) => !present.has(id) && removalOf(place, id) !== null);
 
 const removalOf = ({ past }: FoundPlace, id: string): Change | null => {
-  const { blame: stories, run } = past.view.client;
+  const { blames: stories } = past;
+  const { run } = past.view.client;
   return run?.removed.get(id) ?? stories.get(id)?.removed ?? null;
 };
 

@@ -1,3 +1,4 @@
+import { notRead } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { inputTurn, planAgain } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
@@ -75,7 +76,7 @@ function documentOf(found: FoundRequest): WhyDocument {
         index: sendFrom + offset,
         id: block.id,
         label: labels.get(block.id ?? "") ?? blockLabel(block),
-        changed: block.id === null ? null : lastChange(view.client.blame, block),
+        changed: block.id === null ? null : lastChange(view.client.blame ?? notRead(), block),
         begins: excerpt(block.text, 160),
       })),
   };

@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { ContentNotReadError } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -33,7 +34,8 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
     const past = session.journal.inference(frame, attempt, outgoing);
     const prepared =
       past === null
-        ? prepare(session, frame, { outgoing, scope, attempt, retry })
+        ? (tryToPrepare(session, frame, { outgoing, scope, attempt, retry }) ??
+          (await prepareOnAll(session, frame, { outgoing, scope, attempt, retry })))
         : preparedBefore(session, frame, { outgoing, request: past.request });
     const answer =
       past === null
@@ -56,6 +58,22 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
     // What an earlier refusal said still holds: a server that lost one response may have lost them all.
     retry = { ...retry, ...reaction, without: [...(retry.without ?? []), ...(reaction.without ?? [])] };
   }
+}
+
+/** Null where something is asked of the conversation that was not read. */
+function tryToPrepare(...planned: Parameters<typeof prepare>): Prepared | null {
+  try {
+    return prepare(...planned);
+  } catch (error) {
+    if (error instanceof ContentNotReadError) return null;
+    throw error;
+  }
+}
+
+async function prepareOnAll(...planned: Parameters<typeof prepare>): Promise<Prepared> {
+  const [session] = planned;
+  await session.readAll();
+  return prepare(...planned);
 }
 
 type Attempt = {

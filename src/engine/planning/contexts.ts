@@ -1,11 +1,17 @@
 import type { JsonValue } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor.ts";
+import { notRead } from "../../domain/block.ts";
 import { learnedName } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import type { Invalidation, ServerContext, ServerContextsView } from "../../projections/server-contexts.ts";
+import {
+  type Invalidation,
+  type ServerContext,
+  type ServerContextsView,
+  settingsOf,
+} from "../../projections/server-contexts.ts";
 import type { Capabilities } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
@@ -20,7 +26,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
     byResponse: (name) => server.byResponse.get(anchorName(name)) ?? null,
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(server, context),
-    settings: (digest) => server.settings.get(digest) ?? {},
+    settings: (digest) => settingsOf(server, digest),
     quarantined: server.quarantined,
   };
 }
@@ -58,8 +64,8 @@ export function learnedCapabilities(
 
 /** Who made what: of this run, else of the log. */
 export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }: ConversationView): Provenance => ({
-  authorOf: (block) => turns?.authorOf(block) ?? lastChange(blame, block)?.actor ?? null,
-  removerOf: (id) => turns?.removerOf(id) ?? blame.get(id)?.removed?.actor ?? null,
+  authorOf: (block) => turns?.authorOf(block) ?? lastChange(blame ?? notRead(), block)?.actor ?? null,
+  removerOf: (id) => turns?.removerOf(id) ?? (blame ?? notRead()).get(id)?.removed?.actor ?? null,
   moverOf: (id) => turns?.moverOf(id) ?? null,
 });
 

@@ -32,6 +32,13 @@ export function splitTurn(owner: object, turn: Turn, { systemAs }: Pick<Provider
   };
 }
 
+/** Those of which `splitTurn` asks what they say. */
+export function leadingSystemBlocks(turn: Turn): readonly Block[] {
+  const blocks: Block[] = [];
+  for (let block = turn.at(0); block?.kind === "system"; block = turn.at(blocks.length)) blocks.push(block);
+  return blocks;
+}
+
 /** What a request's instructions can say of a block; null where it is no system block, or holds more than text. */
 function instructionText(block: Block | undefined): string | null {
   if (block?.kind !== "system") return null;

@@ -6,8 +6,8 @@ import { foldAround } from "../../log/history/skipped-events.ts";
 import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
+import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import {
   ConversationMovedError,
   EmptyConversationError,
@@ -62,8 +62,9 @@ async function answer(
   const { wanted = null, again = false } = options;
   if (wanted !== null && !again) {
     // What was answered long ago waits for nobody.
-    const answered = (await stream.refresh()).client.answers.byBlock.get(wanted.blockId);
-    if (answered !== undefined) return giveAgain(stream, answered, { ...options, closedRun: null });
+    await stream.refresh();
+    const answered = await stream.answeredBy(wanted.blockId);
+    if (answered !== null) return giveAgain(stream, answered, { ...options, closedRun: null });
   }
   return inTurn(stream, { ...options, runId }, () => runNow(stream, engine, { ...options, wanted, again, runId }));
 }
@@ -75,9 +76,12 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
   let closedRun: string | null = null;
   for (let attempt = 1; ; attempt += 1) {
     throwIfCancelled(options.signal, runId);
-    const answered = answerIn(await stream.refresh(), wanted);
+    await stream.refresh();
+    const answered = await answerIn(stream, wanted);
     if (answered !== null && !again) return giveAgain(stream, answered, { ...options, closedRun });
-    const { run, committed } = (await stream.learnFromAncestors()).client;
+    await stream.learnFromAncestors();
+    await readTurn(stream, engine, options);
+    const { run, committed } = stream.view.client;
     try {
       if (run !== null) {
         mustBeFree(stream, run, engine, options);
@@ -86,7 +90,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
         closedRun = run.id;
         if (resumed === null) continue;
         // Who appended a message meanwhile wants it answered.
-        if (resumed.status === "parked" || answerIn(stream.view, wanted)?.runId === run.id) return resumed;
+        if (resumed.status === "parked" || (await answerIn(stream, wanted))?.runId === run.id) return resumed;
         continue;
       }
       if (wanted !== null && committed.find(wanted.blockId) === undefined) throw new MessageNotFoundError(wanted.key);
@@ -101,10 +105,22 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
 }
 
 /** The run that has answered what is wanted; null where something waits for an answer. */
-function answerIn({ client }: ConversationView, wanted: Wanted): CompletedRun | null {
-  const { answers, run } = client;
-  if (wanted !== null) return answers.byBlock.get(wanted.blockId) ?? null;
-  return run === null ? answers.answeredBy : null;
+async function answerIn(stream: ConversationWriter, wanted: Wanted): Promise<CompletedRun | null> {
+  if (wanted === null && stream.view.client.run !== null) return null;
+  return stream.answeredBy(wanted?.blockId ?? null);
+}
+
+/** Layers, and whoever holds the run, see the whole Turn; without any, its request is of what the endpoint does not hold yet. */
+async function readTurn(
+  stream: ConversationWriter,
+  { layers, provider }: EngineOptions,
+  { interceptor }: Pick<RunOptions, "interceptor">,
+): Promise<void> {
+  const { committed, run } = stream.view.client;
+  if (run !== null) return stream.readContents(run.turns.base.blocks);
+  if (layers.length > 0 || interceptor !== undefined) return stream.readContents();
+  if (provider.systemAs === "instructions") await stream.readContents(leadingSystemBlocks(committed));
+  return stream.readUnsent(splitTurn(stream.view, committed, provider).input, provider.scope);
 }
 
 async function giveAgain(
@@ -178,13 +194,15 @@ function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () =
 
 /** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
 async function recordedResult(
-  { log, view }: ConversationWriter,
+  writer: ConversationWriter,
   run: CompletedRun,
   closedRun: string | null,
 ): Promise<RunResult> {
   const { runId, stream, to, brought } = run;
-  const { client } = view;
-  const turn = client.answers.answeredBy === run ? client.committed : await turnOf(log, await foldTo(log, stream, to));
+  const { log } = writer;
+  const isNewest = writer.view.client.answers.answeredBy === run;
+  if (isNewest) await writer.readContents();
+  const turn = isNewest ? writer.view.client.committed : await turnOf(log, await foldTo(log, stream, to));
   const record = newRunRecord(runId);
   let appended = 0;
   for (const recorded of await eventsBetween(log, run)) {

@@ -22,7 +22,10 @@ import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
 
 /** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
-export type RunStream = Pick<ConversationWriter, "name" | "view" | "lastAt" | "lastRunRevision" | "commit">;
+export type RunStream = Pick<
+  ConversationWriter,
+  "name" | "view" | "lastAt" | "lastRunRevision" | "commit" | "readContents" | "readAll"
+>;
 
 /** A run as it begins, or as it is taken up. */
 export type RunStart = {
@@ -105,6 +108,7 @@ export function openSession(opening: Opening): RunSession {
     view: () => stream.view,
     server,
     apply,
+    readAll: () => stream.readAll(),
     record: told,
     isWhole: true,
     timings: [],

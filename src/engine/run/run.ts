@@ -91,6 +91,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     const { run } = session.view().client;
     await session.recorder.flush();
     await cancelUnderWay(run, session.engine);
+    await stream.readContents();
     const how = { turn: stream.view.client.committed, isNew: true, closedRun };
     const brought = countBrought(base, result);
     const ended = resultOf(session.record, { answered: result, brought, ...how });

@@ -26,6 +26,8 @@ export type RunSession = {
   readonly engine: EngineOptions;
   /** The folds at the head this process knows. */
   readonly view: () => ConversationView;
+  /** Reads what of the conversation was not read before: contents, settings, and who changed what. */
+  readonly readAll: () => Promise<void>;
   readonly turns: RunTurns;
   /** What the run did before it was cut off; empty for one that begins. */
   readonly journal: Journal;

@@ -16,6 +16,8 @@ type HistoryRange = {
   /** The last revision of its own stream. */
   readonly to?: number | undefined;
   readonly skipped?: SkippedEvents | undefined;
+  /** The events of its own stream only. */
+  readonly own?: boolean;
 };
 
 /**
@@ -28,9 +30,9 @@ type HistoryRange = {
 export function readHistory(
   reader: EventReader,
   stream: string,
-  { from = 0, to, skipped }: HistoryRange = {},
+  { from = 0, to, skipped, own = false }: HistoryRange = {},
 ): AsyncGenerator<RecordedEvent> {
-  return readStretch(reader, stream, { from, to, skipped, withAncestors: true });
+  return readStretch(reader, stream, { from, to, skipped, withAncestors: !own });
 }
 
 /** The events that a conversation with this first event goes on from; none when it is no fork. */

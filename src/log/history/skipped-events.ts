@@ -16,6 +16,11 @@ export class SkippedEvents {
     return this.#byStream.get(stream)?.has(revision) === true;
   }
 
+  /** Streams and revisions. */
+  *[Symbol.iterator](): Generator<[stream: string, revision: number]> {
+    for (const [stream, revisions] of this.#byStream) for (const revision of revisions) yield [stream, revision];
+  }
+
   /** The parts of a range that lie between skipped events. */
   around(stream: string, { from, to }: Range): readonly Range[] {
     const revisions = [...(this.#byStream.get(stream) ?? [])].toSorted((left, right) => left - right);

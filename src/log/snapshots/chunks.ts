@@ -1,8 +1,27 @@
-import { sha256Hex } from "../../base/sha256.ts";
 import { Block, blockKinds, idOf } from "../../domain/block.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
-import { placeOf, setPlace } from "./block-places.ts";
+import { listName, SnapshotDamagedError } from "./lists.ts";
+
+/** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
+export type BlockPlace = { readonly stream: string; readonly revision: number; readonly index: number };
+
+// By object: two versions of a block may differ in no more than what the provider said of them.
+const placeByBlock = new WeakMap<Block, BlockPlace>();
+
+/** Where a block that was read from an event is stored; null for one that no event holds yet. */
+export const placeOf = (block: Block): BlockPlace | null => placeByBlock.get(block) ?? null;
+
+/** Notes where the blocks of an event are stored. */
+export function notePlaces({ event, stream, revision }: RecordedEvent): void {
+  for (const [index, json] of blocksIn(event).entries()) {
+    const block = blockFromJson(json);
+    if (!placeByBlock.has(block)) placeByBlock.set(block, { stream, revision, index });
+  }
+}
 
 /**
  * A stretch of a Turn as a snapshot names it: the chunk that lists its blocks, how many they are, and the digest of the
@@ -17,12 +36,6 @@ export const refOf = ({ name, digest, blocks }: Chunk): ChunkRef => [name, block
 
 /** How many blocks one chunk lists at most. */
 const maxChunkBlocks = 256;
-
-/** A saved list is not what its name says, or says nothing that can be read: it is as good as none. */
-export class SnapshotDamagedError extends Error {
-  override readonly name = "SnapshotDamagedError";
-  readonly code = "snapshot-damaged";
-}
 
 /**
  * A Turn as chunks: those of `before` whose stretch stands in it unchanged, wherever, and new ones for the rest. Null
@@ -54,7 +67,7 @@ export function cutTurn(
   return stretches.map(({ blocks, name }) => {
     length += blocks.length;
     const digest = turn.contextAt(length);
-    return { name: name ?? chunkName(chunkText(blocks, stream)), digest, blocks };
+    return { name: name ?? listName(chunkText(blocks, stream)), digest, blocks };
   });
 }
 
@@ -86,9 +99,6 @@ export const chunkText = (blocks: readonly Block[], own: string): string =>
     })
     .join("\n");
 
-/** What a text is kept under. */
-export const chunkName = (text: string): string => sha256Hex(text).slice(0, 32);
-
 /** The Turn that goes on with the listed stretches; a list is taken apart when one of its blocks is looked at. */
 export function turnOfChunks(
   prefix: Turn,
@@ -112,7 +122,7 @@ function readChunk(text: string, own: string): readonly Block[] {
     // The list was written from ids, and its name is the digest of what was written.
     const digest = Buffer.from(digestText, "base64url").toString("hex");
     const block = Block.outline({ id: id as BlockId, kind, digest });
-    setPlace(block, { stream, revision: Number(revision), index: Number(index) });
+    placeByBlock.set(block, { stream, revision: Number(revision), index: Number(index) });
     return block;
   });
 }

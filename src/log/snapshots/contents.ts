@@ -1,52 +1,52 @@
-import { type Block, idOf } from "../../domain/block.ts";
+import { Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
-import { Turn } from "../../domain/turn.ts";
-import type { EventLog } from "../codec/event-log.ts";
-import { placeOf } from "./block-places.ts";
-import { SnapshotDamagedError } from "./chunks.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { readEvent } from "../codec/recorded.ts";
+import { placeOf } from "./chunks.ts";
+import type { ConversationFold } from "./conversation-fold.ts";
+import { SnapshotDamagedError } from "./lists.ts";
 
 /** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
 const maxGap = 64;
 
 /**
- * The Turn with the contents of its blocks from a place on: reads the events that hold those that are outlines only.
+ * Reads the contents of those of the blocks that are outlines only: the events that hold them, and no others.
  *
  * @throws {SnapshotDamagedError} when a block is not where the snapshot has it.
+ * @throws {StoreCorruptedError} when an event is no JSON, or a blob is not there as it was written.
+ * @throws {UnreadableEventError} when it is no event that this turnlog knows.
  */
-export async function withContents(log: EventLog, turn: Turn, from = 0): Promise<Turn> {
-  const blocks = turn.after(from);
-  const wanted = new Map<string, Map<number, readonly Block[]>>();
-  for (const block of blocks) {
-    const place = block.isOutline ? placeOf(block) : null;
+export async function readContents({ store }: EventReader, blocks: readonly Block[]): Promise<void> {
+  const outlines = blocks.filter(({ isOutline }) => isOutline);
+  const wanted = new Map<string, Map<number, Block[]>>();
+  for (const block of outlines) {
+    const place = placeOf(block);
     if (place === null) continue;
-    const revisions = wanted.get(place.stream) ?? new Map<number, readonly Block[]>();
-    wanted.set(place.stream, revisions.set(place.revision, []));
+    const byRevision = wanted.get(place.stream) ?? new Map<number, Block[]>();
+    wanted.set(place.stream, byRevision);
+    const there = byRevision.get(place.revision);
+    if (there === undefined) byRevision.set(place.revision, [block]);
+    else there.push(block);
   }
-  if (wanted.size === 0) return turn;
-  for (const [stream, blocksByRevision] of wanted) await readBlocks(log, stream, blocksByRevision);
-  const prefix = from === 0 ? Turn.empty : turn.slice(from);
-  return prefix.concat(blocks.map((block) => (block.isOutline ? contentOf(block, wanted) : block)));
-}
-
-/** Puts in the blocks of the events that are asked for. */
-async function readBlocks(log: EventLog, stream: string, blocksByRevision: Map<number, readonly Block[]>) {
-  for (const { first, last } of rangesOf([...blocksByRevision.keys()])) {
-    for await (const { revision, event } of log.read(stream, { from: first, to: last })) {
-      if (blocksByRevision.has(revision)) blocksByRevision.set(revision, blocksIn(event).map(blockFromJson));
+  for (const [stream, byRevision] of wanted) {
+    for (const { first, last } of rangesOf([...byRevision.keys()])) {
+      for await (const envelope of store.readStream(stream, { from: first, limit: last - first + 1 })) {
+        const there = byRevision.get(envelope.revision);
+        if (there !== undefined) fill(there, blocksIn((await readEvent(store, envelope)).event).map(blockFromJson));
+      }
     }
   }
+  const unread = outlines.find(({ isOutline }) => isOutline);
+  if (unread !== undefined) throw new SnapshotDamagedError(`block ${idOf(unread)} is not where it is said to be`);
 }
 
-type BlocksByPlace = ReadonlyMap<string, ReadonlyMap<number, readonly Block[]>>;
-
-function contentOf(outline: Block, read: BlocksByPlace): Block {
-  const place = placeOf(outline);
-  const block = place === null ? undefined : read.get(place.stream)?.get(place.revision)?.[place.index];
-  if (block?.id !== outline.id || block.digest !== outline.digest) {
-    throw new SnapshotDamagedError(`block ${idOf(outline)} is not where it is said to be`);
+function fill(outlines: readonly Block[], read: readonly Block[]): void {
+  for (const outline of outlines) {
+    const block = read[placeOf(outline)?.index ?? -1];
+    if (block?.id === outline.id && block.digest === outline.digest) Block.fill(outline, block);
   }
-  return block;
 }
 
 function rangesOf(revisions: readonly number[]): readonly { readonly first: number; readonly last: number }[] {
@@ -57,4 +57,23 @@ function rangesOf(revisions: readonly number[]): readonly { readonly first: numb
     else ranges.push({ first: revision, last: revision });
   }
   return ranges;
+}
+
+/**
+ * Reads what a request of a Turn is made of as long as it continues from what the endpoint holds of it: the settings and the
+ * output of the newest contexts, and what follows them.
+ */
+export async function readUnsent(
+  reader: EventReader,
+  fold: ConversationFold,
+  { turn, scope }: { readonly turn: Turn; readonly scope: string },
+): Promise<void> {
+  const { byTurn } = fold.view.server;
+  for (const { digest } of turn.contexts()) {
+    const held = (byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
+    if (held.length === 0) continue;
+    for (const context of held) await fold.readSettings(reader, context.settingsDigest);
+    return readContents(reader, turn.after(Math.min(...held.map(({ inputLength }) => inputLength))));
+  }
+  return readContents(reader, turn.blocks);
 }

@@ -1,61 +1,99 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import { emptyBlame } from "../../projections/blame.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
+import { isOfTheStore } from "../codec/recorded.ts";
 import { forkPoint, readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
-import { withContents } from "./contents.ts";
-import { type Restored, readSnapshot, restoreFold } from "./snapshot.ts";
+import { readContents } from "./contents.ts";
+import { ConversationFold, restoreFold } from "./conversation-fold.ts";
+import { readSnapshot, type SnapshotData } from "./snapshot.ts";
 import { SnapshotWriter } from "./snapshot-writer.ts";
 
-/** A conversation folded up to an event, and where the settings are that were declared before the snapshot. */
-export type Folded = Restored & {
+/** A fold, and what takes snapshots of it as it goes on; null where the store keeps none. */
+export type OpenFold = { readonly fold: ConversationFold; readonly taker: SnapshotWriter | null };
+
+/** A conversation folded up to an event. */
+export type Folded = {
+  readonly fold: ConversationFold;
+  readonly view: ConversationView;
   readonly last: RecordedEvent;
   /** Every event was folded: blocks have their contents, and the view its blame. */
   readonly isWhole: boolean;
 };
 
+/** A fold that no event went into. */
+export const newFold = (log: EventLog, stream: string): OpenFold => withTaker(log, new ConversationFold(stream));
+
+/** Snapshots are taken of it as it goes on, where the store keeps any. */
+const withTaker = ({ store }: EventLog, fold: ConversationFold, last: SnapshotData | null = null): OpenFold => ({
+  fold,
+  taker: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, fold, last),
+});
+
+/** The fold of a stream at its head: the newest snapshot and the events after it, or all events. */
+export const openFold = async (log: EventLog, stream: string): Promise<OpenFold> =>
+  (await foldNearest(log, stream, Number.MAX_SAFE_INTEGER)) ?? (await foldAll(log, stream, { takesSnapshots: true }));
+
 /** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
 export async function foldTo(log: EventLog, stream: string, revision: number): Promise<Folded> {
-  return (
-    (await foldNearest(log, stream, revision)) ?? (await foldWhole(log, stream, revision, { takesSnapshots: true }))
-  );
+  const nearest = await foldNearest(log, stream, revision);
+  if (nearest === null) return foldWhole(log, stream, revision, { takesSnapshots: true });
+  return foldedOf(nearest.fold, await lastOf(log, nearest.fold, revision), false);
 }
 
 /**
  * The fold from a snapshot of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
  * or with what follows: the events alone will tell.
  */
-async function foldNearest(log: EventLog, stream: string, revision: number): Promise<Folded | null> {
-  const { snapshots } = log.store;
-  if (snapshots === undefined) return null;
-  const snapshot = await readSnapshot(log.store, stream, revision);
-  const taker = new SnapshotWriter(snapshots, stream, snapshot);
+async function foldNearest(log: EventLog, stream: string, to: number): Promise<OpenFold | null> {
   try {
-    let restored: Restored;
-    if (snapshot === null) {
-      const fork = await forkPoint(log, stream);
-      const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
-      if (parent === null) return null;
-      restored = parent;
-      taker.inherit(restored.view, restored.settingsPlaces);
-    } else {
-      restored = await restoreFold(snapshots, stream, snapshot);
-      taker.goOn(restored.view);
+    const open = await restoreNearest(log, stream, to);
+    if (open === null) return null;
+    const { fold, taker } = open;
+    const from = fold.head === null ? 0 : fold.head.revision + 1;
+    for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
+      // The snapshot may hold what is to be left out.
+      if (recorded.event.type === "EventSkipped") return null;
+      await takeEvent(log, open, recorded);
     }
-    const from = snapshot === null ? 0 : snapshot.revision + 1;
-    const folded = await foldTail(log, stream, { restored, from, to: revision, taker });
-    await taker.save();
-    return folded;
-  } catch {
+    await taker?.save();
+    return open;
+  } catch (error) {
+    if (error instanceof Error && isOfTheStore(error)) throw error;
     return null;
   }
 }
 
+/** What the newest snapshot up to a revision gives: one of the stream, or of a fork's ancestor. */
+async function restoreNearest(log: EventLog, stream: string, to: number): Promise<OpenFold | null> {
+  const { snapshots } = log.store;
+  if (snapshots === undefined) return null;
+  const snapshot = await readSnapshot(log.store, stream, to);
+  if (snapshot !== null) {
+    return withTaker(log, await restoreFold(snapshots, stream, snapshot), snapshot.data);
+  }
+  const fork = await forkPoint(log, stream);
+  const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
+  if (parent === null) return null;
+  return withTaker(log, parent.fold.asOfFork(stream));
+}
+
+/** The fold goes on with an event. */
+export async function takeEvent(log: EventLog, { fold, taker }: OpenFold, recorded: RecordedEvent): Promise<void> {
+  const lacking = fold.lacks(recorded);
+  if (lacking !== null) await fold.readSettings(log, lacking);
+  fold.apply(recorded);
+  taker?.note(recorded);
+}
+
 /** The Turn of a fold with the contents of all its blocks: reads the events that hold them, and no others. */
-export async function turnOf(log: EventLog, { view, last }: Folded): Promise<Turn> {
+export async function turnOf(log: EventLog, { view, last }: Pick<Folded, "view" | "last">): Promise<Turn> {
+  const { committed } = view.client;
   try {
-    return (await withContents(log, view.client.committed)).frozen();
+    await readContents(log, committed.blocks);
+    return committed.frozen();
   } catch {
     // The snapshot was wrong about it; the events are not.
     return (await foldWhole(log, last.stream, last.revision)).view.client.committed.frozen();
@@ -66,73 +104,54 @@ export async function turnOf(log: EventLog, { view, last }: Folded): Promise<Tur
 export type Follower = (recorded: RecordedEvent, view: ConversationView) => void;
 
 type WholeFold = {
+  /** The last revision; by default all there are. */
+  readonly to?: number;
+  readonly withBlame?: boolean;
   readonly takesSnapshots?: boolean;
   /** Called when the fold begins, and when it begins anew because of an event that was skipped. */
-  readonly follow?: () => Follower;
+  readonly follow?: (() => Follower) | undefined;
 };
 
-/** The fold of all events up to a revision that is there, its ancestors' too. */
+/** The fold of all events, its ancestors' too. */
+export async function foldAll(log: EventLog, stream: string, options: WholeFold = {}): Promise<OpenFold> {
+  const { to, withBlame = false, takesSnapshots = false, follow } = options;
+  return foldAround(log, async (skipped) => {
+    const fold = new ConversationFold(stream, { skipped });
+    if (withBlame) fold.view.client.blame = emptyBlame();
+    const open = takesSnapshots ? withTaker(log, fold) : { fold, taker: null };
+    const { taker } = open;
+    const told = follow?.();
+    for await (const recorded of readHistory(log, stream, { to, skipped })) {
+      fold.apply(recorded);
+      taker?.note(recorded);
+      told?.(recorded, fold.view);
+    }
+    await taker?.save();
+    return open;
+  });
+}
+
+/** The fold of all events up to a revision that is there, and of who made and changed what. */
 export async function foldWhole(
   log: EventLog,
   stream: string,
   revision: number,
-  { takesSnapshots = false, follow }: WholeFold = {},
+  options: Pick<WholeFold, "takesSnapshots" | "follow"> = {},
 ): Promise<Folded> {
-  const { snapshots } = log.store;
-  return foldAround(log, async (skipped) => {
-    const view = conversationView.initial(stream);
-    const taker = takesSnapshots && snapshots !== undefined ? new SnapshotWriter(snapshots, stream, null) : undefined;
-    const told = follow?.();
-    let last: RecordedEvent | null = null;
-    for await (const recorded of readHistory(log, stream, { to: revision, skipped })) {
-      last = recorded;
-      conversationView.apply(view, recorded);
-      taker?.note(view, recorded);
-      told?.(recorded, view);
-    }
-    await taker?.save();
-    return { view, settingsPlaces: new Map(), last: lastOf(last, stream, revision), isWhole: true };
-  });
+  const { fold } = await foldAll(log, stream, { ...options, to: revision, withBlame: true });
+  return foldedOf(fold, await lastOf(log, fold, revision), true);
 }
 
-type Tail = {
-  readonly restored: Restored;
-  readonly from: number;
-  readonly to: number;
-  readonly taker: SnapshotWriter;
-};
+const foldedOf = (fold: ConversationFold, last: RecordedEvent, isWhole: boolean): Folded => ({
+  fold,
+  view: fold.view,
+  last,
+  isWhole,
+});
 
-async function foldTail(log: EventLog, stream: string, { restored, from, to, taker }: Tail): Promise<Folded> {
-  const { view, settingsPlaces } = restored;
-  let last: RecordedEvent | null = null;
-  // The event itself is wanted, also where the snapshot was taken right after it.
-  for await (const recorded of log.read(stream, { from: Math.min(from, to), to })) {
-    last = recorded;
-    if (recorded.revision < from) continue;
-    const { event } = recorded;
-    // A response is understood with the settings of its request.
-    if (event.type === "InferenceRequested") await readSettings(log, restored, event.data.settingsDigest);
-    // A fork that comes after this one has them from here.
-    if (event.type === "SettingsDeclared")
-      settingsPlaces.set(event.data.digest, { stream, revision: recorded.revision });
-    conversationView.apply(view, recorded);
-    taker.note(view, recorded);
-  }
-  return { view, settingsPlaces, last: lastOf(last, stream, to), isWhole: false };
-}
-
-function lastOf(last: RecordedEvent | null, stream: string, revision: number): RecordedEvent {
-  if (last === null) throw new Error(`revision ${revision} of ${stream} cannot be read`);
-  return last;
-}
-
-/** Puts settings into the view that were declared before its snapshot. */
-export async function readSettings(log: EventLog, restored: Restored, digest: string): Promise<void> {
-  const { settings } = restored.view.server;
-  const place = restored.settingsPlaces.get(digest);
-  if (place === undefined || settings.has(digest)) return;
-  const { stream, revision } = place;
-  for await (const { event } of log.read(stream, { from: revision, to: revision })) {
-    if (event.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
-  }
+/** The newest event that was folded: of a snapshot it is read. */
+async function lastOf(log: EventLog, { stream, last }: ConversationFold, revision: number): Promise<RecordedEvent> {
+  if (last !== null) return last;
+  for await (const recorded of log.read(stream, { from: revision, to: revision })) return recorded;
+  throw new Error(`revision ${revision} of ${stream} cannot be read`);
 }

@@ -8,8 +8,10 @@ import {
   type ScopeInvalidation,
   type ServerContext,
   type ServerContextsView,
+  type SettingsPlace,
   type Unusable,
 } from "../../projections/server-contexts.ts";
+import type { ListRef } from "./lists.ts";
 
 /**
  * What became true at the servers, in rows: each is written once, whatever the number of snapshots. `texts` holds what
@@ -20,6 +22,8 @@ export type ServerContextRows = {
   readonly before: string | null;
   /** How many contexts these facts and those before tell. */
   known: number;
+  /** The lists of names that these facts add to those before. */
+  readonly names: ListRef[];
   readonly texts: string[];
   readonly contexts: ContextRow[];
   readonly others: OtherFact[];
@@ -53,20 +57,16 @@ type OtherFact =
   | readonly ["learned", scope: string, capability: string, value: JsonValue]
   | readonly ["quarantined", blockIds: readonly string[]];
 
-/** The event that declared settings. */
-type SettingsPlace = { readonly stream: string; readonly revision: number };
-
-/** Where settings were declared, by digest. */
-export type SettingsPlaces = Map<string, SettingsPlace>;
-
 export const noFacts = (before: string | null, known: number): ServerContextRows => ({
   before,
   known,
+  names: [],
   texts: [],
   contexts: [],
   others: [],
 });
-export const hasFacts = ({ contexts, others }: ServerContextRows): boolean => contexts.length + others.length > 0;
+export const hasFacts = ({ names, contexts, others }: ServerContextRows): boolean =>
+  names.length + contexts.length + others.length > 0;
 
 /** Adds what an event made true; the fold has taken it in. */
 export function noteFacts(
@@ -99,9 +99,9 @@ export function noteFacts(
 }
 
 /** All that a view holds, as a fork's first facts tell it: what its ancestors learnt. */
-export function noteInherited(facts: ServerContextRows, view: ServerContextsView, settings: SettingsPlaces): void {
+export function noteInherited(facts: ServerContextRows, view: ServerContextsView): void {
   noteContexts(facts, view);
-  for (const [digest, place] of settings) facts.others.push(["settings", digest, place]);
+  for (const [digest, place] of view.declared) facts.others.push(["settings", digest, place]);
   for (const [anchor, invalidation] of view.invalidResponses) facts.others.push(["invalidated", anchor, invalidation]);
   for (const [scope, invalidation] of view.invalidScopes) facts.others.push(["scope-invalidated", scope, invalidation]);
   for (const [scope, learned] of view.learned)
@@ -116,8 +116,8 @@ function noteContexts(facts: ServerContextRows, { all }: ServerContextsView): vo
   facts.known = all.length;
 }
 
-/** Puts facts into a view, as the fold of their events did, but for the settings: of them it says where they are. */
-export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, facts: ServerContextRows): void {
+/** Puts facts into a view, as the fold of their events did; but settings are not read, it says where they are. */
+export function restoreFacts(view: ServerContextsView, facts: ServerContextRows): void {
   let previous: string | null = null;
   for (const row of facts.contexts) {
     addContext(view, contextOf(row, facts.texts, { previous, index: view.all.length }));
@@ -126,7 +126,7 @@ export function restoreFacts(view: ServerContextsView, places: SettingsPlaces, f
   for (const fact of facts.others) {
     switch (fact[0]) {
       case "settings":
-        places.set(fact[1], fact[2]);
+        view.declared.set(fact[1], fact[2]);
         break;
       case "invalidated":
         view.invalidResponses.set(fact[1], fact[2]);

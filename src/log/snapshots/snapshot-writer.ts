@@ -1,11 +1,11 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { EventStore, Head } from "../ports/event-store.ts";
+import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
-import { notePlaces } from "./block-places.ts";
-import { type Chunk, chunkName, chunksOf, chunkText, cutTurn, refOf } from "./chunks.ts";
-import { hasFacts, noFacts, noteFacts, noteInherited, type SettingsPlaces } from "./server-context-rows.ts";
-import { listKey, readSnapshot, type Snapshot, type SnapshotData, snapshotKey, snapshotText } from "./snapshot.ts";
+import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";
+import { type ConversationFold, lostScopes } from "./conversation-fold.ts";
+import { listKey, listName, snapshotKey } from "./lists.ts";
+import { hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
+import { type SnapshotData, snapshotText } from "./snapshot.ts";
 
 /** How much work a fold may be from the nearest snapshot (MODEL 7); a run that is open by then has its end waited for. */
 export type SnapshotWork = { readonly events: number; readonly edits: number };
@@ -17,54 +17,42 @@ const dueWork: SnapshotWork = { events: 512, edits: 5_000 };
  */
 export class SnapshotWriter {
   readonly #store: SnapshotStore;
-  readonly #stream: string;
+  readonly #fold: ConversationFold;
   readonly #due: SnapshotWork;
-  /** The snapshot to go on from, until the fold has come to it. */
-  #awaited: Snapshot | null;
   /** Those of the last snapshot; taken apart only when another is taken. */
   #chunks: () => readonly Chunk[] = () => [];
   #facts = noFacts(null, 0);
+  /** How many lists of names the facts tell. */
+  #knownLists = 0;
   #work = { events: 0, edits: 0 };
   #unsaved: Unsaved[] = [];
+  #isRefused = false;
 
-  /** @param newest - The newest snapshot that is there: the first one taken is after it, and shares its lists. */
-  constructor(store: SnapshotStore, stream: string, newest: Snapshot | null, due: SnapshotWork = dueWork) {
+  /** @param last - The snapshot that the fold begins with: the next one shares its lists. */
+  constructor(store: SnapshotStore, fold: ConversationFold, last: SnapshotData | null, due: SnapshotWork = dueWork) {
     this.#store = store;
+    this.#fold = fold;
     this.#due = due;
-    this.#stream = stream;
-    this.#awaited = newest;
+    const { view, names } = fold;
+    if (last !== null) {
+      const { committed } = view.client;
+      this.#chunks = () => chunksOf(committed, last.turn);
+      this.#facts = noFacts(last.facts, view.server.all.length);
+      this.#knownLists = names.lists.length;
+    } else noteInherited(this.#facts, view.server);
   }
 
   /** Follows the fold: the event is the one that it has just taken in, of the stream or of an ancestor's. */
-  note(view: ConversationView, recorded: RecordedEvent): void {
+  note(recorded: RecordedEvent): void {
     const { event, stream, revision, digest } = recorded;
     notePlaces(recorded);
-    const isOwn = stream === this.#stream;
-    if (this.#awaited !== null) {
-      if (isOwn && revision === this.#awaited.revision) this.goOn(view);
-      return;
-    }
+    const { view } = this.#fold;
     noteFacts(this.#facts, recorded, view.server);
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
     const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
     // What a fork inherits is work as well: it has a snapshot of its own where it begins.
-    if (isDue && isOwn && view.client.run === null) this.#take(view, { revision, digest });
-  }
-
-  /** The fold stands where the newest snapshot was taken. */
-  goOn(view: ConversationView): void {
-    if (this.#awaited === null) return;
-    const { turn, facts } = this.#awaited.data;
-    this.#awaited = null;
-    const { committed } = view.client;
-    this.#chunks = () => chunksOf(committed, turn);
-    this.#facts = noFacts(facts, view.server.all.length);
-  }
-
-  /** The fold stands where a fork begins, and its ancestors' events were not followed. */
-  inherit(view: ConversationView, settings: SettingsPlaces): void {
-    if (this.#awaited === null) noteInherited(this.#facts, view.server, settings);
+    if (isDue && stream === this.#fold.stream && view.client.run === null) this.#take({ revision, digest });
   }
 
   /** Writes what was taken since it was last called. */
@@ -72,59 +60,74 @@ export class SnapshotWriter {
     const unsaved = this.#unsaved;
     if (unsaved.length === 0) return;
     this.#unsaved = [];
+    const { stream, names } = this.#fold;
     try {
       for (const { head, data, textByName } of unsaved) {
         for (const [name, text] of textByName) {
-          await this.#store.put(listKey(this.#stream, name), { revision: 0, data: text });
+          await this.#store.put(listKey({ stream, name }), { revision: 0, data: text });
         }
         // Last, so that a snapshot that is there has all that it names.
         const text = snapshotText(data, head.digest);
-        await this.#store.put(snapshotKey(this.#stream), { revision: head.revision, data: text });
+        await this.#store.put(snapshotKey(stream), { revision: head.revision, data: text });
       }
+      names.saved();
     } catch {
-      // Full, locked, closed: readers fold from further back.
+      // Full, locked, closed: readers fold from further back, and what later snapshots would name is not there.
+      this.#isRefused = true;
     }
   }
 
-  #take(view: ConversationView, head: Head): void {
+  #take(head: Head): void {
+    if (this.#isRefused) return;
     this.#work = { events: 0, edits: 0 };
+    const { stream, view, names } = this.#fold;
     const { committed } = view.client;
     const before = this.#chunks();
-    const chunks = cutTurn(committed, before, { stream: this.#stream });
+    const chunks = cutTurn(committed, before, { stream });
     if (chunks === null) return;
     const rests: Chunk[] = [];
     const newest: SnapshotData["newest"] = [];
     for (const [scope, { context, turn }] of view.newest) {
       const shared = committed.commonPrefixLength(turn);
-      const rest = cutTurn(turn, chunks, { stream: this.#stream, from: shared });
+      const rest = cutTurn(turn, chunks, { stream, from: shared });
       if (rest === null) return;
       rests.push(...rest);
       newest.push({ scope, inferenceId: context.inferenceId, shared, rest: rest.map(refOf) });
     }
     const known = new Set(before.map(({ name }) => name));
     const unknown = [...chunks, ...rests].filter(({ name }) => !known.has(name));
-    const textByName = new Map(unknown.map(({ name, blocks }) => [name, chunkText(blocks, this.#stream)]));
+    const textByName = new Map(unknown.map(({ name, blocks }) => [name, chunkText(blocks, stream)]));
+    this.#takeNames(textByName);
+    this.#facts.names.push(...names.lists.slice(this.#knownLists));
+    this.#knownLists = names.lists.length;
     if (hasFacts(this.#facts)) {
       const text = JSON.stringify(this.#facts);
-      textByName.set(chunkName(text), text);
-      this.#facts = noFacts(chunkName(text), this.#facts.known);
+      textByName.set(listName(text), text);
+      this.#facts = noFacts(listName(text), this.#facts.known);
     }
-    const { title, labels } = view;
-    const data = { turn: chunks.map(refOf), newest, facts: this.#facts.before, title, labels };
-    this.#unsaved.push({ head, data, textByName });
+    this.#unsaved.push({ head, data: this.#dataOf(chunks.map(refOf), newest), textByName });
     this.#chunks = () => chunks;
   }
-}
 
-/**
- * A taker for a fold that begins with the first event: it goes on from the newest snapshot that is there. Null where the store
- * keeps none.
- */
-export async function openSnapshotWriter(events: EventStore, stream: string): Promise<SnapshotWriter | null> {
-  const { snapshots } = events;
-  if (snapshots === undefined) return null;
-  const newest = await readSnapshot(events, stream, Number.MAX_SAFE_INTEGER).catch(() => null);
-  return new SnapshotWriter(snapshots, stream, newest);
+  #takeNames(textByName: Map<string, string>): void {
+    const { stream, names } = this.#fold;
+    const text = names.text(stream);
+    if (text === "") return;
+    const name = listName(text);
+    textByName.set(name, text);
+    names.moveTo({ stream, name }, text);
+  }
+
+  #dataOf(turn: ChunkRef[], newest: SnapshotData["newest"]): SnapshotData {
+    const { view, state, lastAt, ancestors, skipped } = this.#fold;
+    const { title, labels, client } = view;
+    const { answeredBy, cameBackTo, answeredLength } = client.answers;
+    return {
+      ...{ turn, newest, facts: this.#facts.before, title, labels, origin: state.origin, lastAt },
+      ...{ answeredBy, cameBackTo, answeredLength, lostScopes: lostScopes(this.#fold) },
+      ...{ ancestors: [...ancestors], skipped: [...skipped] },
+    };
+  }
 }
 
 type Unsaved = {

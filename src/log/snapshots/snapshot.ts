@@ -1,14 +1,19 @@
 import * as z from "zod";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import { Turn } from "../../domain/turn.ts";
-import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import { type Envelope, type EventStore, envelopeAt } from "../ports/event-store.ts";
-import type { SnapshotKey, SnapshotStore } from "../ports/snapshot-store.ts";
-import { chunkName, SnapshotDamagedError, turnOfChunks } from "./chunks.ts";
-import { restoreFacts, type ServerContextRows, type SettingsPlaces } from "./server-context-rows.ts";
+import { originSchema } from "../../domain/events/conversation-events.ts";
+import type { CompletedRun } from "../../projections/answers.ts";
+import { type EventStore, envelopeAt } from "../ports/event-store.ts";
+import { snapshotKey } from "./lists.ts";
 
 const chunkRefSchema = z.tuple([z.string(), z.number().int(), z.string()]).readonly();
+const completedRunSchema: z.ZodType<CompletedRun> = z.strictObject({
+  runId: z.string(),
+  stream: z.string(),
+  from: z.number().int(),
+  to: z.number().int(),
+  brought: z.number().int(),
+});
 
 /**
  * A saved fold without payloads, taken where no run is open (MODEL 12): the Turn as lists of blocks, what became true at
@@ -29,10 +34,21 @@ const snapshotSchema = z.strictObject({
   facts: z.string().nullable(),
   title: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
+  origin: originSchema.nullable(),
+  lastAt: z.string().nullable(),
+  answeredBy: completedRunSchema.nullable(),
+  cameBackTo: z.string().nullable(),
+  answeredLength: z.number().int(),
+  /** How far each ancestor's events go into it. */
+  ancestors: z.array(z.tuple([z.string(), z.number().int()])),
+  /** Damaged events that it goes without: the stream, and the revision. */
+  skipped: z.array(z.tuple([z.string(), z.number().int()])),
+  /** Endpoints that lost all they held, and were not asked since. */
+  lostScopes: z.array(z.string()),
 });
 export type SnapshotData = z.infer<typeof snapshotSchema>;
 
-export type Snapshot = { readonly revision: number; readonly data: SnapshotData };
+export type Snapshot = { readonly revision: number; readonly digest: string; readonly data: SnapshotData };
 
 /** What is kept: the seal ties it to the event after which it was taken, and so to all before. */
 const storedSchema = snapshotSchema.extend({ seal: z.string() });
@@ -43,25 +59,6 @@ export const snapshotText = (data: SnapshotData, eventDigest: string): string =>
 
 const sealOf = (data: SnapshotData, eventDigest: string): string => sha256Hex(`${eventDigest}\n${canonicalJson(data)}`);
 
-/** A fold as a snapshot gives it back: blocks as outlines, settings by place, and no blame. */
-export type Restored = {
-  readonly view: ConversationView;
-  readonly settingsPlaces: SettingsPlaces;
-};
-
-/** Where the snapshots of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
-export const snapshotKey = (stream: string): SnapshotKey => ({
-  stream,
-  projection: `${conversationView.name}/4`,
-  version: conversationView.version,
-});
-
-/** Where a list is kept that snapshots of a stream name. */
-export const listKey = (stream: string, name: string): SnapshotKey => ({
-  ...snapshotKey(stream),
-  projection: `${conversationView.name}/4/${name}`,
-});
-
 /**
  * The newest snapshot at or before a revision; null when there is none. One that was changed, or stands at another event than
  * it was taken after, is as good as none: what is read never depends on it (law 2).
@@ -70,63 +67,18 @@ export async function readSnapshot(events: EventStore, stream: string, atMost: n
   for (let last = atMost; ; ) {
     const saved = await events.snapshots?.get(snapshotKey(stream), last);
     if (saved === undefined || saved === null) return null;
-    const data = sealed(saved.data, await envelopeAt(events, stream, saved.revision));
-    if (data !== null) return { revision: saved.revision, data };
+    const digest = (await envelopeAt(events, stream, saved.revision))?.digest;
+    const data = digest === undefined ? null : sealed(saved.data, digest);
+    if (digest !== undefined && data !== null) return { revision: saved.revision, digest, data };
     last = saved.revision - 1;
   }
 }
 
-function sealed(text: string, event: Envelope | null): SnapshotData | null {
-  if (event === null) return null;
+function sealed(text: string, eventDigest: string): SnapshotData | null {
   try {
     const { seal, ...data } = storedSchema.parse(JSON.parse(text));
-    return seal === sealOf(data, event.digest) ? data : null;
+    return seal === sealOf(data, eventDigest) ? data : null;
   } catch {
     return null;
   }
-}
-
-/**
- * The fold that a snapshot saved.
- *
- * @throws {SnapshotDamagedError} when a list that it names is not what was written.
- */
-export async function restoreFold(store: SnapshotStore, stream: string, { data }: Snapshot): Promise<Restored> {
-  const textByName = new Map<string, string>();
-  for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
-    if (!textByName.has(name)) textByName.set(name, await readList(store, stream, name));
-  }
-  const view = conversationView.initial(stream);
-  const settingsPlaces: SettingsPlaces = new Map();
-  for (const facts of await readFacts(store, stream, data.facts)) restoreFacts(view.server, settingsPlaces, facts);
-  const lists = { stream, textByName };
-  view.client.committed = turnOfChunks(Turn.empty, data.turn, lists);
-  for (const { scope, inferenceId, shared, rest } of data.newest) {
-    const context = view.server.all.findLast((each) => each.inferenceId === inferenceId);
-    if (context === undefined) throw new SnapshotDamagedError(`there is no response to ${inferenceId}`);
-    view.newest.set(scope, { context, turn: turnOfChunks(view.client.committed.slice(shared), rest, lists) });
-  }
-  view.title = data.title;
-  view.labels = data.labels;
-  return { view, settingsPlaces };
-}
-
-/** All facts, oldest first. */
-async function readFacts(
-  store: SnapshotStore,
-  stream: string,
-  newest: string | null,
-): Promise<readonly ServerContextRows[]> {
-  const lists: ServerContextRows[] = [];
-  for (let name = newest; name !== null; name = lists.at(-1)?.before ?? null) {
-    // The name is the digest of what this code wrote.
-    lists.push(JSON.parse(await readList(store, stream, name)) as ServerContextRows);
-  }
-  return lists.reverse();
-}
-
-async function readList(store: SnapshotStore, stream: string, name: string): Promise<string> {
-  const saved = await store.get(listKey(stream, name), 0);
-  if (saved === null || chunkName(saved.data) !== name) throw new SnapshotDamagedError(`the list ${name} is not there`);
-  return saved.data;
 }

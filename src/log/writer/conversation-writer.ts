@@ -1,16 +1,23 @@
+import type { Block } from "../../domain/block.ts";
 import { decide, type Rejection } from "../../domain/conversation.ts";
-import { type ConversationState, draftState, evolve, initialState } from "../../domain/conversation-state.ts";
+import { draftState, evolve } from "../../domain/conversation-state.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
-import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { CompletedRun } from "../../projections/answers.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import type { NewEvent } from "../codec/prepare.ts";
-import { followEnvelopes, readEvent } from "../codec/recorded.ts";
+import { followEnvelopes, isOfTheStore, readEvent } from "../codec/recorded.ts";
 import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
 import { readHistory } from "../history/lineage.ts";
-import { foldAround } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
-import { openSnapshotWriter, type SnapshotWriter } from "../snapshots/snapshot-writer.ts";
+import { readContents, readUnsent } from "../snapshots/contents.ts";
+import type { ConversationFold } from "../snapshots/conversation-fold.ts";
+import { foldAll, newFold, type OpenFold, openFold, takeEvent } from "../snapshots/fold.ts";
+import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
 
 export type CommitResult =
   | { readonly status: "committed"; readonly events: readonly RecordedEvent[] }
@@ -26,46 +33,37 @@ const maxPreparations = 50;
 export class ConversationWriter {
   readonly name: string;
   readonly log: EventLog;
-  #head: Head | null = null;
-  #lastRunAt: string | null = null;
-  #lastRunRevision: number | null = null;
-  #lastAt: string | null = null;
-  /** How far each ancestor's stream was looked at. */
-  readonly #ancestors = new Map<string, number>();
-  #state: ConversationState = initialState();
-  #view: ConversationView;
+  #open: OpenFold;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Null before the first event was read or written, and where the store keeps no snapshots. */
-  #taker: SnapshotWriter | null = null;
 
   constructor(log: EventLog, name: string) {
     this.log = log;
     this.name = name;
-    this.#view = conversationView.initial(name);
+    this.#open = newFold(log, name);
   }
 
-  /** Both folds, at `head`. */
+  /** What is folded, at `head`; of a conversation that was opened from a snapshot, without what is read when it is asked for. */
   get view(): ConversationView {
-    return this.#view;
+    return this.#fold.view;
   }
 
   get head(): Head | null {
-    return this.#head;
+    return this.#fold.head;
   }
 
   /** The latest time that an event of the stream has. */
   get lastAt(): string | null {
-    return this.#lastAt;
+    return this.#fold.lastAt;
   }
 
   /** When the newest event of the run that is open happened, as its envelope says: its last sign of life. */
   get lastRunAt(): string | null {
-    return this.#lastRunAt;
+    return this.#fold.lastOfRun?.at ?? null;
   }
 
   /** The newest event of the run that is open. */
   get lastRunRevision(): number | null {
-    return this.#lastRunRevision;
+    return this.#fold.lastOfRun?.revision ?? null;
   }
 
   /** The stream's own events, from a revision on. */
@@ -79,7 +77,7 @@ export class ConversationWriter {
    */
   async *follow(from: number | undefined, signal: AbortSignal): AsyncIterable<RecordedEvent> {
     const { store } = this.log;
-    const known = from === undefined ? (this.#head ?? (await store.head(this.name))) : null;
+    const known = from === undefined ? (this.head ?? (await store.head(this.name))) : null;
     const first = from ?? (known === null ? 0 : known.revision + 1);
     for await (const envelope of followEnvelopes(store, this.name, { from: first, signal })) {
       yield await readEvent(store, envelope);
@@ -97,17 +95,67 @@ export class ConversationWriter {
    * The own events have to be at hand.
    */
   async learnFromAncestors(): Promise<ConversationView> {
-    for (const [stream, seen] of this.#ancestors) {
+    for (const [stream, seen] of this.#fold.ancestors) {
       const { invalidations, revision } = await inheritedInvalidations(
         this.log.store,
         { stream, seen, own: this.name },
-        this.#view,
+        this.view,
       );
       if (invalidations.length > 0)
         await this.commit(invalidations.map((event) => ({ event, actor: { kind: "engine" } })));
-      this.#ancestors.set(stream, revision);
+      this.#fold.ancestors.set(stream, revision);
     }
-    return this.#view;
+    return this.view;
+  }
+
+  /**
+   * The run that answered a block, or (null) the one that left nothing to answer; null when there is none. The events have to
+   * be at hand.
+   */
+  answeredBy(blockId: BlockId | null): Promise<CompletedRun | null> {
+    return answeredBy(this.log, this.#fold, blockId);
+  }
+
+  /** The event that appended a block from outside a run; null when none did. */
+  appended(blockId: BlockId): Promise<RecordedEvent | null> {
+    return appendedBy(this.log, this.#fold, blockId);
+  }
+
+  /** Reads the contents of blocks of the conversation, by default of its Turn, that were not read. */
+  readContents(blocks: readonly Block[] = this.view.client.committed.blocks): Promise<void> {
+    return this.#read(() => readContents(this.log, blocks));
+  }
+
+  /** Reads what a request is made of as long as it continues from what the endpoint holds of the Turn. */
+  readUnsent(turn: Turn, scope: string): Promise<void> {
+    return this.#read(() => readUnsent(this.log, this.#fold, { turn, scope }));
+  }
+
+  /**
+   * Where what is read is not what the snapshot says, the conversation is folded anew: the events alone tell.
+   *
+   * @throws {ConversationDamagedError} when it is they that are damaged.
+   */
+  async #read(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof Error && isOfTheStore(error)) throw error;
+      await this.#enqueue(() => this.#foldAnew());
+    }
+  }
+
+  /** Reads all that planning may ask for besides: settings, and who made and changed what. */
+  async readAll(): Promise<void> {
+    await this.readContents();
+    for (const digest of this.view.server.declared.keys()) await this.#fold.readSettings(this.log, digest);
+    await this.#enqueue(async () => {
+      const { client } = this.view;
+      if (client.blame !== null || this.head === null) return;
+      // Kept from then on: it is asked for by stacks that change what was sent.
+      const { fold } = await foldAll(this.log, this.name, { to: this.head.revision, withBlame: true });
+      client.blame = fold.view.client.blame;
+    });
   }
 
   /**
@@ -122,21 +170,21 @@ export class ConversationWriter {
   }
 
   async #commit(proposed: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
-    if (this.#head === null) await this.#catchUp();
+    if (this.head === null) await this.#catchUp();
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
-      guard?.(this.#view);
-      const decided = this.#decide(left);
+      guard?.(this.view);
+      const decided = await this.#decide(left);
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
       if (decided.length === 0) return { status: "committed", events: written };
-      const result = await this.log.append(this.name, this.#head, decided);
+      const result = await this.log.append(this.name, this.head, decided);
       const { events } = result;
       written.push(...events);
       if (result.status === "appended") {
         if (events.some(isFork)) await this.#catchUp();
-        else for (const recorded of events) this.#fold(recorded);
-        await this.#taker?.save();
+        else for (const recorded of events) await takeEvent(this.log, this.#open, recorded);
+        await this.#open.taker?.save();
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw new StreamContendedError(this.name);
@@ -147,8 +195,9 @@ export class ConversationWriter {
     }
   }
 
-  #decide(proposals: readonly ProposedEvent[]): Decided[] | Rejection {
-    const draft = draftState(this.#state);
+  async #decide(proposals: readonly ProposedEvent[]): Promise<Decided[] | Rejection> {
+    await holdNames(this.log, this.#fold, proposals);
+    const draft = draftState(this.#fold.state);
     const decided: Decided[] = [];
     for (const proposed of proposals) {
       const result = decide(draft, proposed.event, proposed.runId ?? null);
@@ -162,50 +211,37 @@ export class ConversationWriter {
     return decided;
   }
 
+  get #fold(): ConversationFold {
+    return this.#open.fold;
+  }
+
   /** A fork is folded as its lineage: its ancestors' events come before its own first one. */
   async #catchUp(): Promise<ConversationView> {
-    return foldAround(this.log, async (skipped) => {
-      try {
-        const from = this.#head === null ? 0 : this.#head.revision + 1;
-        if (from === 0) this.#taker = await openSnapshotWriter(this.log.store, this.name);
-        for await (const recorded of readHistory(this.log, this.name, { from, skipped })) {
-          if (from > 0 && recorded.event.type === "EventSkipped") {
-            // The folds at hand may hold what is to be left out.
-            this.#forget();
-            return await this.#catchUp();
-          }
-          this.#fold(recorded);
-        }
-      } catch (error) {
-        // What took half of an event in is of no use.
-        this.#forget();
-        throw error;
-      }
-      await this.#taker?.save();
-      return this.#view;
-    });
-  }
-
-  #forget(): void {
-    this.#head = null;
-    this.#ancestors.clear();
-    this.#state = initialState();
-    this.#view = conversationView.initial(this.name);
-  }
-
-  /** The head is that of the newest event folded, whoever wrote it: set by anything else, an event would be folded twice. */
-  #fold(recorded: RecordedEvent): void {
-    this.#state = evolve(this.#state, recorded.event, recorded.runId);
-    this.#view = conversationView.apply(this.#view, recorded);
-    this.#taker?.note(this.#view, recorded);
-    if (recorded.stream === this.name) this.#head = { revision: recorded.revision, digest: recorded.digest };
-    else this.#ancestors.set(recorded.stream, recorded.revision);
-    // A tool of an earlier run may come back in the middle of this one.
-    if (recorded.runId !== null && recorded.runId === this.#view.client.run?.id) {
-      this.#lastRunAt = recorded.at;
-      this.#lastRunRevision = recorded.revision;
+    const { head, skipped } = this.#fold;
+    if (head === null) {
+      this.#open = await openFold(this.log, this.name);
+      return this.view;
     }
-    if (this.#lastAt === null || recorded.at > this.#lastAt) this.#lastAt = recorded.at;
+    try {
+      for await (const recorded of readHistory(this.log, this.name, { from: head.revision + 1, skipped })) {
+        // The folds at hand may hold what is to be left out.
+        if (recorded.event.type === "EventSkipped") return await this.#foldAnew();
+        await takeEvent(this.log, this.#open, recorded);
+      }
+    } catch (error) {
+      // What took half of an event in is of no use; whether the event was skipped, a fold of all tells.
+      this.#open = newFold(this.log, this.name);
+      if (error instanceof ConversationDamagedError) return this.#foldAnew();
+      throw error;
+    }
+    await this.#open.taker?.save();
+    return this.view;
+  }
+
+  async #foldAnew(): Promise<ConversationView> {
+    this.#open = newFold(this.log, this.name);
+    this.#open = await foldAll(this.log, this.name, { takesSnapshots: true });
+    return this.view;
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {

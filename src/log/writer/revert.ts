@@ -34,7 +34,9 @@ const maxBeginnings = 50;
  */
 export async function revertTurn(stream: ConversationWriter, { target, toRevision, actor }: Revert): Promise<Turn> {
   for (let beginning = 1; beginning <= maxBeginnings; beginning += 1) {
-    const { client } = await stream.refresh();
+    await stream.refresh();
+    await stream.readContents();
+    const { client } = stream.view;
     if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);
     const { committed } = client;
     const entries = entriesOf(committed, target(committed), toRevision, actor);

@@ -6,9 +6,9 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
+import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { foldTo } from "../../../src/log/snapshots/fold.ts";
 import { type SnapshotWork, SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
-import { conversationView } from "../../../src/projections/conversation-view.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { seeds } from "../../support/cases.ts";
@@ -91,7 +91,7 @@ test("deleting all snapshots changes nothing but time, and they come back by rea
 test("takes one after 512 events and keeps it out of open runs", async () => {
   const { saved, store } = await longConversation();
   const revisions = saved
-    .filter(({ key }) => key.projection === "conversation/4")
+    .filter(({ key }) => key.projection === "conversation/5")
     .map(({ snapshot }) => snapshot.revision);
   // An exchange has five events and the first one seven: the second snapshot waits for a run to end.
   expect(revisions).toEqual([511, 1_026]);
@@ -101,9 +101,9 @@ test("takes one after 512 events and keeps it out of open runs", async () => {
 test("holds no content, and writes a stretch of the Turn once", async () => {
   const { saved } = await longConversation();
   expect(JSON.stringify(saved)).not.toMatch(/said \d|answer \d/);
-  const names = saved.filter(({ key }) => key.projection !== "conversation/4").map(({ key }) => key.projection);
+  const names = saved.filter(({ key }) => key.projection !== "conversation/5").map(({ key }) => key.projection);
   expect(new Set(names).size).toBe(names.length);
-  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/4").map(turnOf);
+  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/5").map(turnOf);
   expect(second?.slice(0, first?.length)).toEqual(first);
 });
 
@@ -118,7 +118,7 @@ test.each([
 ])("a snapshot that %s costs time only", async (_, data) => {
   const { store } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_100)).view);
-  await store.events.snapshots?.put({ stream, projection: "conversation/4", version: 1 }, { revision: 1_026, data });
+  await store.events.snapshots?.put({ stream, projection: "conversation/5", version: 1 }, { revision: 1_026, data });
   expect(viewDigest((await foldTo(store.log, stream, 1_100)).view)).toBe(before);
 });
 
@@ -126,7 +126,7 @@ test("a snapshot that was moved to another event is never used", async () => {
   const { conversation, store } = createWorkshop();
   for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
   const snapshots = snapshotsOf(store.events);
-  const key = { stream, projection: "conversation/4", version: 1 };
+  const key = { stream, projection: "conversation/5", version: 1 };
   const snapshot = await snapshots.get(key, 600);
   expect(snapshot?.revision).toBe(511);
   await snapshots.put(key, { revision: 400, data: snapshot?.data ?? "" });
@@ -147,7 +147,7 @@ test("a snapshot of events that were written anew is never used", async () => {
 test("beside a snapshot that is not used, the one before it is", async () => {
   const { store, read } = await longConversation();
   await store.events.snapshots?.put(
-    { stream, projection: "conversation/4", version: 1 },
+    { stream, projection: "conversation/5", version: 1 },
     { revision: 1_026, data: "{" },
   );
   read.events = 0;
@@ -197,13 +197,13 @@ async function longConversation() {
  * fold of all events at every revision.
  */
 async function takeSnapshots({ store }: Workshop, due: SnapshotWork): Promise<readonly string[]> {
-  const taker = new SnapshotWriter(snapshotsOf(store.events), stream, null, due);
-  const view = conversationView.initial(stream);
+  const fold = new ConversationFold(stream);
+  const taker = new SnapshotWriter(snapshotsOf(store.events), fold, null, due);
   const digests: string[] = [];
-  for await (const recorded of readHistory(store.log, stream)) {
-    conversationView.apply(view, recorded);
-    taker.note(view, recorded);
-    digests.push(viewDigest(view));
+  for await (const event of readHistory(store.log, stream)) {
+    fold.apply(event);
+    taker.note(event);
+    digests.push(viewDigest(fold.view));
   }
   await taker.save();
   return digests;

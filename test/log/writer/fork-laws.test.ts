@@ -9,11 +9,11 @@ import type { TurnOutline } from "../../../src/domain/turn-outline.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
-import { withContents } from "../../../src/log/snapshots/contents.ts";
+import { readContents } from "../../../src/log/snapshots/contents.ts";
+import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { foldTo, foldWhole } from "../../../src/log/snapshots/fold.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
-import { conversationView } from "../../../src/projections/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
@@ -136,8 +136,9 @@ test("a reader takes snapshots of a fork with all that it inherited, from a snap
   expect(snapshot?.revision).toBeGreaterThan(500);
   const folded = await foldTo(reading.log, stream, revision);
   expect([folded.isWhole, viewDigest(folded.view)]).toEqual([false, whole]);
-  const contents = await withContents(reading.log, folded.view.client.committed);
-  expect(contents.blocks.map(({ text }) => text)).toEqual((await copy.turn()).blocks.map(({ text }) => text));
+  const { blocks } = folded.view.client.committed;
+  await readContents(reading.log, blocks);
+  expect(blocks.map(({ text }) => text)).toEqual((await copy.turn()).blocks.map(({ text }) => text));
   const past = await copy.at(revision);
   expect(await past.planFor(provider)).toEqual((await past.load()).planFor(provider));
 });
@@ -169,11 +170,11 @@ async function goOn(fork: Conversation, { workshop, seed, isForkedAgain }: Going
 
 async function takeSnapshots(store: TurnlogStore, conversation: Conversation, events: number): Promise<void> {
   const stream = `conversation-${conversation.id}`;
-  const taker = new SnapshotWriter(snapshotsOf(store), stream, null, { events, edits: 1_000 });
-  const view = conversationView.initial(stream);
-  for await (const recorded of readHistory(store.log, stream)) {
-    conversationView.apply(view, recorded);
-    taker.note(view, recorded);
+  const fold = new ConversationFold(stream);
+  const taker = new SnapshotWriter(snapshotsOf(store), fold, null, { events, edits: 1_000 });
+  for await (const event of readHistory(store.log, stream)) {
+    fold.apply(event);
+    taker.note(event);
   }
   await taker.save();
 }

@@ -1,0 +1,198 @@
+import { anchorName } from "../../domain/anchor.ts";
+import { type ConversationState, capabilityName, evolve, initialState } from "../../domain/conversation-state.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { Turn } from "../../domain/turn.ts";
+import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { SkippedEvents } from "../history/skipped-events.ts";
+import type { Head } from "../ports/event-store.ts";
+import type { SnapshotStore } from "../ports/snapshot-store.ts";
+import { turnOfChunks } from "./chunks.ts";
+import { readList, SnapshotDamagedError } from "./lists.ts";
+import { type NameEntry, type NameKind, Names } from "./names.ts";
+import { restoreFacts, type ServerContextRows } from "./server-context-rows.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/**
+ * All that the events of a conversation make: what decides commands, and what people and planning look at. It begins with
+ * the first event, or with a snapshot: then blocks are outlines, and settings known by their place, until they are read.
+ */
+export class ConversationFold {
+  readonly stream: string;
+  readonly names: Names;
+  readonly view: ConversationView;
+  /** How far each ancestor's stream goes into it, or was looked at. */
+  readonly ancestors: Map<string, number>;
+  readonly skipped: SkippedEvents;
+  state: ConversationState;
+  /** Of the newest event of the stream that was folded, whoever wrote it: set by anything else, an event would be folded twice. */
+  head: Head | null = null;
+  /** The event that was folded last; null where that was before the snapshot. */
+  last: RecordedEvent | null = null;
+  /** The latest time that an event has. */
+  lastAt: string | null = null;
+  /** The newest event of the run that is open: its last sign of life. */
+  lastOfRun: { readonly revision: number; readonly at: string } | null = null;
+
+  constructor(stream: string, of: Partial<Pick<ConversationFold, "names" | "ancestors" | "skipped">> = {}) {
+    const { names = new Names([]), ancestors = new Map<string, number>(), skipped = new SkippedEvents() } = of;
+    this.stream = stream;
+    this.names = names;
+    this.ancestors = ancestors;
+    this.skipped = skipped;
+    const view = conversationView.initial(stream);
+    const answers: AnswersView = {
+      ...view.client.answers,
+      byBlock: answered(names, "answer"),
+      byTurn: answered(names, "turn"),
+    };
+    this.view = { ...view, client: { ...view.client, blame: null, answers } };
+    this.state = stateOf(names);
+  }
+
+  /** The fold of a fork, which begins where this one ends. */
+  asOfFork(stream: string): ConversationFold {
+    const { names, skipped, view, state, lastAt, head } = this;
+    const ancestors = new Map([...this.ancestors, [this.stream, head?.revision ?? -1]]);
+    const fork = new ConversationFold(stream, { names, ancestors, skipped });
+    Object.assign(fork.view, view);
+    Object.assign(fork, { state, lastAt });
+    return fork;
+  }
+
+  apply(recorded: RecordedEvent): void {
+    const { event, stream, revision, digest, runId, at } = recorded;
+    this.state = evolve(this.state, event, runId);
+    conversationView.apply(this.view, recorded);
+    this.last = recorded;
+    const name = nameIn(event, runId);
+    if (name !== null) this.names.hold(...name, { stream, numbers: [revision] });
+    if (stream === this.stream) this.head = { revision, digest };
+    else this.ancestors.set(stream, revision);
+    // A tool of an earlier run may come back in the middle of this one.
+    const { run } = this.view.client;
+    if (run === null) this.lastOfRun = null;
+    else if (runId === run.id) this.lastOfRun = { revision, at };
+    if (this.lastAt === null || at > this.lastAt) this.lastAt = at;
+  }
+
+  /** The digest of settings that an event is understood with, and that were not read; null where nothing is lacking. */
+  lacks({ event }: RecordedEvent): string | null {
+    if (event.type !== "InferenceRequested" && event.type !== "RunStarted") return null;
+    const { settings, declared } = this.view.server;
+    const { settingsDigest: digest } = event.data;
+    return declared.has(digest) && !settings.has(digest) ? digest : null;
+  }
+
+  /** Puts settings into the view that were declared before its snapshot. */
+  async readSettings(reader: EventReader, digest: string): Promise<void> {
+    const { settings, declared } = this.view.server;
+    const place = declared.get(digest);
+    if (place === undefined || settings.has(digest)) return;
+    const { stream, revision } = place;
+    for await (const { event } of reader.read(stream, { from: revision, to: revision })) {
+      if (event.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
+    }
+  }
+}
+
+/** What has a name of its own by this event. */
+export function nameIn(event: ConversationEvent, runId: string | null): readonly [NameKind, string] | null {
+  if (event.type === "BlockAppended") return ["block", event.data.block.id];
+  if (event.type === "RunStarted") return ["run", runId ?? ""];
+  return event.type === "ToolFinished" && event.data.late === true ? ["late", event.data.blockId] : null;
+}
+
+/** A state whose ids are those of the names: `apply` holds them. */
+function stateOf(names: Names): ConversationState {
+  const ids = (kind: NameKind) => ({
+    has: (id: string) => names.held(kind, id) !== undefined,
+    add: () => undefined,
+  });
+  return { ...initialState(), blockIds: ids("block"), runIds: ids("run"), lateTools: ids("late") };
+}
+
+const answered = (names: Names, kind: NameKind): AnswersView["byTurn"] => ({
+  get(name) {
+    const held = names.held(kind, name);
+    return held === undefined ? undefined : completedRun(held, held.runId ?? "");
+  },
+  set(name, { runId, stream, from, to, brought }) {
+    names.hold(kind, name, { stream, numbers: [from, to, brought], runId });
+  },
+});
+
+/** The run that an entry of a Turn, or of an answered block, stands for. */
+export function completedRun({ stream, numbers }: NameEntry, runId: string): CompletedRun {
+  const [from = 0, to = 0, brought = 0] = numbers;
+  return { runId, stream, from, to, brought };
+}
+
+/**
+ * The fold that a snapshot saved.
+ *
+ * @throws {SnapshotDamagedError} when a list that it names is not what was written.
+ */
+export async function restoreFold(
+  store: SnapshotStore,
+  stream: string,
+  { revision, digest, data }: Snapshot,
+): Promise<ConversationFold> {
+  const textByName = new Map<string, string>();
+  for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
+    if (!textByName.has(name)) textByName.set(name, await readList(store, { stream, name }));
+  }
+  const rows = await readFacts(store, { stream, name: data.facts });
+  const names = new Names(rows.flatMap((each) => each.names));
+  const skipped = new SkippedEvents();
+  for (const place of data.skipped) skipped.add(...place);
+  const fold = new ConversationFold(stream, { names, ancestors: new Map(data.ancestors), skipped });
+  const { view } = fold;
+  const { client, server, newest } = view;
+  for (const each of rows) restoreFacts(server, each);
+  const lists = { stream, textByName };
+  client.committed = turnOfChunks(Turn.empty, data.turn, lists);
+  for (const { scope, inferenceId, shared, rest } of data.newest) {
+    const context = server.all.findLast((each) => each.inferenceId === inferenceId);
+    if (context === undefined) throw new SnapshotDamagedError(`there is no response to ${inferenceId}`);
+    newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
+  }
+  const { answeredBy, cameBackTo, answeredLength, title, labels, lastAt } = data;
+  Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength });
+  Object.assign(view, { title, labels });
+  Object.assign(fold, { head: { revision, digest }, lastAt });
+  restoreState(fold, data);
+  return fold;
+}
+
+function restoreState({ state, view: { server, title, labels } }: ConversationFold, data: Snapshot["data"]): void {
+  Object.assign(state, { origin: data.origin, title });
+  for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
+  for (const digest of server.declared.keys()) state.settings.add(digest);
+  for (const anchor of server.invalidResponses.keys()) state.invalid.set(anchor, true);
+  for (const scope of data.lostScopes) state.invalid.set(anchorName({ scope, anchor: null }), true);
+  for (const [scope, learned] of server.learned)
+    for (const [capability, value] of learned) state.learned.set(capabilityName({ scope, capability }), value);
+  for (const id of server.quarantined) state.quarantined.add(id);
+}
+
+/** All facts, oldest first. */
+async function readFacts(
+  store: SnapshotStore,
+  newest: { readonly stream: string; readonly name: string | null },
+): Promise<readonly ServerContextRows[]> {
+  const lists: ServerContextRows[] = [];
+  for (let { name } = newest; name !== null; name = lists.at(-1)?.before ?? null) {
+    // The name is the digest of what this code wrote.
+    lists.push(JSON.parse(await readList(store, { stream: newest.stream, name })) as ServerContextRows);
+  }
+  return lists.reverse();
+}
+
+/** Endpoints that lost all they held, and were not asked since. */
+export const lostScopes = ({ state, view }: ConversationFold): string[] =>
+  [...view.server.invalidScopes.keys()].filter(
+    (scope) => state.invalid.get(anchorName({ scope, anchor: null })) === true,
+  );

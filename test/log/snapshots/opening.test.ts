@@ -1,0 +1,154 @@
+import { afterAll, expect, test } from "vitest";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { readHistory } from "../../../src/log/history/lineage.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
+import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
+import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
+import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
+import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { cases, seeds } from "../../support/cases.ts";
+import { createRandom } from "../../support/coherence/random.ts";
+import { randomConversation } from "../../support/random-conversation.ts";
+import { RandomStack } from "../../support/run/random-stack.ts";
+import { Truth } from "../../support/truth.ts";
+import { viewDigest } from "../../support/view-digest.ts";
+
+const stream = "conversation-cnv_workshop";
+const tally = { conversations: 0, fromSnapshots: 0, chained: 0, requests: 0, again: 0 };
+
+test("a conversation that is opened from a snapshot decides, answers and plans as one that was folded whole", {
+  timeout: 3_600_000,
+}, async () => {
+  for (const seed of seeds(30, 2_000)) {
+    const { conversation, store } = await randomConversation(seed);
+    const random = createRandom(seed + 1_000_000);
+    const head = (await store.events.head(stream))?.revision ?? 0;
+    if (random.chance(0.4)) await conversation.revertTo(random.below(head + 1));
+    const from = random.chance(0.3)
+      ? await conversation.fork(random.below(head + 1), { id: "cnv_fork" })
+      : conversation;
+    if (random.chance(0.5)) await from.append("left unanswered", { key: "left" });
+    const opened = await copyOf(store.events);
+    const folded: EventStore = withoutSnapshots(await copyOf(store.events));
+    for (const name of [stream, `conversation-${from.id}`])
+      await takeSnapshots(opened, name, { events: 2 + random.below(12), edits: 5 });
+    const label = `seed ${seed}`;
+    tally.conversations += 1;
+    if ((await readSnapshot(opened, `conversation-${from.id}`, Number.MAX_SAFE_INTEGER)) !== null)
+      tally.fromSnapshots += 1;
+    expect(await told(opened, from.id), label).toEqual(await told(folded, from.id));
+    expect(await goneOn(opened, from.id, seed), label).toEqual(await goneOn(folded, from.id, seed));
+  }
+  expect(tally.fromSnapshots).toBeGreaterThan(tally.conversations / 2);
+  if (cases(30, 2_000) >= 30) expect(tally.chained).toBeGreaterThan(0);
+});
+
+/** What a writer that has just been opened knows, also of what was long ago. */
+async function told(events: EventStore, id: string): Promise<unknown> {
+  const store = new TurnlogStore(events);
+  const writer = new ConversationWriter(store.log, `conversation-${id}`);
+  const view = await writer.refresh();
+  const names: unknown[] = [await writer.answeredBy(null)];
+  for await (const { event, runId } of store.conversation(id).history()) {
+    if (event.type === "BlockAppended") {
+      const { block } = event.data;
+      names.push(await writer.answeredBy(block.id), await writer.appended(block.id));
+      const again = await writer.commit([{ event, actor: { kind: "user" } }]);
+      if (again.status !== "committed" || again.events.length > 0) throw new Error(`${block.id} was appended again`);
+      tally.again += 1;
+    }
+    if (event.type === "RunStarted" && view.client.run === null) {
+      const { data } = event;
+      const started = { type: "RunStarted", version: 1, data } as const;
+      names.push(await writer.commit([{ event: started, actor: { kind: "engine" }, runId: runId ?? "" }]));
+    }
+  }
+  const { lastAt, head, lastRunAt, lastRunRevision } = writer;
+  return { names, view: viewDigest(view), lastAt, head, lastRunAt, lastRunRevision };
+}
+
+/** What is recorded as it goes on: messages, runs with and without layers, a revert, a fork. */
+async function goneOn(events: EventStore, id: string, seed: number): Promise<readonly unknown[]> {
+  const random = createRandom(seed + 2_000_000);
+  let ids = 0;
+  const newId = (prefix: string): string => {
+    ids += 1;
+    return `${prefix}_after${String(ids).padStart(16, "0")}`;
+  };
+  const clock = { now: 1_772_366_400_000 + 3_600_000 };
+  const store = new TurnlogStore(events, { clock: () => clock.now, newId });
+  const stack = new RandomStack(random, new Truth(() => 0));
+  const run = async (conversation: Conversation): Promise<void> => {
+    const provider = scripted(() => stack.answer(), { prefix: `${seed}_${random.below(2)}_` });
+    const middleware = random.chance(0.4) ? [stack.layer("layer-0")] : [];
+    const engine = createEngine({ provider, middleware, newId, clock: () => clock.now, maxSteps: 3 });
+    const key = random.chance(0.3) ? { key: "left" } : {};
+    await conversation.run(engine, key).catch(() => null);
+  };
+  const conversation = store.conversation(id);
+  await run(conversation);
+  await conversation.append("said later");
+  await run(conversation);
+  const head = (await events.head(`conversation-${id}`))?.revision ?? 0;
+  await conversation.revertTo(random.below(head)).catch(() => null);
+  await run(conversation);
+  const fork = await conversation.fork(random.below(head), { id: "cnv_later" });
+  await fork.append("said in the fork", { key: "left" });
+  await run(fork);
+  const recorded: unknown[] = [];
+  for (const each of [conversation, fork]) {
+    for await (const { event, revision, at, actor, runId, frame } of each.events()) {
+      const text = JSON.stringify({ event, revision, at, actor, runId, frame }, withoutTimings);
+      // Which event a fork goes on from is named by a digest in which the random ids of events are.
+      if (event.type !== "ConversationStarted") recorded.push(text);
+      if (event.type !== "InferenceRequested") continue;
+      tally.requests += 1;
+      if (event.data.decision.anchor !== null) tally.chained += 1;
+    }
+  }
+  return recorded;
+}
+
+/** Layers take their time. */
+const withoutTimings = (name: string, value: unknown): unknown => (name === "timings" ? [] : value);
+
+async function copyOf(from: EventStore): Promise<EventStore> {
+  const to = createMemoryStore();
+  for await (const { position: _, ...envelope } of from.readLog()) {
+    const expectedHead = await to.head(envelope.stream);
+    await to.append({ stream: envelope.stream, expectedHead, envelopes: [envelope] });
+  }
+  return to;
+}
+
+function withoutSnapshots({ snapshots: _, ...events }: EventStore): EventStore {
+  return events;
+}
+
+/** After less work than the product does, so that short conversations have some. */
+async function takeSnapshots(events: EventStore, name: string, due: { events: number; edits: number }): Promise<void> {
+  const fold = new ConversationFold(name);
+  const taker = new SnapshotWriter(snapshotsOf(events), fold, null, due);
+  for await (const event of readHistory(new TurnlogStore(events).log, name)) {
+    fold.apply(event);
+    taker.note(event);
+  }
+  await taker.save();
+}
+
+function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
+  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
+  return snapshots;
+}
+
+afterAll(() => {
+  const { conversations, fromSnapshots, again, requests, chained } = tally;
+  process.stdout.write(
+    `opening: ${conversations} conversations, ${fromSnapshots} of them from a snapshot, ${again} blocks appended again, ${requests / 2} requests (${chained / 2} chained)\n`,
+  );
+});
