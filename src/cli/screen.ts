@@ -1,6 +1,6 @@
 import { inOneLine, isPlain, printable } from "../projections/wording.ts";
 
-/** Colours for people; each is the identity where there is nobody to see them. */
+/** Colours for people; each is the identity where output goes into a file or a pipe. */
 export type Style = {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;

@@ -17,7 +17,7 @@ export async function loadEngine(path: string): Promise<Engine> {
   if (!isEngine(given)) throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
   if (isOwnEngine(given)) return given;
   throw new UsageError(
-    `another copy of turnlog than this command's made the engine of ${path}: run the one that it imports, with npx turnlog in its project`,
+    `the engine of ${path} was made by another copy of turnlog than this command: run that copy's command, with npx turnlog in its project`,
   );
 }
 

@@ -15,7 +15,7 @@ export type TurnChange = { readonly difference: TurnDifference; readonly from: T
 
 /**
  * Tells event by event what changed of the Turn: of the one that is handed on while a run is open, with what waits for its
- * end; else of the committed one. From damage on nobody knows it.
+ * end; else of the committed one. From damage on it is unknown.
  */
 export class TurnChanges {
   readonly #skipped: SkippedEvents;

@@ -32,7 +32,7 @@ export async function writeWholeFile(path: string, content: FileContent): Promis
     return;
   }
   if (kind === "file" && !(await mayReplace(target, content.begin)))
-    throw new UsageError(`${path} is there and is no ${content.name}: name another file, or delete it first`);
+    throw new UsageError(`${path} exists and is not a ${content.name}: name another file, or delete it first`);
   const temporary = createBeside(target);
   try {
     await fillFile(temporary, content);
@@ -43,7 +43,7 @@ export async function writeWholeFile(path: string, content: FileContent): Promis
   }
 }
 
-/** Whether a file holds nothing, or what such a file holds: any other is somebody else's. */
+/** Whether a file holds nothing, or what such a file holds: any other is left alone. */
 async function mayReplace(path: string, begin: string): Promise<boolean> {
   await using file = await open(path, "r");
   const there = Buffer.alloc(Buffer.byteLength(begin));

@@ -156,7 +156,7 @@ test("export and import refuse what they cannot do", async () => {
   expectRefusal(await run("export @last --json"), 2, /leave out --json, or name a file with --output/);
   expectRefusal(await run("export @last -o FILE:nowhere/bundle.jsonl"), 3, /nowhere.*check the path/);
   writeFileSync(file("notes.txt"), "notes");
-  expectRefusal(await run("import FILE:notes.txt --format bundle"), 2, /is no bundle: `turnlog export` writes them/);
+  expectRefusal(await run("import FILE:notes.txt --format bundle"), 2, /is not a bundle: `turnlog export` writes them/);
   expectRefusal(await run("import FILE:none.jsonl"), 3, /none\.jsonl.*check the path/);
 });
 

@@ -98,7 +98,7 @@ test.each([
     const there = readFileSync(path);
     const outcome = await turnlogHere([...typed.split(" "), path], { cwd });
     expect(outcome.code).toBe(2);
-    expect(outcome.stderr).toContain(`is there and is no ${kind}: name`);
+    expect(outcome.stderr).toContain(`exists and is not a ${kind}: name`);
     expect(readFileSync(path).equals(there)).toBe(true);
   }
   writeFileSync(file("empty"), "");

@@ -38,7 +38,7 @@ export const importFile = commandCode({
   async *run(context, { arguments: [file = ""], options: { format, limit } }: CommandInput<Options>) {
     const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
     if (header === null && format === "bundle")
-      throw new UsageError(`${file} is no bundle: \`turnlog export\` writes them`);
+      throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
     const progress = context.progress("importing");
     try {
       if (header !== null) {

@@ -124,7 +124,7 @@ const statusWords = {
   completed: "completed",
   "calls-open": "completed; calls wait for an answer from outside the engine",
   incomplete: "completed; the last answer broke off at a limit",
-  parked: "waits: nobody knows whether these happened",
+  parked: "waits: it is unknown whether these happened",
   abandoned: "given up: what it did stays, and every call is answered",
   open: "can go on: resume it with --stack FILE",
 } as const;

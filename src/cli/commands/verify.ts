@@ -71,7 +71,7 @@ export const verify = commandCode({
       problems.length === 0 ? style.good("all sound") : style.bad(`${counted(problems.length, "stream")} damaged`);
     print(`${what}: ${verdict}${skipped.length === 0 ? "" : `, ${counted(skipped.length, "event")} skipped`}`);
     if (savedHeads !== null)
-      note(`heads saved in ${savedHeads}: keep the file where nobody who can write the store can write it`);
+      note(`heads saved in ${savedHeads}: keep the file out of reach of those who can write the store`);
   },
 });
 
