@@ -18,8 +18,8 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 120_000,
     // The files of a worker share what they import: no test leaves anything behind that another one would meet.
     isolate: false,
-    // Vitest leaves one core alone, which is half of a small machine; many tests wait for disks and processes.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One more than there are cores, because many tests wait for disks, processes and silence.
+    maxWorkers: availableParallelism() + 1,
     reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
     projects: [

@@ -13,7 +13,7 @@ import { engineConfig, type Ledger, thinkingProvider } from "../support/faults/r
 import { replayed } from "../support/replayed.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(12, 2_000);
+const stacks = seeds(10, 2_000);
 
 /** The process is gone: nothing that comes after it happens. */
 class Crash extends Error {}

@@ -317,6 +317,20 @@ const logs: readonly PlantedFault[] = [
     suite: "log/writer/fork",
   },
   {
+    of: "an event that a snapshot holds is folded once more",
+    file: "log/snapshots/fold.ts",
+    find: "if (recorded.revision < from) continue;",
+    put: "",
+    suite: "log/snapshots/snapshots",
+  },
+  {
+    of: "settings that were declared before a snapshot are not known after it",
+    file: "log/snapshots/fold.ts",
+    find: "if (place === undefined || settings.has(digest)) return;",
+    put: "return;",
+    suite: "log/snapshots/snapshots",
+  },
+  {
     of: "a redacted bundle keeps a text where a word is expected",
     file: "carry/redact.ts",
     find: '&& (typeof value !== "string" || isWord(value))',
