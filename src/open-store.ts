@@ -26,7 +26,7 @@ export class UnknownStoreError extends Error {
 
 const optionNames: OptionNames<OpenStoreOptions> = {
   ...{ mustExist: true, mayBeReadOnly: true, authorize: true, viewsPath: true },
-  ...{ clock: true, newId: true, newEventId: true, pause: true },
+  ...{ codecs: true, clock: true, newId: true, newEventId: true, pause: true },
 };
 
 /**

@@ -3,7 +3,6 @@ import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
 import { recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
-import { codecs } from "../providers/codecs.ts";
 import type { CandidateDocument } from "./documents/requests.ts";
 import type { FoundRequest } from "./recorded-request.ts";
 
@@ -12,7 +11,7 @@ import type { FoundRequest } from "./recorded-request.ts";
  * them by their length until one could be taken, so none has to be shaped again.
  */
 export function candidatesOf(found: FoundRequest): readonly CandidateDocument[] {
-  const { view, recorded } = found;
+  const { view, recorded, codecs } = found;
   const asked = recordedRequest(view, recorded, codecs);
   const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
   return view.server.all.toReversed().map((context) => {

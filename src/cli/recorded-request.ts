@@ -4,6 +4,7 @@ import type { InferenceRequestedData } from "../domain/events/inference-events.t
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { BlockLabels } from "../projections/timeline.ts";
@@ -16,6 +17,7 @@ export type FoundRequest = {
   readonly recorded: RecordedEvent;
   readonly request: InferenceRequestedData;
   readonly view: ConversationView;
+  readonly codecs: Codecs;
   readonly labels: BlockLabels["labels"];
   /** What each response left, as a Turn, by inference. */
   readonly contextTurns: ReadonlyMap<string, Turn>;
@@ -27,7 +29,7 @@ export type FoundRequest = {
  *
  * @throws {NotFoundError} when nothing was asked by then.
  */
-export async function openRequest(store: TurnlogStore, text: string): Promise<FoundRequest> {
+export async function openRequest(store: TurnlogStore, text: string, codecs: Codecs): Promise<FoundRequest> {
   const { conversation, revision } = await findPlace(store, text);
   const wanted = await requestAt(store.log, conversationStream(conversation.id), revision);
   const contextTurns = new Map<string, Turn>();
@@ -40,7 +42,7 @@ export async function openRequest(store: TurnlogStore, text: string): Promise<Fo
   const { event } = recorded;
   if (event.type !== "InferenceRequested" || recorded.revision !== wanted)
     throw new NotFoundError(`nothing was asked in ${conversation.id} up to revision ${revision}`);
-  return { conversation, recorded, request: event.data, view, labels: words.labels, contextTurns };
+  return { conversation, recorded, request: event.data, view, codecs, labels: words.labels, contextTurns };
 }
 
 /** Looked for from the end: it mostly is a few events before. */

@@ -1,7 +1,9 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { type Engine, isOwnEngine } from "../engine/stack/create-engine.ts";
+import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /**
@@ -19,6 +21,13 @@ export async function loadEngine(path: string): Promise<Engine> {
   throw new UsageError(
     `the engine of ${path} was made by another copy of turnlog than this command: run that copy's command, with npx turnlog in its project`,
   );
+}
+
+/** Turnlog's own codecs, and that of the engine which a module of the user exports. */
+export async function codecsOf(path: string | undefined): Promise<Codecs> {
+  if (path === undefined) return codecs;
+  const { provider } = (await loadEngine(path)).options;
+  return codecsWith([provider.codec]);
 }
 
 async function load(path: string): Promise<unknown> {

@@ -1,14 +1,18 @@
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import type { Codec } from "../engine/stack/codec.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { codecsWith } from "../providers/codecs.ts";
 import { Conversation } from "./conversation.ts";
 import { WeakValues } from "./weak-values.ts";
 
-/** For tests: a clock and ids that repeat, and no waiting before an append is sent again. */
+/** What a store is given: codecs; for tests a clock and ids that repeat, and no waiting before an append is sent again. */
 export type StoreSources = Partial<EventLogSources> & {
+  /** Codecs of other providers than turnlog's own, so that requests which they encoded can be verified and made again. */
+  readonly codecs?: readonly Codec[];
   /** A new id with this prefix, for a conversation or a block that was made outside a run. */
   readonly newId?: (prefix: "cnv" | "blk") => string;
 };
@@ -18,13 +22,22 @@ export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
+  /** By name, for what reads recorded requests: `verifyStore(store.events, { codecs: store.codecs })`, `replayFolds` and others. */
+  readonly codecs: ReadonlyMap<string, Codec>;
   // One writer a stream in this process (MODEL 8), for as long as anybody holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
 
   constructor(events: EventStore, sources: StoreSources = {}) {
-    const { clock = Date.now, newEventId = createEventIds({ clock }), newId = randomId, ...rest } = sources;
+    const {
+      clock = Date.now,
+      newEventId = createEventIds({ clock }),
+      newId = randomId,
+      codecs = [],
+      ...rest
+    } = sources;
     this.events = events;
     this.newId = newId;
+    this.codecs = codecsWith(codecs);
     this.log = createEventLog(events, { clock, newEventId, ...rest });
   }
 

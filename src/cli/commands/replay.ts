@@ -3,7 +3,6 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { counterfactual } from "../../counterfactual.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { counted, printable } from "../../projections/wording.ts";
-import { codecs } from "../../providers/codecs.ts";
 import { saveCounterfactual } from "../../replay/counterfactual.ts";
 import { replayFolds } from "../../replay/fold-replay.ts";
 import { reexecute } from "../../replay/re-execute.ts";
@@ -15,7 +14,7 @@ import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversationId } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
-import { loadEngine } from "../stack-file.ts";
+import { codecsOf, loadEngine } from "../stack-file.ts";
 import { printBody } from "./request.ts";
 
 type Options = {
@@ -89,7 +88,11 @@ type Asked = {
 async function replayAll(context: CliContext, { store, conversation, to, options }: Asked): Promise<ReplayedDocument> {
   const stream = conversationStream(conversation.id);
   const progress = context.progress("events replayed");
-  const folds = await replayFolds(store.log, stream, { codecs, to, onProgress: progress.update });
+  const folds = await replayFolds(store.log, stream, {
+    codecs: await codecsOf(options.stack),
+    to,
+    onProgress: progress.update,
+  });
   const engine = options.stack === undefined ? null : await loadEngine(options.stack);
   const layers =
     engine === null || folds.difference !== null
@@ -110,7 +113,7 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   const savedAs = saveAs === undefined ? null : newConversationId(saveAs);
   const progress = context.progress("events played again");
   const answer = await counterfactual(store.log, conversation.id, await loadEngine(path), {
-    ...{ codecs, to, without: without ?? null },
+    ...{ codecs: await codecsOf(path), to, without: without ?? null },
     bodies: body !== undefined,
     onProgress: progress.update,
   });

@@ -3,17 +3,17 @@ import type * as z from "zod";
 import { verifyStore } from "../../audit/verify.ts";
 import type { Head } from "../../log/ports/event-store.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
-import { codecs } from "../../providers/codecs.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { verifyDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { readModels } from "../read-models.ts";
+import { codecsOf } from "../stack-file.ts";
 import { writeWholeFile } from "../whole-file.ts";
 
 type VerifyDocument = z.infer<typeof verifyDocument>;
-type Options = { readonly heads?: string; readonly saveHeads?: string };
+type Options = { readonly heads?: string; readonly saveHeads?: string; readonly stack?: string };
 
 /** Checks what the store holds, and names the first bad revision of every stream that is damaged. */
 export const verify = commandCode({
@@ -33,7 +33,7 @@ export const verify = commandCode({
     const progress = context.progress("events verified");
     let seen = 0;
     const reports = verifyStore(store.events, {
-      codecs,
+      codecs: await codecsOf(options.stack),
       onEvent() {
         seen += 1;
         progress.update(seen);

@@ -5,21 +5,21 @@ import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { lastChange } from "../../projections/blame.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
 import { blockLabel, counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
-import { codecs } from "../../providers/codecs.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { candidatesOf } from "../candidates.ts";
-import { commandCode } from "../command.ts";
+import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type WhyDocument, whyDocument } from "../documents/requests.ts";
 import { type FoundRequest, openRequest } from "../recorded-request.ts";
+import { codecsOf } from "../stack-file.ts";
 
 /** Why a request was sent as it was. */
 export const why = commandCode({
   document: whyDocument,
 
-  async *run(context, { arguments: [place = ""] }) {
+  async *run(context, { arguments: [place = ""], options }: CommandInput<{ readonly stack?: string }>) {
     await using store = await context.openStore({ mustExist: true });
-    yield documentOf(await openRequest(store, place));
+    yield documentOf(await openRequest(store, place, await codecsOf(options.stack)));
   },
 
   render(document, screen) {
@@ -57,7 +57,7 @@ export const why = commandCode({
 });
 
 function documentOf(found: FoundRequest): WhyDocument {
-  const { conversation, recorded, request, view, labels } = found;
+  const { conversation, recorded, request, view, labels, codecs } = found;
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, decision, input, requestBytes, timings = [] } = request;
   const { sendFrom, rejected } = decision;

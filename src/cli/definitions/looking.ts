@@ -70,7 +70,10 @@ export const lookAtRequests: CommandGroup = {
       arguments: revision,
       summary: "the exact body that was sent",
       example: "request @last --pretty",
-      options: [option("--pretty", "format the body for people")],
+      options: [
+        option("--pretty", "format the body for people"),
+        option("--stack <file>", "a module whose `engine` has the codec of another provider"),
+      ],
       load: async () => (await import("../commands/request.ts")).request,
     },
     {
@@ -78,6 +81,7 @@ export const lookAtRequests: CommandGroup = {
       arguments: revision,
       summary: "why a request was sent as it was, and who broke the chain",
       example: "why @last@24",
+      options: [option("--stack <file>", "a module whose `engine` has the codec of another provider")],
       load: async () => (await import("../commands/why.ts")).why,
     },
   ],

@@ -81,5 +81,7 @@ export function requestOf({ event, revision }: RecordedEvent): InferenceRequeste
 export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, codecs: Codecs): Codec {
   const codec = codecs.get(encoder);
   if (codec !== undefined) return codec;
-  throw new UnknownCodecError(`the request was encoded by '${encoder}', which this turnlog does not know: update it`);
+  throw new UnknownCodecError(
+    `the request was encoded by '${encoder}', which this turnlog does not know: update it, or give the codec (openStore's codecs, --stack FILE)`,
+  );
 }

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { verifyStore } from "../../src/audit/verify.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { responsesItems } from "../../src/providers/responses-items.ts";
+import { scripted } from "../../src/providers/scripted.ts";
+import { replayFolds } from "../../src/replay/fold-replay.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+
+const codec = { ...responsesItems, name: "of-another/1" };
+
+/** A store with a conversation whose requests another provider's codec has encoded. */
+async function talkedTo() {
+  const events = createMemoryStore();
+  const conversation = new TurnlogStore(events).conversation();
+  await conversation.append("Hi");
+  await conversation.run(createEngine({ provider: { ...scripted(["Hello."]), codec } }));
+  return { events, stream: `conversation-${conversation.id}` };
+}
+
+async function problemsOf(store: TurnlogStore): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for await (const { problem } of verifyStore(store.events, { codecs: store.codecs }))
+    if (problem !== null) problems.push(problem.message);
+  return problems;
+}
+
+test("a store that was given another provider's codec has its requests verified and replayed", async () => {
+  const { events, stream } = await talkedTo();
+  const store = new TurnlogStore(events, { codecs: [codec] });
+  expect(await problemsOf(store)).toEqual([]);
+  const { codecs } = store;
+  expect(await replayFolds(store.log, stream, { codecs })).toMatchObject({ requests: 1, difference: null });
+});
+
+test("without it the codec that is missing is named", async () => {
+  const { events, stream } = await talkedTo();
+  const store = new TurnlogStore(events);
+  const { codecs } = store;
+  await expect(replayFolds(store.log, stream, { codecs })).rejects.toThrow("'of-another/1'");
+  expect(await problemsOf(store)).toEqual([expect.stringContaining("'of-another/1'")]);
+});
