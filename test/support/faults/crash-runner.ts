@@ -20,6 +20,8 @@ export async function playAside(
   const reports = new Map<string, Report>();
   let count = 0;
   for await (const line of lines) {
+    // A process that was killed may leave the beginning of a line.
+    if (child.killed && !isJson(line)) continue;
     const report = reportSchema.parse(JSON.parse(line));
     reports.set(report.id, report);
     count += 1;
@@ -28,4 +30,13 @@ export async function playAside(
   await closed;
   if (child.signalCode !== "SIGKILL") throw new Error(`the process ended by itself: exit code ${child.exitCode}`);
   return reports;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
