@@ -1,0 +1,31 @@
+/** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
+export type { JsonObject, JsonValue } from "./base/json.ts";
+export type { Anchor } from "./domain/anchor.ts";
+export { Block, type BlockKind, type Wire } from "./domain/block.ts";
+export type { ReportedUsage } from "./domain/events/inference-events.ts";
+export { assistant, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
+export { InstructionsHiddenError } from "./engine/session/errors.ts";
+export type {
+  Answer,
+  Asked,
+  Call,
+  CallPairs,
+  Capabilities,
+  Codec,
+  GroupPlace,
+  Lesson,
+  OfferedTool,
+  Refusal,
+  RequestParts,
+  SentBlock,
+  Settings,
+} from "./engine/stack/codec.ts";
+export {
+  type FailureKind,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Provider,
+  ProviderError,
+  type StreamDelta,
+  type WaitOptions,
+} from "./engine/stack/provider.ts";
