@@ -25,7 +25,7 @@ export class FrameNotFoundError extends Error {
   }
 }
 
-/** A run that is open at a revision (MODEL 12); its Turns have their contents, or are outlines where none were read. */
+/** A run that is open at a revision (rule: Past revisions); its Turns have their contents, or are outlines where none were read. */
 export type PastRun<AnyTurn extends TurnOutline = Turn> = {
   readonly id: string;
   /** A parked run has no owner: it waits until somebody settles what is in doubt. */
@@ -53,7 +53,7 @@ export type PastRun<AnyTurn extends TurnOutline = Turn> = {
   outgoing(frame?: string): AnyTurn;
   /** Blocks that were appended meanwhile: in the Turn once the run has ended. */
   readonly pending: AnyTurn["blocks"];
-  /** The Turn had the run been cancelled here (MODEL 9): what a fork of this revision begins with. */
+  /** The Turn had the run been cancelled here (rule: Runs that do not complete): what a fork of this revision begins with. */
   readonly ifEndedHere: AnyTurn;
 };
 

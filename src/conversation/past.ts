@@ -24,7 +24,7 @@ type Endpoint = Pick<Provider, "scope" | "codec" | "transport" | "capabilities" 
 type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
 
 /**
- * A conversation at a revision (MODEL 12): every revision is legal, also in the middle of a run or an append. Of its blocks
+ * A conversation at a revision (rule: Past revisions): every revision is legal, also in the middle of a run or an append. Of its blocks
  * it knows id, kind and digest, however long it is; `content()` and `load()` read what they say.
  */
 export class PastConversation {

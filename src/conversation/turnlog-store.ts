@@ -24,7 +24,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly newId: (prefix: "cnv" | "blk") => string;
   /** By name, for what reads recorded requests: `verifyStore(store.events, { codecs: store.codecs })`, `replayFolds` and others. */
   readonly codecs: ReadonlyMap<string, Codec>;
-  // One writer a stream in this process (MODEL 8), for as long as anybody holds the conversation or runs it.
+  // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
 
   constructor(events: EventStore, sources: StoreSources = {}) {

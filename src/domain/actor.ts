@@ -2,7 +2,7 @@ import * as z from "zod";
 import { isJsonObject } from "../base/json.ts";
 
 /**
- * Who made an event or a change (law 4): the names an auditor sees. Layers and tools are named as the stack declares
+ * Who made an event or a change (rule: Every change has an author): the names an auditor sees. Layers and tools are named as the stack declares
  * them; nothing of a conversation's content stands here.
  */
 export const actorSchema = z.discriminatedUnion("kind", [

@@ -131,7 +131,7 @@ export class Block {
     return this.#content ?? notRead();
   }
 
-  /** What the block is equal by (MODEL 1): sha256 of the canonical JSON of its essence, computed once. */
+  /** What the block is equal by (rule: Equal blocks): sha256 of the canonical JSON of its essence, computed once. */
   get digest(): string {
     this.#digest ??= sha256Hex(essenceText(this));
     return this.#digest;

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../bas
 import { sha256Hex } from "../base/sha256.ts";
 import { utf8Length } from "../base/utf8.ts";
 
-/** Strings over this many UTF-8 bytes count by their hash, as they are stored (MODEL 3). */
+/** Strings over this many UTF-8 bytes count by their hash, as they are stored (rule: Equal blocks). */
 export const blobBytesMin = 64 * 1024;
 
 /** Hints to a provider's cache: they change what a request costs, not what the model reads. */
@@ -16,7 +16,7 @@ type Essential = {
 };
 
 /**
- * The canonical text of what a block is equal by (MODEL 1, essence version 1; the version stands in the context seed).
+ * The canonical text of what a block is equal by (rule: Equal blocks, essence version 1; the version stands in the context seed).
  * Reasoning, compaction and hosted-tool items that a server issued count by their id, because servers encrypt the same
  * item anew in every frame and give more or less of it as `include` asks.
  */

@@ -64,7 +64,7 @@ export class Turn {
     return Number.isInteger(n) ? this.exchanges.at(n) : undefined;
   }
 
-  /** The digest of the whole list (MODEL 2): what a server that holds exactly these blocks would be known by. */
+  /** The digest of the whole list (rule: Contexts and anchors): what a server that holds exactly these blocks would be known by. */
   get digest(): string {
     if (this.#digests === undefined && this.#stored !== null) return this.#stored.digest;
     return this.#tailDigests().at(-1) ?? this.#prefix?.digest ?? emptyContext;

@@ -12,7 +12,7 @@ export type CompletedRun = {
   readonly brought: number;
 };
 
-/** What was answered, and by which run (law 8): it decides whether a run asks anybody. */
+/** What was answered, and by which run (rule: Answered once): it decides whether a run asks anybody. */
 export type AnswersView = {
   /** The run that left nothing to answer; null once something was said since. */
   answeredBy: CompletedRun | null;

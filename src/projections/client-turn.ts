@@ -40,7 +40,7 @@ export type OpenRun = {
   readonly underWay: Map<string, { readonly responseId: string; readonly scope: string }>;
 };
 
-/** What the client's side of a conversation is at a revision (MODEL 4, 9, 12). */
+/** What the client's side of a conversation is at a revision (rules: Frames, Runs that do not complete, Past revisions). */
 export type ClientTurnView = {
   /** The Turn of the last ended run, and the blocks appended since. */
   committed: Turn;
@@ -191,7 +191,7 @@ const waitingEnded: ReadonlySet<string> = new Set([
   ...["body-too-large", "item-too-large", "stream-too-large", "answer-stalled"],
 ]);
 
-/** Of a response that did not complete only the text enters the Turn (MODEL 6). */
+/** Of a response that did not complete only the text enters the Turn (rule: Settings). */
 export const entersTurn = (block: Block | BlockJson): boolean =>
   block.wire?.partial !== true || block.kind === "assistant";
 
@@ -240,7 +240,7 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
 }
 
 /**
- * A run that has no end of its own is as if it had been cancelled there (MODEL 11): a fork begins in the middle of one, or an
+ * A run that has no end of its own is as if it had been cancelled there (rule: Lineage): a fork begins in the middle of one, or an
  * event of it was skipped.
  */
 function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): void {

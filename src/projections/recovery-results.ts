@@ -8,13 +8,13 @@ import type { RunTurns } from "./run-turns.ts";
 type RecoveryResult = { readonly block: Block; readonly outcome: "aborted" | "in-doubt" };
 
 /**
- * What answers the calls that a run leaves open, by call (MODEL 9): the same blocks whoever ends it, or forks from the
+ * What answers the calls that a run leaves open, by call (rule: Runs that do not complete): the same blocks whoever ends it, or forks from the
  * middle of it.
  */
 export const recoveryResults = (runId: string, turns: RunTurns): ReadonlyMap<BlockId, RecoveryResult> =>
   new Map(turns.openCalls.map((call) => [idOf(call), recoveryResult(runId, turns, call)]));
 
-/** The Turn of an open run had it been cancelled now (MODEL 9), every call answered; pending blocks are not in it. */
+/** The Turn of an open run had it been cancelled now (rule: Runs that do not complete), every call answered; pending blocks are not in it. */
 export const turnIfEnded = (runId: string, turns: RunTurns): Turn =>
   turns.unfinishedTurn(new Map([...recoveryResults(runId, turns)].map(([id, { block }]) => [id, block])));
 

@@ -18,7 +18,7 @@ type TurnStep = {
   readonly result: Turn;
   /** The blocks that entered the Turn. */
   readonly output: readonly Block[];
-  /** A later request was made from it, or one of its tools has started: it is never forgotten (MODEL 9). */
+  /** A later request was made from it, or one of its tools has started: it is never forgotten (rule: Runs that do not complete). */
   isKept: boolean;
 };
 
@@ -234,7 +234,7 @@ export class RunTurns {
   }
 
   /**
-   * The Turn when the run does not complete (MODEL 9): the Turn it started from, then the provider's and the tools'
+   * The Turn when the run does not complete (rule: Runs that do not complete): the Turn it started from, then the provider's and the tools'
    * blocks of the branch of the last answered call that counts. Results that no Turn holds yet follow their calls;
    * `closing` are those that the end of the run brings.
    */

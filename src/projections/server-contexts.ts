@@ -17,7 +17,7 @@ import { byStream, type Projection } from "./projection.ts";
  */
 export type Unusable = string | null;
 
-/** What a provider's server holds after one response: its input followed by its output, as digests (MODEL 2). */
+/** What a provider's server holds after one response: its input followed by its output, as digests (rule: Contexts and anchors). */
 export type ServerContext = {
   readonly responseId: string;
   /** What a request names to continue from it; null where there is nothing to name. */

@@ -36,7 +36,7 @@ export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
   };
 }
 
-/** What a response id and a ciphertext are good for (MODEL 2). An address's query may hold a key: it stays out of it. */
+/** What a response id and a ciphertext are good for (rule: Contexts and anchors). An address's query may hold a key: it stays out of it. */
 export function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, owner: string | undefined): string {
   const { origin, pathname } = new URL(baseURL);
   const parts = [

@@ -1,7 +1,7 @@
 import type { Block } from "../domain/block.ts";
 import type { GroupPlace } from "../engine/stack/codec.ts";
 
-/** Rule 2 of MODEL 5 for the Responses API: reasoning is taken only whole, and with what the model said after it. */
+/** Planning and shaping, 2 for the Responses API: reasoning is taken only whole, and with what the model said after it. */
 export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupPlace): string | null {
   if (block.kind !== "reasoning") return null;
   if (block.wire === null) return "edited-reasoning";

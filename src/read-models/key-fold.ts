@@ -74,7 +74,7 @@ export async function takeNext<View>(
 }
 
 /**
- * What a key's view is before its first event: nothing, but for the start of a fork (MODEL 11). There it is what its parent's
+ * What a key's view is before its first event: nothing, but for the start of a fork (rule: Lineage). There it is what its parent's
  * events make of it, and an ancestor that is not as it was makes the event one that cannot be taken in; for a projection that
  * counts forks for themselves it is the settings that were declared for both, as far as they can be read.
  */

@@ -65,7 +65,7 @@ function quarantined(before: Quarantine | null, envelope: StoredEnvelope, reason
   return { events: events + 1, first: events < maxQuarantined ? [...first, event] : first };
 }
 
-/** An operator may say of an event that it is to be left out (MODEL 13): then nothing is lacking without it. */
+/** An operator may say of an event that it is to be left out (rule: Damage): then nothing is lacking without it. */
 function skipped({ events, first }: Quarantine, reading: Reading): Quarantine | null {
   if (reading instanceof Error || reading.event.type !== "EventSkipped") return { events, first };
   const { stream, event } = reading;

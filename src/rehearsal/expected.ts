@@ -15,11 +15,11 @@ export type Expected =
   | { readonly kind: "result"; readonly call: number; readonly text: string }
   | { readonly kind: "reasoning"; readonly text: string };
 
-/** What a request says where a call has no result (MODEL 5). */
+/** What a request says where a call has no result (rule: Planning and shaping). */
 const abortedOutput = "aborted";
 
 /**
- * What the model must read for a list of entries, by the rules of MODEL 5, written anew: the judge's side shares nothing
+ * What the model must read for a list of entries, by the rules of planning and shaping, written anew: the judge's side shares nothing
  * with the shaping that it judges.
  *
  * Reasoning is read where its answer stands as it was given. An open call is answered before the next entry outside its

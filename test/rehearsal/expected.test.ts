@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type Entry, type MadeEntry, messageOf } from "../../src/rehearsal/entries.ts";
 import { expectedOf } from "../../src/rehearsal/expected.ts";
 
-// What MODEL 5 says of requests, on lists small enough to be checked by eye.
+// What the rule "Planning and shaping" says of requests, on lists small enough to be checked by eye.
 
 test("reads an untouched conversation as it stands", () => {
   const answered = answer(0, thought("hm"), said("let me look"), call("a"), call("b"));

@@ -7,7 +7,7 @@ import type { OpenRun } from "../../src/projections/client-turn.ts";
 import type { ConversationView } from "../../src/projections/conversation-view.ts";
 
 /**
- * What two folds of one conversation agree by (law 2): sha256 of the canonical JSON of both sides, without positions in
+ * What two folds of one conversation agree by (rule: The log is the truth): sha256 of the canonical JSON of both sides, without positions in
  * the log of the store. Blocks and settings count by their digests, so that a fold without contents has the same one.
  */
 export function viewDigest(view: ConversationView): string {

@@ -6,7 +6,7 @@ import { jsonObjectSchema } from "./shared.ts";
 
 const revisionSchema = z.int().nonnegative();
 
-/** Where a conversation came from (MODEL 11). Nothing of its parent is copied into it. */
+/** Where a conversation came from (rule: Lineage). Nothing of its parent is copied into it. */
 export const originSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("new") }),
   /** It goes on from this event of its parent, whose digest stands for all that came before. */

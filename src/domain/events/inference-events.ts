@@ -5,7 +5,7 @@ import { blockJsonSchema } from "../block-json.ts";
 import { inferenceIdSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema, jsonValueSchema, layerTimingSchema } from "./shared.ts";
 
-/** One change that shaping makes to a request so that the server takes it (MODEL 5). It never touches the Turn. */
+/** One change that shaping makes to a request so that the server takes it (rule: Planning and shaping). It never touches the Turn. */
 const repairSchema = z.strictObject({
   /** `omit`, `omit-id`, `rename-call`, `answer`. */
   rule: z.string(),
@@ -25,7 +25,7 @@ export const divergenceSchema = z.strictObject({
 export type Divergence = z.infer<typeof divergenceSchema>;
 
 /**
- * The planner's decision for one request, as MODEL 5 lists it. Reasons, rules, transports and capabilities are names:
+ * The planner's decision for one request, as the rule "Planning and shaping" lists it. Reasons, rules, transports and capabilities are names:
  * a new one is no new version. What a request holds beyond the Turn and the settings stands here.
  */
 export const decisionSchema = z.strictObject({

@@ -20,7 +20,7 @@ export type Owner = z.infer<typeof ownerSchema>;
 const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
 export type LayerDescription = z.infer<typeof layerSchema>;
 
-/** When a request continues from an earlier response, as the caller has it (MODEL 6). */
+/** When a request continues from an earlier response, as the caller has it (rule: Settings). */
 const chainPolicySchema = z.strictObject({
   /** `auto`, `never`, `require`. */
   mode: z.string(),

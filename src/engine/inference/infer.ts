@@ -223,7 +223,7 @@ async function answeredBefore(
   return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs, prove });
 }
 
-/** The server answered without the context: it is not chained again (law 1). */
+/** The server answered without the context: it is not chained again (rule: Coherence). */
 function distrust(session: RunSession, frame: string): void {
   const { scope } = session.engine.provider;
   const data = {

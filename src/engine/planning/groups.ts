@@ -64,7 +64,7 @@ export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "
 }
 
 /**
- * Rules 1 and 2 of MODEL 5: what is foreign goes; a group that is not whole goes without ids, and without what its
+ * Planning and shaping, 1 and 2: what is foreign goes; a group that is not whole goes without ids, and without what its
  * codec says. What leaves one item out breaks the group for the others, so it is looked at until nothing changes.
  */
 export function legaliseGroup(group: Group, options: GroupOptions): void {

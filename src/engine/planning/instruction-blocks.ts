@@ -11,7 +11,7 @@ export type SplitTurn = {
 };
 
 /**
- * Takes the leading system blocks out of the context where the endpoint is told so (MODEL 6): a changed system prompt then
+ * Takes the leading system blocks out of the context where the endpoint is told so (rule: Settings): a changed system prompt then
  * changes a setting, and every context stays what it was. Blocks that are more than text stay, and so does a Turn that is
  * nothing else.
  */

@@ -41,7 +41,7 @@ export type Paired = {
 };
 
 /**
- * Rule 3 of MODEL 5: every call is answered once, before the next block outside its group, and every result answers the
+ * Planning and shaping, 3: every call is answered once, before the next block outside its group, and every result answers the
  * nearest earlier open call of its id. Changes nothing: the caller commits what it takes, or tries again without what
  * could not be paired.
  */

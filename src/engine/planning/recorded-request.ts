@@ -64,7 +64,7 @@ function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
   return run.turns.given(frame ?? "0");
 }
 
-/** What of it the input is made of: system blocks before it were said by the instructions (MODEL 6). */
+/** What of it the input is made of: system blocks before it were said by the instructions (rule: Settings). */
 export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn {
   const turn = outgoingTurn(view, recorded);
   const { outgoing, blocks } = requestOf(recorded).input;

@@ -13,7 +13,7 @@ export type ShapeOptions = GroupOptions & {
 };
 
 /**
- * What has to change so that the blocks of a Turn from `from` on are a legal continuation (MODEL 5). Pure and
+ * What has to change so that the blocks of a Turn from `from` on are a legal continuation (rule: Planning and shaping). Pure and
  * deterministic; blocks that the anchor holds are not touched, and the Turn itself stays as it is. Groups are settled
  * from left to right, each by itself and what came before, so that what follows never changes what was shaped.
  */
@@ -27,7 +27,7 @@ type Shaped = { readonly repairs: readonly Repair[]; readonly pairing: Pairing }
 /** What is in the request, or at the server, before a group. */
 type ShapedPrefix = {
   readonly itemIds: Set<string>;
-  /** Of the blocks that the anchor holds: the server may hold an equal block's item in the place of one (MODEL 2). */
+  /** Of the blocks that the anchor holds: the server may hold an equal block's item in the place of one (rule: Contexts and anchors). */
   readonly heldDigests: ReadonlySet<string>;
 };
 

@@ -36,7 +36,7 @@ const maxBeginnings = 50;
  *
  * @throws {RunInProgressError} while a run of another process is open and its owner lives.
  * @throws {RunWithinRunError} inside a run of the same conversation.
- * @throws {RunFailedError} when the run failed; the conversation is left as MODEL 9 says.
+ * @throws {RunFailedError} when the run failed; the conversation is left as the rule "Runs that do not complete" says.
  * @throws {RunCancelledError} when the signal aborted. Nothing was written of one that had aborted before, and a run that was
  * cut off stays as it is when the abort comes before the log of it was gone through.
  * @throws {RunTakenOverError} when someone else ended or took over the run.
@@ -163,7 +163,7 @@ export async function resumeConversation(
 }
 
 /**
- * Gives up the run that was cut off, without an engine: what it did stays, and every call is answered (MODEL 9). Gives its
+ * Gives up the run that was cut off, without an engine: what it did stays, and every call is answered (rule: Runs that do not complete). Gives its
  * id; null where there is none.
  *
  * @throws {RunInProgressError} while its owner lives, unless it is taken over.

@@ -25,7 +25,7 @@ export type Closing = {
 };
 
 /**
- * What ends a run that did not complete (MODEL 9): an answer to every call that the remaining Turn leaves open, and the
+ * What ends a run that did not complete (rule: Runs that do not complete): an answer to every call that the remaining Turn leaves open, and the
  * end itself with the digest of that Turn.
  */
 export function closingEntries({ runId, turns, how, actor, timings }: Closing): readonly ProposedEvent[] {

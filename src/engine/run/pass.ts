@@ -26,7 +26,7 @@ export type TurnRevision = {
 const shortEditsBytes = 400;
 
 /**
- * The Turn that a layer's Turn descends from (MODEL 4): the same object; else the result of the latest call that it still
+ * The Turn that a layer's Turn descends from (rule: Frames): the same object; else the result of the latest call that it still
  * holds a block of which that call brought; else what the layer was given.
  */
 export function descendsFrom(turn: Turn, given: NamedTurn, calls: readonly Call[]): NamedTurn {

@@ -56,7 +56,7 @@ type Abandoning = {
 };
 
 /**
- * Gives up a run that was cut off: what it did stays, and every call is answered (MODEL 9). What the server still makes for
+ * Gives up a run that was cut off: what it did stays, and every call is answered (rule: Runs that do not complete). What the server still makes for
  * it is cancelled.
  */
 export async function abandon(stream: ConversationWriter, run: OpenRun, abandoning: Abandoning): Promise<void> {

@@ -33,7 +33,7 @@ type Watching = Pick<EngineOptions, "stuckAfterMs" | "sleep"> & {
 
 /**
  * What a run has done so far, by frame, attempt and block id: what its re-execution is answered from and compared with
- * (MODEL 10). Of a run that begins it is empty. Nothing goes live before all of it was met again.
+ * (rule: Recovery). Of a run that begins it is empty. Nothing goes live before all of it was met again.
  */
 export class Journal {
   /** The Turns of the run as the log tells them. */

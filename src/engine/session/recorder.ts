@@ -32,7 +32,7 @@ type RecorderOptions = {
 };
 
 /**
- * Collects what a run does and appends it before the next effect (MODEL 7): what nothing waits between is one append.
+ * Collects what a run does and appends it before the next effect (rule: One append before each effect): what nothing waits between is one append.
  * Appends go one after another; once one has failed, everything after it fails with its error.
  */
 export class Recorder {

@@ -32,7 +32,7 @@ export interface Codec {
   /** How long an answer to a request with these settings may be continued from; absent: for ever. */
   keptMs?(settings: Settings): number;
 
-  /** Which blocks call and which answer: rule 3 of MODEL 5. */
+  /** Which blocks call and which answer: rule: Planning and shaping, 3. */
   readonly pairs: CallPairs;
   /** What a request says of a call that nothing answers, as a draft. */
   abortedResult(callId: string): Block;
@@ -46,14 +46,14 @@ export interface Codec {
   /** Whether the server takes the block only as the last one of a request. */
   standsLast?(block: Block): boolean;
 
-  /** The exact text of a request's body: a pure function, frozen under `name` (law 7). */
+  /** The exact text of a request's body: a pure function, frozen under `name` (rule: The exact request). */
   encodeRequest(parts: RequestParts): string;
   /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
   lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
 
   /** What an answer says. Its blocks are drafts, in the order in which the model made them. */
   readAnswer(response: JsonObject, asked: Asked): Answer;
-  /** The response that an answer was read from: equal as JSON, order of members aside (law 5). */
+  /** The response that an answer was read from: equal as JSON, order of members aside (rule: Nothing is lost). */
   writeAnswer(answer: Answer): JsonObject;
   /** The items of a response that cannot be read as a whole; absent, where a response has none that stand by themselves. */
   itemsOf?(response: JsonObject): readonly JsonObject[];

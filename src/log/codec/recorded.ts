@@ -64,7 +64,7 @@ export const placeOf = (envelope: Envelope): EventPlace => ({
 export type Reading = RecordedEvent | Error;
 
 /**
- * An event for views, which show a bad event and go on (law 5).
+ * An event for views, which show a bad event and go on (rule: Nothing is lost).
  *
  * @throws {StoreUnavailableError} when the store cannot tell now.
  */

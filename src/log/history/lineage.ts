@@ -21,7 +21,7 @@ type HistoryRange = {
 };
 
 /**
- * What a conversation is read as (MODEL 11): the events of its ancestors up to each fork, the oldest first, under their own
+ * What a conversation is read as (rule: Lineage): the events of its ancestors up to each fork, the oldest first, under their own
  * streams and revisions, then its own. Nothing of them is copied, and nobody else reads them together.
  *
  * @throws {ConversationDamagedError} at an event that cannot be read, unless it was skipped, and for an ancestor that is

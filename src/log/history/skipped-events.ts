@@ -4,7 +4,7 @@ import { readEvent } from "../codec/recorded.ts";
 
 type Range = { readonly from: number; readonly to: number | undefined };
 
-/** Damaged events that an operator decided to go on without (MODEL 13), by stream. */
+/** Damaged events that an operator decided to go on without (rule: Damage), by stream. */
 export class SkippedEvents {
   readonly #byStream = new Map<string, ReadonlySet<number>>();
 

@@ -7,7 +7,7 @@ import { listKey, listName, snapshotKey } from "./lists.ts";
 import { hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
 import { type SnapshotData, snapshotText } from "./snapshot.ts";
 
-/** How much work a fold may be from the nearest snapshot (MODEL 7); a run that is open by then has its end waited for. */
+/** How much work a fold may be from the nearest snapshot (rule: One append before each effect); a run that is open by then has its end waited for. */
 export type SnapshotWork = { readonly events: number; readonly edits: number };
 const dueWork: SnapshotWork = { events: 512, edits: 5_000 };
 

@@ -16,7 +16,7 @@ const completedRunSchema: z.ZodType<CompletedRun> = z.strictObject({
 });
 
 /**
- * A saved fold without payloads, taken where no run is open (MODEL 12): the Turn as lists of blocks, what became true at
+ * A saved fold without payloads, taken where no run is open (rule: Past revisions): the Turn as lists of blocks, what became true at
  * the servers as lists of rows, each written once, and the newest context of each scope by what it has beyond the Turn.
  */
 const snapshotSchema = z.strictObject({
@@ -61,7 +61,7 @@ const sealOf = (data: SnapshotData, eventDigest: string): string => sha256Hex(`$
 
 /**
  * The newest snapshot at or before a revision; null when there is none. One that was changed, or stands at another event than
- * it was taken after, is as good as none: what is read never depends on it (law 2).
+ * it was taken after, is as good as none: what is read never depends on it (rule: The log is the truth).
  */
 export async function readSnapshot(events: EventStore, stream: string, atMost: number): Promise<Snapshot | null> {
   for (let last = atMost; ; ) {

@@ -90,7 +90,7 @@ export class ConversationWriter {
   }
 
   /**
-   * Records what the ancestors of a fork have learnt since (MODEL 2): a response that a server lost for the parent is lost
+   * Records what the ancestors of a fork have learnt since (rule: Contexts and anchors): a response that a server lost for the parent is lost
    * for the fork. What is planned then follows from this conversation's own events, whatever the ancestors go on to do.
    * The own events have to be at hand.
    */

@@ -7,7 +7,7 @@ import { randomId } from "../codec/ids.ts";
 const ticks = "ticks-";
 
 /**
- * This process, as the owner of its runs (MODEL 8). A worker thread, and a second copy of turnlog in one process, have a
+ * This process, as the owner of its runs (rule: Run ownership). A worker thread, and a second copy of turnlog in one process, have a
  * `processId` of their own: each of them is an owner that lives for as long as the process does.
  */
 export const thisProcess: Owner = {

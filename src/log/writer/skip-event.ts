@@ -18,7 +18,7 @@ type Skip = { readonly revision: number; readonly reason: string; readonly actor
 const maxAttempts = 50;
 
 /**
- * Goes on without a damaged event (MODEL 13): an operator has looked at it. A run that it stood in, and that is open still,
+ * Goes on without a damaged event (rule: Damage): an operator has looked at it. A run that it stood in, and that is open still,
  * is over with that. Written without deciding on a state, because there is none; twice is once.
  *
  * @throws {EventNotDamagedError} when the first damage of the conversation is elsewhere, or no fold stops; a broken chain is named.
@@ -53,7 +53,7 @@ async function mustBeDamaged(log: EventLog, stream: string, revision: number): P
   throw new EventNotDamagedError(`no fold stops at ${where}, so ${nothing}: ${instead}`);
 }
 
-/** The first event that is not what was written. It may read as well as before: folds do not verify (MODEL 3). */
+/** The first event that is not what was written. It may read as well as before: folds do not verify (rule: Envelope and hash chain). */
 async function firstBreak(store: EventStore, stream: string): Promise<{ revision: number; reason: string } | null> {
   let head: Head | null = null;
   for await (const envelope of store.readStream(stream)) {

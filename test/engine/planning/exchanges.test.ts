@@ -139,7 +139,7 @@ function digestOf(items: readonly unknown[]): string {
   }, emptyContext);
 }
 
-/** The rules of MODEL 2 for one response, told again without a walk. */
+/** The rule "Contexts and anchors" for one response, told again without a walk. */
 function isContinuable(context: ServerContext, request: Planned["request"]): boolean {
   const { turn, contexts, settings } = request;
   if (context.unusable !== null || context.length > turn.length) return false;

@@ -42,7 +42,7 @@ test("begins a chain with the stream's name", () => {
   expect(firstPrevious("conversation-x")).toBe(sha256Hex("turnlog/stream/v1\nconversation-x"));
 });
 
-// Computed with Python from the rules in MODEL 3.
+// Computed with Python from the rule "Envelope and hash chain".
 test("keeps the digests of the first version for ever", () => {
   const [first] = prepared({
     stream: "conversation-cnv_golden",

@@ -31,7 +31,7 @@ export function instructed(said: readonly Said[], { instructions, systemAs }: As
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };
 }
 
-/** What a model is meant to read of these, under the rules of MODEL 5, told anew. */
+/** What a model is meant to read of these, under the rules of planning and shaping, told anew. */
 export function expectedLines(
   said: readonly Said[],
   instructions: string,
