@@ -5,7 +5,7 @@
  *     node tools/compare-versions.mjs BEFORE [AFTER] [--recorded FILE]
  *     node tools/compare-versions.mjs --play TREE FOLDER [--recorded FILE]
  *
- * The second form keeps what one version did as FOLDER/documents.json, which may stand in the place of BEFORE or AFTER.
+ * The second form keeps what one version did in a new FOLDER, whose documents.json may stand in the place of BEFORE or AFTER.
  *
  * Ids, digests and times differ from run to run. Each is replaced by its number in the order of first appearance, so that
  * what is the same thing is the same text, and what is another thing is not. Exits with 1 where the two versions differ.
@@ -27,7 +27,7 @@ const { positionals, values } = parseArgs({
   options: { play: { type: "boolean" }, recorded: { type: "string" } },
 });
 
-if (values.play === true) await play(positionals[0], positionals[1]);
+if (values.play === true) await play(resolve(positionals[0]), resolve(positionals[1]));
 else compare(positionals[0], positionals[1] ?? ".");
 
 /** Prints the first difference of every document, and how many there are. */
@@ -44,7 +44,7 @@ function compare(before, after) {
 /** The documents by name, played in a process of its own. */
 function playedBy(tree) {
   if (tree.endsWith(".json")) return new Map(Object.entries(JSON.parse(readFileSync(tree, "utf8"))));
-  const folder = mkdtempSync(join(tmpdir(), "turnlog-compare-"));
+  const folder = join(mkdtempSync(join(tmpdir(), "turnlog-compare-")), "played");
   const own = [import.meta.filename, "--play", tree, folder];
   if (values.recorded !== undefined) own.push("--recorded", resolve(values.recorded));
   execFileSync(process.execPath, own, { stdio: ["ignore", "inherit", "inherit"] });
@@ -60,7 +60,7 @@ function firstDifference(left = "", right = "") {
 
 /** Plays everything with the turnlog of a tree, and writes the documents into a folder. */
 async function play(tree, folder) {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder);
   const documents = {};
   const url = `sqlite:${join(folder, "generated.db")}`;
   const command = (store, ...words) => outcomeOf(tree, ["--store", store, "--json", ...words]);
