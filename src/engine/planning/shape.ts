@@ -97,11 +97,17 @@ function pairingAt(turn: Turn, from: number, { blocks, options }: Continuation):
   return { open, usedKeys: new Set([...earlier.usedKeys, ...staying]), stretch: null };
 }
 
-/** A result finds no call in the anchor's output, or a call could take the id of one that is open. */
+/**
+ * A result finds no call in the anchor's output, or a call could take the id of one that is open. Behind a block that is no
+ * result the calls of the output count as answered: those that may not stay open were.
+ */
 function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly OpenCall[], pairs: CallPairs): boolean {
   let open = openInOutput;
   return blocks.some((block) => {
-    if (!pairs.isResult(block)) return pairs.callOf(block) !== null;
+    if (!pairs.isResult(block)) {
+      open = [];
+      return pairs.callOf(block) !== null;
+    }
     const call = pairs.keyOf(block) === null ? undefined : callAnswered(block, open, pairs);
     open = open.filter((each) => each !== call);
     return call === undefined;
