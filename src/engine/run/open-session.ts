@@ -161,7 +161,7 @@ function emitter(
     if (observers.length > 0) freezeAll(part);
     for (const observer of observers) {
       try {
-        // A observer may be an async function: then its failure comes later.
+        // An observer may be an async function: then its failure comes later.
         const taken = outsideOfRuns(() => observer.next(part));
         if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {

@@ -155,7 +155,7 @@ test("observers that throw, now or later, do no harm", async () => {
   expect(seen.at(-1)).toBe("run-end");
 });
 
-test("a subject of RxJS is a observer", async () => {
+test("a subject of RxJS is an observer", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const parts = new Subject<RunPart>();
   const first = firstValueFrom(parts.pipe(take(2), toArray()));
