@@ -49,8 +49,9 @@ export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next 
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
+export type { SchemaIssue, StandardSchema } from "./engine/stack/schema.ts";
 export { SettingsTooLargeError } from "./engine/stack/settings-size.ts";
-export { type Tool, type ToolContext, tool } from "./engine/stack/tool.ts";
+export { type Tool, type ToolContext, type ToolDefinition, ToolInputError, tool } from "./engine/stack/tool.ts";
 export { IterationLimitError, toolLoop } from "./engine/stack/tool-loop.ts";
 export { AccessDeniedError, type AccessRequest, type Authorize } from "./log/authorized-store.ts";
 export { secretReference as secret } from "./log/codec/references.ts";

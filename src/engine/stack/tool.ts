@@ -1,9 +1,9 @@
-import * as z from "zod";
-import { messageOf } from "../../base/error-message.ts";
-import { checkJson, freezeJson } from "../../base/frozen-json.ts";
+import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import type { Block } from "../../domain/block.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
+import { issuesText, jsonSchemaOf, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
 
 /** What a tool is told besides its input. */
 export type ToolContext = {
@@ -17,8 +17,8 @@ export type ToolContext = {
   readonly signal: AbortSignal;
 };
 
-/** A function that the model may call. */
-export type Tool = {
+/** A function that the model may call, with the types of its arguments and of what it gives. */
+export type Tool<Input = unknown, Result = unknown> = {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of the input, as the provider is told it. */
@@ -31,81 +31,95 @@ export type Tool = {
    * throws, or gives that is no JSON, is told as its error.
    */
   readonly run: (argumentsText: string, ctx: ToolContext) => Promise<unknown>;
+  /** The function that the tool was made with, for tests and for other tools: nothing is validated or recorded. */
+  execute(input: Input, ctx: ToolContext): Result;
+  /**
+   * What a call of this tool asks for, validated: for layers that look at calls before they run. Null for every other block.
+   *
+   * @throws {ToolInputError} when its arguments are not of the schema.
+   */
+  readonly inputOf: (call: Block) => Promise<Input | null>;
 };
 
 /** Tools may take this long unless they say otherwise. */
 const toolTimeoutMs = 60_000;
 
 /** A tool as `tool` takes it. */
-export type ToolDefinition<Schema extends z.ZodType> = {
+export type ToolDefinition<Input = unknown, Result = unknown> = {
   readonly name: string;
+  /** What the tool is for, as the model is told it. */
   readonly description: string;
-  readonly inputSchema: Schema;
+  /** Validates the arguments: a schema of zod, valibot, arktype, or any other library that speaks Standard Schema. */
+  readonly inputSchema: StandardSchema<unknown, Input>;
+  /**
+   * The input as the model is told it, in JSON Schema. Only needed where the schema's library cannot say it; what both say has
+   * to agree, for the arguments are validated by `inputSchema` alone.
+   */
+  readonly jsonSchema?: JsonObject;
+  /** Running it twice with one key does what running it once does; false when absent. */
   readonly idempotent?: boolean;
+  /** How long a call may take, in milliseconds; a minute when absent. */
   readonly timeoutMs?: number;
   /** Gives what the model is to be told: a text, or what has a JSON text. */
-  readonly execute: (input: z.output<Schema>, ctx: ToolContext) => unknown;
+  readonly execute: (input: Input, ctx: ToolContext) => Result;
 };
 
-const definitionNames: OptionNames<ToolDefinition<z.ZodType>> = {
-  ...{ name: true, description: true, inputSchema: true, idempotent: true, timeoutMs: true, execute: true },
+const definitionNames: OptionNames<ToolDefinition> = {
+  ...{ name: true, description: true, inputSchema: true, jsonSchema: true, idempotent: true, timeoutMs: true },
+  execute: true,
 };
 
 /**
- * Declares a tool by a zod schema of its input; the arguments are validated before it runs.
+ * Declares a tool by a schema of its input; the arguments are validated before it runs.
+ *
+ *     const weather = tool({ name: "weather", description: "Today's weather", inputSchema: z.object({ city: z.string() }),
+ *       execute: ({ city }) => `sunny in ${city}` });
  *
  * @throws {TypeError} for an option that is none, and for a schema that is none or has no JSON Schema.
  */
-export function tool<Schema extends z.ZodType>(definition: ToolDefinition<Schema>): Tool {
+export function tool<Input, Result>(definition: ToolDefinition<Input, Result>): Tool<Input, Result> {
   checkOptions("tool", definition, definitionNames);
-  const { name, description, inputSchema, idempotent = false, timeoutMs = toolTimeoutMs, execute } = definition;
+  const { name, description, inputSchema, jsonSchema, idempotent = false, timeoutMs = toolTimeoutMs } = definition;
+  const { execute } = definition;
   checkText("tool: name", name, "the name that the model calls");
   checkFunction(`tool '${name}': execute`, execute);
+  const inputOf = (argumentsText: string) => validArguments(inputSchema, argumentsText);
   return {
     name,
     description,
-    parameters: parametersOf(`tool '${name}': inputSchema`, inputSchema),
+    parameters: jsonSchemaOf(`tool '${name}': inputSchema`, inputSchema, jsonSchema),
     idempotent,
     timeoutMs,
-    async run(argumentsText, ctx) {
-      const input = inputSchema.safeParse(parseArguments(argumentsText));
-      if (!input.success) throw new ToolInputError(`invalid arguments: ${z.prettifyError(input.error)}`);
-      return await execute(input.data, ctx);
-    },
+    run: async (argumentsText, ctx) => execute(await inputOf(argumentsText), ctx),
+    execute,
+    inputOf: async (call) => (call.kind === "tool_call" && call.name === name ? inputOf(call.arguments) : null),
   };
 }
 
 /** The model called a tool with arguments that are not of its schema. It is told so, and the run goes on. */
-class ToolInputError extends Error {
+export class ToolInputError extends Error {
   override readonly name = "ToolInputError";
   readonly code = "tool-input";
+  /** What is wrong, and where; empty where the arguments are no JSON. */
+  readonly issues: readonly SchemaIssue[];
+
+  constructor(what: string, issues: readonly SchemaIssue[], options?: ErrorOptions) {
+    super(`invalid arguments: ${what}`, options);
+    this.issues = issues;
+  }
+}
+
+async function validArguments<Input>(schema: StandardSchema<unknown, Input>, text: string): Promise<Input> {
+  const input = await validate(schema, parseArguments(text));
+  if (input.issues !== undefined) throw new ToolInputError(issuesText(input.issues), input.issues);
+  return input.value;
 }
 
 function parseArguments(text: string): unknown {
   try {
     return JSON.parse(text === "" ? "{}" : text);
   } catch (cause) {
-    throw new ToolInputError("invalid arguments: not JSON", { cause });
-  }
-}
-
-function parametersOf(place: string, schema: z.ZodType): JsonObject {
-  const { $schema: _, ...parameters } = jsonSchemaOf(place, schema);
-  // A round trip drops zod's own hidden members.
-  const json = JSON.parse(JSON.stringify(parameters)) as JsonObject;
-  freezeJson(json);
-  return json;
-}
-
-function jsonSchemaOf(place: string, schema: z.ZodType): object & { readonly $schema?: string } {
-  const given: unknown = schema;
-  // A schema of another copy of zod is one too; those of zod 3 are not.
-  if (typeof given !== "object" || given === null || !("_zod" in given))
-    throw new TypeError(`${place} is ${kindOf(given)}, and no schema of zod 4: give z.object({ … })`);
-  try {
-    return z.toJSONSchema(schema, { io: "input" });
-  } catch (cause) {
-    throw new TypeError(`${place} has no JSON Schema that a model could be told: ${messageOf(cause)}`, { cause });
+    throw new ToolInputError("not JSON", [], { cause });
   }
 }
 

@@ -1,3 +1,4 @@
+import * as v from "valibot";
 import * as z from "zod";
 import {
   assistant,
@@ -40,7 +41,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "tool({ parameters })",
     () => weather({ parameters: {} }),
-    "tool has no option 'parameters': give 'name', 'description', 'inputSchema', 'idempotent', 'timeoutMs' or 'execute'",
+    "tool has no option 'parameters': give 'name', 'description', 'inputSchema', 'jsonSchema', 'idempotent', 'timeoutMs' or 'execute'",
   ],
   [
     "tool({ inputschema })",
@@ -50,17 +51,27 @@ export const partMistakes: readonly Mistake[] = [
   [
     "tool() without a schema",
     () => weather({ inputSchema: undefined }),
-    "tool 'weather': inputSchema is undefined, and no schema of zod 4: give z.object({ … })",
+    "tool 'weather': inputSchema is undefined, and no schema: give z.object({ … }), or a schema of another library that speaks Standard Schema",
   ],
   [
     "tool() with a JSON Schema",
     () => weather({ inputSchema: { type: "object" } }),
-    "tool 'weather': inputSchema is an object, and no schema of zod 4: give z.object({ … })",
+    "tool 'weather': inputSchema is an object, and no schema: give z.object({ … }), or a schema of another library that speaks Standard Schema",
   ],
   [
     "tool() with a schema of no JSON",
     () => weather({ inputSchema: z.object({ at: z.date() }) }),
     "tool 'weather': inputSchema has no JSON Schema that a model could be told: Date cannot be represented in JSON Schema",
+  ],
+  [
+    "tool() with a schema that says no JSON Schema",
+    () => weather({ inputSchema: v.object({ city: v.string() }) }),
+    "tool 'weather': inputSchema is a schema of valibot that says no JSON Schema: give one beside it, as jsonSchema",
+  ],
+  [
+    "tool() with a text for its JSON Schema",
+    () => weather({ jsonSchema: "object" }),
+    "tool 'weather': inputSchema: the jsonSchema beside it is a text: give { type: \"object\", … }",
   ],
   [
     "tool() without execute",
