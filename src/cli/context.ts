@@ -9,7 +9,7 @@ export type Screen = {
   readonly storeUrl: string;
   /** Whether data goes to a terminal, and not into a file or a pipe. */
   readonly isTerminal: boolean;
-  /** Width of the terminal in characters; 100 where there is none. */
+  /** Width of the terminal in characters; infinite where there is none, so that no line is cut in a file or a pipe. */
   readonly columns: number;
   readonly style: Style;
   /** How the command is called here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
@@ -53,8 +53,13 @@ export type GlobalOptions = {
   readonly store?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
+  readonly color?: ColorChoice;
   readonly debug?: boolean;
 };
+
+/** When text is coloured; `auto` is on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise. */
+export const colorChoices = ["auto", "always", "never"] as const;
+type ColorChoice = (typeof colorChoices)[number];
 
 type Output = {
   readonly write: (text: string) => unknown;
@@ -77,14 +82,14 @@ export const defaultStoreUrl = "sqlite:./turnlog.db";
 
 /** The context of one call of the command. */
 export function createContext(
-  { store, json = false, quiet = false }: GlobalOptions,
+  { store, json = false, quiet = false, color = "auto" }: GlobalOptions,
   { stdout, stderr, env }: CliEnvironment,
 ): CliContext {
   const isTerminal = stdout.isTTY === true;
-  const columns = (isTerminal ? stdout.columns : undefined) ?? 100;
+  const columns = isTerminal ? (stdout.columns ?? 100) : Number.POSITIVE_INFINITY;
   const storeUrl = store ?? (env["TURNLOG_STORE"] || defaultStoreUrl);
   const write = (text: string): void => void stdout.write(text);
-  const hasColour = isTerminal && !json && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+  const hasColour = !json && isColoured(color, { isTerminal, env });
   const print = (...lines: readonly string[]): void => {
     for (const line of lines) write(`${shown(line, hasColour)}\n`);
   };
@@ -127,6 +132,18 @@ export function createContext(
       return interruption;
     },
   };
+}
+
+/** What was typed outweighs the environment; in it NO_COLOR outweighs FORCE_COLOR, and both the kind of terminal. */
+function isColoured(
+  color: ColorChoice,
+  { isTerminal, env }: { readonly isTerminal: boolean; readonly env: CliEnvironment["env"] },
+): boolean {
+  if (color !== "auto") return color === "always";
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  const forced = env["FORCE_COLOR"] ?? "";
+  if (forced !== "") return forced !== "0" && forced !== "false";
+  return isTerminal && env["TERM"] !== "dumb";
 }
 
 let interruption: AbortSignal | undefined;

@@ -54,3 +54,28 @@ function settlementOf(how: string): Settlement | null {
 /** What can be typed for a call in doubt. */
 export const settlementWords = (blockId: string): readonly string[] =>
   ["rerun", "abandon", "result:TEXT"].map((how) => `--settle ${blockId}=${how}`);
+
+/** One more value of an option that may be given several times. */
+export const oneMore = (text: string, before: readonly string[] = []): readonly string[] => [...before, someText(text)];
+
+const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** A time as ISO text: one that was typed as such, in UTC unless it says otherwise, or how long it is before now. */
+export const timeBefore =
+  (clock: () => number) =>
+  (text: string): string => {
+    const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+    if (isUnit(unit)) return new Date(clock() - Number(amount) * unitsMs[unit]).toISOString();
+    const time = isoTime.test(text)
+      ? Date.parse(hasZone.test(text) ? text : `${text.replace(" ", "T")}${text.length > 10 ? "Z" : ""}`)
+      : Number.NaN;
+    if (!Number.isNaN(time)) return new Date(time).toISOString();
+    throw new InvalidArgumentError(
+      "Expected a time such as 2026-09-01 or 2026-09-01T12:30, or how long ago: 30m, 2h, 3d.",
+    );
+  };
+
+const isoTime = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
+const hasZone = /(?:Z|[+-]\d\d:\d\d)$/;
+const isUnit = (unit: string | undefined): unit is keyof typeof unitsMs =>
+  unit !== undefined && Object.hasOwn(unitsMs, unit);

@@ -25,6 +25,8 @@ const lines = {
     "log DEMO@10..12",
     "log DEMO@22..24 --patch",
     "log DEMO --transcript",
+    "log DEMO -n 3 --reverse --actor middleware",
+    "log DEMO --grep Atlantis",
     "log cnv_fork",
     "log cnv_fork --transcript",
   ],

@@ -111,7 +111,7 @@ test("a reader that takes nothing holds it up, and another one does not wait for
   for (let n = 0; n < 20; n += 1) await store.conversation("cnv_json").append(`message ${n}`);
   const [slow, quick] = [slowReader(address), slowReader(address)];
   const following = [slow, quick].map((reader) =>
-    perform(log, reader.context, { arguments: ["cnv_json"], options: { follow: true } }),
+    perform(log, reader.context, { arguments: ["cnv_json"], options: { follow: true, limit: 0 } }),
   );
   // The start of the conversation, and twenty messages.
   await expect
@@ -130,11 +130,40 @@ test("a reader that takes nothing holds it up, and another one does not wait for
   expect(slow.taken.length).toBe(1);
 });
 
+test.each([
+  ["the last ten", {}, [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21]],
+  ["as many as -n says", { limit: 2 }, [19, 20, 21]],
+  ["those that are wanted of all", { limit: 1, grep: "message 7" }, [8, 21]],
+])("begins with %s", async (_, options, revisions) => {
+  const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+  const store = await opened(address);
+  for (let n = 0; n < 20; n += 1) await store.conversation("cnv_json").append(`message ${n}`);
+  const reader = slowReader(address);
+  const following = perform(log, reader.context, { arguments: ["cnv_json"], options: { ...options, follow: true } });
+  const takeUntil = (count: number) =>
+    expect
+      .poll(
+        () => {
+          reader.take();
+          return reader.taken.length;
+        },
+        { interval: 1, timeout: 30_000 },
+      )
+      .toBe(count);
+  await takeUntil(revisions.length - 1);
+  await store.conversation("cnv_json").append("message 77");
+  await takeUntil(revisions.length);
+  reader.end();
+  expect(await following).toBe(130);
+  const shown = reader.taken.map((line) => followed.parse(JSON.parse(line)).data.event.revision);
+  expect(shown).toEqual(revisions);
+});
+
 test("refuses to follow what has an end, and exits 2", async () => {
   const { path: cwd, file } = temporaryFolder();
   const store = await opened(`sqlite:${file("turnlog.db")}`);
   await store.conversation("cnv_json").append("one");
-  for (const typed of ["log cnv_json@0..1 -f", "log cnv_json --transcript --follow"]) {
+  for (const typed of ["log cnv_json@0..1 -f", "log cnv_json --transcript --follow", "log cnv_json -f --reverse"]) {
     const outcome = await turnlogHere(typed.split(" "), { cwd });
     expect(outcome).toMatchObject({ code: 2, stdout: "" });
     expect(outcome.stderr).toMatch(/^turnlog: [^\n]*--follow[^\n]+\n$/);

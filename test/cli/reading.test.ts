@@ -201,14 +201,21 @@ test("what log -p shows as added, less what it shows as removed, is the Turn", a
   expect([...blocks].toSorted()).toEqual(shown.turn.map(({ id }) => id).toSorted());
 });
 
-test("every line fits in a hundred columns", async () => {
+test("on a terminal lines are cut at its edge, and otherwise say the same as in a pipe", async () => {
   const { path: cwd } = demoStore();
   for (const typed of ["ls", "log @last", "show @last@24", "show @last", "blame @last", "why @last"]) {
-    const lines = (await run(cwd, typed)).stdout.split("\n");
+    const typedPlain = [...typed.split(" "), "--color", "never"];
+    const fitted = (await turnlogHere(typedPlain, { cwd, terminal: { columns: 100 } })).stdout.split("\n");
+    const whole = (await turnlogHere(typedPlain, { cwd })).stdout.split("\n");
+    const cut = fitted.filter((line, index) => line !== whole[index]);
+    expect(cut.length, typed).toBeGreaterThan(0);
     expect(
-      lines.filter((line) => Array.from(line).length > 100),
+      fitted.filter((line) => Array.from(line).length > 100),
       typed,
     ).toEqual([]);
+    expect(fitted.length).toBe(whole.length);
+    for (const [index, line] of fitted.entries())
+      expect(whole[index]?.startsWith(line.replace(/…$/, "")), line).toBe(true);
   }
 });
 
@@ -317,6 +324,23 @@ test("fits the lines to the terminal, and colours them there", async () => {
     .map((line) => Array.from(line).length);
   expect(Math.max(...widths)).toBeLessThanOrEqual(60);
   expect(stdout).toContain("…");
+});
+
+test.each([
+  ["on a terminal", [], {}, true, true],
+  ["on a terminal, where --color says never", ["--color", "never"], {}, true, false],
+  ["on a terminal, where NO_COLOR is set", [], { NO_COLOR: "1", FORCE_COLOR: "1" }, true, false],
+  ["on a terminal that knows none", [], { TERM: "dumb" }, true, false],
+  ["in a pipe", [], {}, false, false],
+  ["in a pipe, where --color says always", ["--color", "always"], { NO_COLOR: "1" }, false, true],
+  ["in a pipe, where FORCE_COLOR is set", [], { FORCE_COLOR: "1" }, false, true],
+  ["in a pipe, where FORCE_COLOR is 0", [], { FORCE_COLOR: "0" }, false, false],
+  ["in a document", ["--color", "always", "--json"], {}, false, false],
+])("%s: colours or none", async (_, options, env, isTerminal, isColoured) => {
+  const { path: cwd } = demoStore();
+  const terminal = isTerminal ? { terminal: { columns: 60 } } : {};
+  const { stdout } = await turnlogHere(["log", "@last@23..24", ...options], { cwd, ...terminal, env });
+  expect(stdout.includes("\u001b[33m")).toBe(isColoured);
 });
 
 test("ends the body of a request with a line feed on a terminal, and adds nothing in a pipe", async () => {

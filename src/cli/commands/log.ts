@@ -1,56 +1,71 @@
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { isActor } from "../../domain/actor.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { followEnvelopes, tryToRead } from "../../log/codec/recorded.ts";
-import type { StoredEnvelope } from "../../log/ports/event-store.ts";
-import { ConversationDamagedError } from "../../projections/damage.ts";
-import { type TimelineView, timeline } from "../../projections/timeline.ts";
-import { actorLabel, excerpt } from "../../projections/wording.ts";
+import { followEnvelopes } from "../../log/codec/recorded.ts";
+import { actorLabel } from "../../projections/wording.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import { changedBy, differenceLines, differenceOf } from "../difference.ts";
+import { differenceLines } from "../difference.ts";
 import { type LoggedEvent, logDocument } from "../documents/conversations.ts";
+import { eventFilter, type FilterOptions } from "../event-filter.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
+import { EventTeller } from "../logged-events.ts";
+import { Newest } from "../newest.ts";
 import { firstRevision, lastRevision, parsePlace, type RevisionPlace } from "../revision.ts";
 import { type Cell, type Style, tableLines } from "../screen.ts";
 import { renderTranscript, transcriptOf } from "../transcript.ts";
-import { TurnChanges } from "../turn-changes.ts";
 
-type Options = { readonly patch?: boolean; readonly transcript?: boolean; readonly follow?: boolean };
+type Options = FilterOptions & {
+  readonly limit?: number;
+  readonly reverse?: boolean;
+  readonly patch?: boolean;
+  readonly transcript?: boolean;
+  readonly follow?: boolean;
+};
+
+/** How many events come before those that are followed, as of `tail -f`. */
+const shownBefore = 10;
 
 /** What happened in a conversation, or what was said in it. */
 export const log = commandCode({
   document: logDocument,
 
   async *run(context, { arguments: [text = ""], options }: CommandInput<Options>) {
+    const isWanted = eventFilter(options);
     await using store = await context.openStore({ mustExist: true });
     const { conversation: name, at } = parsePlace(text);
     const conversation = await findConversation(store, name);
     const range = await findRange(store, conversation, at);
     if (range.from > range.to)
       throw new UsageError(`the start must not be after the end: '${text}' goes from ${range.from} to ${range.to}`);
-    const { patch: isPatched = false } = options;
-    const asked = { store, conversation, isPatched };
+    const { limit = 0, reverse: isReversed = false, patch: isPatched = false } = options;
+    const asked: Asked = { store, conversation, isPatched, isWanted };
     if (options.follow === true) {
       if (at.type === "range") throw new UsageError("--follow shows events from one revision on: name no range");
-      return yield* follow(context, { ...asked, from: at.type === "one" ? range.from : 0 });
+      const before = options.limit ?? (at.type === "one" ? 0 : shownBefore);
+      return yield* follow(context, { ...asked, from: at.type === "one" ? range.from : 0, before });
     }
+    const inOrder = <Item>(items: readonly Item[]): readonly Item[] => (isReversed ? items.toReversed() : items);
     if (options.transcript === true) {
-      yield await transcriptOf(context, store, conversation, range);
+      const { utterances, ...about } = await transcriptOf(context, store, conversation, range);
+      const said = utterances.filter(({ text: words, ...rest }) => isWanted({ ...rest, words, data: null }));
+      yield { ...about, utterances: inOrder(said.slice(-limit)) };
       return;
     }
-    const before = await readBefore(asked);
-    const events: LoggedEvent[] = [];
-    const envelopes = store.events.readStream(conversationStream(conversation.id), { limit: range.to + 1 });
-    for await (const event of eventsOf(asked, envelopes, before)) {
-      if (event.revision >= range.from) events.push(event);
+    const teller = await EventTeller.of(asked);
+    const events = new Newest<LoggedEvent>(limit);
+    for await (const envelope of store.events.readStream(conversationStream(conversation.id), {
+      limit: range.to + 1,
+    })) {
+      const { told, seen } = await teller.tell(envelope);
+      if (told.revision >= range.from && isWanted(seen)) events.add(told);
     }
-    if (before.changes?.isLost === true)
+    if (teller.isLost)
       context.note("what events changed is unknown from the first damaged one on: `turnlog verify` names it");
-    yield { conversation: conversation.id, events };
+    if (events.items.length === 0) context.note(`no event of ${conversation.id} is of that kind`);
+    yield { conversation: conversation.id, events: inOrder(events.items) };
   },
 
   render(document, screen) {
@@ -82,82 +97,37 @@ async function findRange(store: TurnlogStore, conversation: Conversation, at: Re
 type Asked = {
   readonly store: TurnlogStore;
   readonly conversation: Conversation;
-  /** Whether every event comes with what it changed. */
   readonly isPatched: boolean;
+  readonly isWanted: ReturnType<typeof eventFilter>;
 };
 
-/** Shows what there is from a revision on, and then what comes, each at once; ends when it is interrupted. */
+/** Shows the newest of what there is, and then what comes, each at once; ends when it is interrupted. */
 async function* follow(
   { signal, drained }: CliContext,
-  { from, ...asked }: Asked & { readonly from: number },
+  { from, before, isWanted, ...asked }: Asked & { readonly from: number; readonly before: number },
 ): Documents<{ readonly conversation: Conversation["id"]; readonly event: LoggedEvent }> {
   const { store, conversation } = asked;
+  const stream = conversationStream(conversation.id);
   const interrupted = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => {
       resolve();
     });
   });
-  const before = await readBefore(asked);
-  const envelopes = followEnvelopes(store.events, conversationStream(conversation.id), { signal });
-  for await (const event of eventsOf(asked, envelopes, before)) {
-    if (event.revision < from) continue;
-    yield { conversation: conversation.id, event };
-    await Promise.race([drained(), interrupted]);
-    if (signal.aborted) break;
+  const teller = await EventTeller.of(asked);
+  const head = (await store.events.head(stream))?.revision ?? -1;
+  const newest = new Newest<LoggedEvent>(before);
+  for await (const envelope of followEnvelopes(store.events, stream, { signal })) {
+    const { told: event, seen } = await teller.tell(envelope);
+    const isShown = event.revision >= from && isWanted(seen);
+    if (isShown && event.revision <= head) newest.add(event);
+    const due = event.revision < head ? [] : event.revision === head ? newest.items : isShown ? [event] : [];
+    for (const each of due) {
+      yield { conversation: conversation.id, event: each };
+      await Promise.race([drained(), interrupted]);
+      if (signal.aborted) return exitCodes.interrupted;
+    }
   }
   return exitCodes.interrupted;
-}
-
-type LogStart = { readonly inherited: TimelineView; readonly changes: TurnChanges | null };
-
-async function readBefore({ store, conversation, isPatched }: Asked): Promise<LogStart> {
-  const inherited = await readInherited(conversation);
-  return { inherited, changes: isPatched ? await TurnChanges.of(store, conversation) : null };
-}
-
-/** A fork's events name blocks that its ancestors made. */
-async function readInherited(conversation: Conversation): Promise<TimelineView> {
-  const stream = conversationStream(conversation.id);
-  let view = timeline.initial(stream);
-  try {
-    for await (const recorded of conversation.history(0)) {
-      if (recorded.stream !== stream) view = timeline.apply(view, recorded);
-    }
-  } catch (error) {
-    // What is damaged there takes labels away, and nothing else.
-    if (!(error instanceof ConversationDamagedError)) throw error;
-  }
-  return view;
-}
-
-async function* eventsOf(
-  { store }: Asked,
-  envelopes: AsyncIterable<StoredEnvelope>,
-  { inherited, changes }: LogStart,
-): AsyncIterable<LoggedEvent> {
-  let view = inherited;
-  for await (const envelope of envelopes) {
-    const recorded = await tryToRead(store.events, envelope);
-    if (recorded instanceof Error) {
-      yield { ...unreadable(envelope, recorded), ...(changes === null ? {} : { changes: null }) };
-      continue;
-    }
-    view = timeline.apply(view, recorded);
-    const row = view.rows.at(-1);
-    if (row === undefined) continue;
-    const change = changes?.take(recorded) ?? null;
-    // What one event changed, it changed under its own name; the engine hands on what tools said.
-    const changers = changedBy(row.actor.kind === "engine" ? null : row.actor);
-    const told = change === null ? null : differenceOf(change.difference, change, changers);
-    yield { problem: null, ...row, ...(changes === null ? {} : { changes: told }) };
-  }
-}
-
-function unreadable(envelope: StoredEnvelope, error: Error): LoggedEvent {
-  const { stream, revision, at, type, runId = null, frame = null } = envelope;
-  const actor = isActor(envelope.actor) ? envelope.actor : null;
-  const problem = excerpt(error.message, 160);
-  return { stream, revision, at, actor, type, runId, frame, words: `${excerpt(type, 40)} cannot be read`, problem };
 }
 
 function renderEvents(events: readonly LoggedEvent[], hasDays: boolean, { style, columns, print }: Screen): void {

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { numberIn, option } from "../option-values.ts";
+import { numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
 
 const revision = "<conversation[@r]>";
 
@@ -21,13 +21,28 @@ export const lookAtConversations: CommandGroup = {
       name: "log",
       arguments: "<conversation[@r..r]>",
       summary: "what happened, one line for each event",
-      example: "log @last@-20..-1 --patch",
+      example: "log @last -n 20 --patch",
       options: [
+        option("-n, --limit <count>", "maximum number to show, the newest of them; 0 for all").argParser(
+          numberIn({ least: 0 }),
+        ),
+        option(
+          "--since <time>",
+          "only what happened since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+        ).argParser(timeBefore(Date.now)),
+        option("--grep <pattern>", "only events whose line or texts match a regular expression").argParser(someText),
+        option("-i, --ignore-case", "with --grep: small letters match capitals"),
+        option("--type <type>", "only events of this type (may be repeated)")
+          .argParser(oneMore)
+          .conflicts("transcript"),
+        option("--actor <name>", "only what this actor did: a kind or a name (may be repeated)").argParser(oneMore),
+        option("--reverse", "show the newest first").conflicts("follow"),
         option("-p, --patch", "show what each event changed of the Turn, and who changed it").conflicts("transcript"),
         option("--transcript", "show what was said instead, in full"),
-        option("-f, --follow", "go on with new events; --json then prints one document per line").conflicts(
-          "transcript",
-        ),
+        option(
+          "-f, --follow",
+          "show the last 10 and go on with new ones; --json then prints one document per line",
+        ).conflicts("transcript"),
       ],
       load: async () => (await import("../commands/log.ts")).log,
     },

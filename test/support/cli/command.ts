@@ -8,14 +8,22 @@ import type { Outcome } from "../outcome.ts";
  */
 export async function turnlogHere(
   args: readonly string[],
-  { cwd, terminal }: { readonly cwd: string; readonly terminal?: { readonly columns: number } },
+  {
+    cwd,
+    terminal,
+    env = {},
+  }: {
+    readonly cwd: string;
+    readonly terminal?: { readonly columns: number };
+    readonly env?: Readonly<Record<string, string>>;
+  },
 ): Promise<Outcome> {
   const [out, err]: [string[], string[]] = [[], []];
   const screen = terminal === undefined ? {} : { ...terminal, isTTY: true };
   const code = await execute(["node", "turnlog", ...args], {
     stdout: { write: (text) => out.push(text), ...screen },
     stderr: { write: (text) => err.push(text) },
-    env: { TURNLOG_STORE: `sqlite:${join(cwd, "turnlog.db")}` },
+    env: { TURNLOG_STORE: `sqlite:${join(cwd, "turnlog.db")}`, ...env },
   });
   return { code, stdout: out.join(""), stderr: err.join("") };
 }

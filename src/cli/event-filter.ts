@@ -1,0 +1,81 @@
+import { isJsonList, isJsonObject } from "../base/json.ts";
+import { meant } from "../base/options.ts";
+import type { Actor } from "../domain/actor.ts";
+import { conversationEventSchema } from "../domain/events/event.ts";
+import { UsageError } from "./exit-codes.ts";
+
+/** Which events are wanted, as options name them: an event is shown where all of these hold. */
+export type FilterOptions = {
+  /** ISO time: none before it. */
+  readonly since?: string;
+  /** A regular expression that the event's line has to match, or a text in its data. */
+  readonly grep?: string;
+  readonly ignoreCase?: boolean;
+  readonly type?: readonly string[];
+  readonly actor?: readonly string[];
+};
+
+/** What a filter looks at. */
+export type FilteredEvent = {
+  readonly at: string;
+  readonly type?: string;
+  readonly actor: Actor | null;
+  readonly words: string;
+  /** Null where it cannot be read. */
+  readonly data: unknown;
+};
+
+/**
+ * Whether an event is wanted.
+ *
+ * @throws {UsageError} for a type that no event has, and a pattern that is none.
+ */
+export function eventFilter({
+  since,
+  grep,
+  ignoreCase = false,
+  type,
+  actor,
+}: FilterOptions): (event: FilteredEvent) => boolean {
+  const pattern = grep === undefined ? null : patternOf(grep, ignoreCase);
+  const types = type && new Set(type.map(eventType));
+  return (event) =>
+    (since === undefined || event.at >= since) &&
+    (types === undefined || (event.type !== undefined && types.has(event.type))) &&
+    (actor === undefined || actor.some((name) => isBy(name, event.actor))) &&
+    (pattern === null || pattern.test(event.words) || hasText(event.data, pattern));
+}
+
+function patternOf(text: string, ignoreCase: boolean): RegExp {
+  try {
+    return new RegExp(text, ignoreCase ? "iu" : "u");
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split(": ").at(-1) ?? "") : "";
+    throw new UsageError(
+      `--grep takes a regular expression, and '${text}' is none (${reason.toLowerCase()}): put a backslash before ( ) [ ] { } * + ? . ^ $ | that stand for themselves`,
+      { cause: error },
+    );
+  }
+}
+
+const eventTypes: readonly string[] = conversationEventSchema.options.map(({ shape }) => shape.type.value);
+
+/** Its name as the log spells it, however it was typed. */
+function eventType(typed: string): string {
+  const found = eventTypes.find((type) => type.toLowerCase() === typed.toLowerCase());
+  if (found === undefined) throw new UsageError(`--type: no event is called '${typed}': ${meant(typed, eventTypes)}`);
+  return found;
+}
+
+/** By its kind (`user`, `middleware`), its name, or its name and version as lines show them. */
+function isBy(name: string, actor: Actor | null): boolean {
+  if (actor === null) return false;
+  if (actor.kind === name || ("name" in actor && actor.name === name)) return true;
+  return actor.kind === "middleware" && `${actor.name}@${actor.version}` === name;
+}
+
+function hasText(value: unknown, pattern: RegExp): boolean {
+  if (typeof value === "string") return pattern.test(value);
+  if (isJsonList(value)) return value.some((each) => hasText(each, pattern));
+  return isJsonObject(value) && Object.values(value).some((each) => hasText(each, pattern));
+}
