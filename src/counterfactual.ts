@@ -17,8 +17,8 @@ export type CounterfactualOptions = Omit<EveryOption, "openScratch"> & Partial<P
  * from the log. It plans, edits and records as every run does, on the ids, the numbers and the time that it had then, so that
  * what it shows is what would have happened.
  *
- * @throws {LayerNotFoundError} when there is no layer of that name.
- * @throws {RevisionNotFoundError} when there is no such revision.
+ * @throws {TurnlogError} `layer-not-found` when there is no layer of that name.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
 export const counterfactual = (
   reader: EventReader,

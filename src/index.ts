@@ -1,12 +1,13 @@
 /** turnlog: an event-sourced conversation store for LLM agents. */
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { NumberLiteral } from "./base/number-literal.ts";
-export { type CopiedStream, CopyDivergedError, type CopyOptions, copyConversations } from "./carry/copy.ts";
+export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
+export { type CopiedStream, type CopyOptions, copyConversations } from "./carry/copy.ts";
 export { compareConversations, type MergeBase } from "./conversation/compare.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { Appended, AppendOptions } from "./conversation/conversation-options.ts";
 export type { LoadedPast, PastConversation } from "./conversation/past.ts";
-export { FrameNotFoundError, type PastRun } from "./conversation/past-run.ts";
+export type { PastRun } from "./conversation/past-run.ts";
 export type { TurnlogStore } from "./conversation/turnlog-store.ts";
 export { type CounterfactualOptions, counterfactual } from "./counterfactual.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
@@ -22,40 +23,24 @@ export { Turn } from "./domain/turn.ts";
 export { type TurnDifference, turnDifference } from "./domain/turn-difference.ts";
 export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
-export { ChainRequiredError } from "./engine/planning/plan.ts";
 export type { AnswerOptions, ResumeOptions, RunOptions } from "./engine/run/run-options.ts";
-export { type HeldStop, type Stepping, SteppingLeftError } from "./engine/run/stepping.ts";
+export type { HeldStop, Stepping } from "./engine/run/stepping.ts";
 export type { Breakpoint } from "./engine/session/breakpoint.ts";
 export { ReplayDivergedError } from "./engine/session/divergence.ts";
-export {
-  EmptyConversationError,
-  InstructionsHiddenError,
-  MessageNotFoundError,
-  NothingToSendError,
-  RunCancelledError,
-  RunFailedError,
-  RunTakenOverError,
-  RunUnfinishedError,
-  RunWithinRunError,
-  StackChangedError,
-  ToolMissingError,
-} from "./engine/session/errors.ts";
+export { RunCancelledError, RunFailedError, RunUnfinishedError } from "./engine/session/errors.ts";
 export type { ChainPolicy } from "./engine/stack/chain-policy.ts";
 export { createEngine, type Engine, type EngineConfig, type Observer } from "./engine/stack/create-engine.ts";
-export { type InDoubt, type InDoubtHandler, NotInDoubtError } from "./engine/stack/doubt.ts";
-export { EngineDisposedError } from "./engine/stack/engine-life.ts";
+export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";
 export { defineMiddleware, type Layer, type LayerContext, LayerError, type Next } from "./engine/stack/middleware.ts";
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export type { SchemaIssue, StandardSchema } from "./engine/stack/schema.ts";
-export { SettingsTooLargeError } from "./engine/stack/settings-size.ts";
 export { type Tool, type ToolContext, type ToolDefinition, ToolInputError, tool } from "./engine/stack/tool.ts";
-export { IterationLimitError, toolLoop } from "./engine/stack/tool-loop.ts";
-export { AccessDeniedError, type AccessRequest, type Authorize } from "./log/authorized-store.ts";
+export { toolLoop } from "./engine/stack/tool-loop.ts";
+export type { AccessRequest, Authorize } from "./log/authorized-store.ts";
 export { secretReference as secret } from "./log/codec/references.ts";
-export { RevisionNotFoundError } from "./log/history/revision.ts";
 export {
   type EventStore,
   EventTooLargeError,
@@ -67,15 +52,11 @@ export {
   StoreUnavailableError,
 } from "./log/ports/event-store.ts";
 export type { Quarantine, QuarantinedEvent, ViewStore } from "./log/ports/view-store.ts";
-export { StreamContendedError } from "./log/writer/conversation-writer.ts";
-export { ConversationExistsError } from "./log/writer/fork.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";
-export { ExchangeNotFoundError } from "./log/writer/revert.ts";
-export { EventNotDamagedError } from "./log/writer/skip-event.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
-export { type OpenStoreOptions, openStore, UnknownStoreError } from "./open-store.ts";
+export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export {
   type ConversationListView,
   type ConversationSummary,
@@ -87,18 +68,16 @@ export { type UsageRow, usage, usageByDay } from "./projections/usage.ts";
 export { codecs } from "./providers/codecs.ts";
 export { type OpenaiResponses, type OpenaiResponsesOptions, openaiResponses } from "./providers/openai-responses.ts";
 export { scripted } from "./providers/scripted.ts";
-export { ProjectionOutdatedError } from "./read-models/build.ts";
 export type { ProjectedView } from "./read-models/live-views.ts";
 export {
   type CatchUpOptions,
   createProjector,
-  NoViewsError,
   type Projector,
   type ProjectorOptions,
 } from "./read-models/projector.ts";
 export type { ProjectorStatus } from "./read-models/status.ts";
 export type { CounterfactualStep, OtherStep, StepFacts } from "./replay/compared-steps.ts";
-export { type Counterfactual, LayerNotFoundError, saveCounterfactual } from "./replay/counterfactual.ts";
+export { type Counterfactual, saveCounterfactual } from "./replay/counterfactual.ts";
 export type { ReplayDifference } from "./replay/difference.ts";
 export { type FoldReplay, type FoldReplayOptions, replayFolds } from "./replay/fold-replay.ts";
 export { type Reexecution, reexecute } from "./replay/re-execute.ts";

@@ -1,4 +1,5 @@
 import { checkFunction, checkOptions, checkText, type OptionNames } from "./base/options.ts";
+import { TurnlogError } from "./base/turnlog-error.ts";
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 import { type Authorize, authorizedStore } from "./log/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
@@ -18,12 +19,6 @@ export type OpenStoreOptions = StoreSources & {
   readonly viewsPath?: string;
 };
 
-/** No store is kept at addresses of this kind. */
-export class UnknownStoreError extends Error {
-  override readonly name = "UnknownStoreError";
-  readonly code = "unknown-store";
-}
-
 const optionNames: OptionNames<OpenStoreOptions> = {
   ...{ mustExist: true, mayBeReadOnly: true, authorize: true, viewsPath: true },
   ...{ codecs: true, clock: true, newId: true, newEventId: true, pause: true },
@@ -34,7 +29,7 @@ const optionNames: OptionNames<OpenStoreOptions> = {
  * `esdb://host:2113` for an EventStoreDB or KurrentDB server (`kurrentdb://` means the same).
  *
  * @throws {TypeError} for an option that is none.
- * @throws {UnknownStoreError} for another kind of address.
+ * @throws {TurnlogError} `unknown-store` for another kind of address.
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
@@ -69,7 +64,8 @@ async function openEventStore(
     return openEventStoreDb(url, options);
   }
   const shown = url.replace(/\/\/.*@/, "//");
-  throw new UnknownStoreError(
+  throw new TurnlogError(
+    "unknown-store",
     `no store is kept at ${shown}: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last`,
   );
 }

@@ -1,10 +1,10 @@
 /** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
 export type { JsonObject, JsonValue } from "./base/json.ts";
+export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export type { Anchor } from "./domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { ReportedUsage } from "./domain/events/inference-events.ts";
 export { assistant, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
-export { InstructionsHiddenError } from "./engine/session/errors.ts";
 export type {
   Answer,
   Asked,

@@ -1,4 +1,5 @@
 import { checkOptions, kindOf } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { blobStream, readBlob } from "../log/codec/blobs.ts";
 import { envelopeBytes } from "../log/codec/bounds.ts";
@@ -27,18 +28,12 @@ export type CopiedStream = {
 /** A store as a caller has it open: what is copied is its events. */
 export type OpenStore = { readonly events: EventStore };
 
-/** The target has other events under a name that is to be copied. */
-export class CopyDivergedError extends Error {
-  override readonly name = "CopyDivergedError";
-  readonly code = "copy-diverged";
-}
-
 /**
  * Copies conversations, or all of them, from one store to another with their blobs and the conversations that they began
  * from: the same streams and events, ids, times and digests. What the target has already is left as it is, so a copy that
  * was broken off is called again; so is one whose source has grown.
  *
- * @throws {CopyDivergedError} when the target has other events in a stream; then nothing was written.
+ * @throws {TurnlogError} `copy-diverged` when the target has other events in a stream; then nothing was written.
  * @throws {StoreCorruptedError} when the source is damaged (then nothing was written), or the target does not hold
  *   afterwards what was written.
  */
@@ -132,7 +127,10 @@ async function write(
     const { stream } = first;
     const result = await to.append({ stream, expectedHead: batch.expected, envelopes: batch.envelopes });
     if (result.status === "conflict")
-      throw new CopyDivergedError(`somebody else writes to ${stream} at the target: copy again when they have ended`);
+      throw new TurnlogError(
+        "copy-diverged",
+        `somebody else writes to ${stream} at the target: copy again when they have ended`,
+      );
     batch = emptyBatch(headOf(batch.envelopes));
   };
   for await (const envelope of events) {
@@ -158,7 +156,8 @@ type Batch = { stream: string | null; expected: Head | null; envelopes: Envelope
 
 const emptyBatch = (expected: Head | null): Batch => ({ stream: null, expected, envelopes: [], bytes: 0 });
 
-const diverged = (stream: string, revision: number): CopyDivergedError =>
-  new CopyDivergedError(
+const diverged = (stream: string, revision: number): TurnlogError =>
+  new TurnlogError(
+    "copy-diverged",
     `${stream} has other events at the target, from revision ${revision} on at the latest: nothing of it was overwritten; copy to another store`,
   );

@@ -1,4 +1,5 @@
 import { getSystemErrorMessage } from "node:util";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { printable } from "../projections/wording.ts";
 
 /** What the command says to the shell. */
@@ -18,15 +19,21 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** What was typed cannot be meant; the message says what can. */
-export class UsageError extends Error {
+export class UsageError extends TurnlogError<"usage"> {
   override readonly name = "UsageError";
-  readonly code = "usage";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("usage", message, options);
+  }
 }
 
 /** What was named is not there; the message says how to find what is. */
-export class NotFoundError extends Error {
+export class NotFoundError extends TurnlogError<"not-found"> {
   override readonly name = "NotFoundError";
-  readonly code = "not-found";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("not-found", message, options);
+  }
 }
 
 /** What the shell and a person are told of an error: by its `code`, so that no class has to be loaded for it. */

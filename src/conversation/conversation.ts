@@ -1,6 +1,7 @@
 import { Observable } from "rxjs";
 import { checkOptions, checkText } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import { idOf } from "../domain/block.ts";
 import { blockToJson } from "../domain/block-json.ts";
@@ -15,15 +16,15 @@ import { iterateParts } from "../engine/run/iterate-parts.ts";
 import { type AnswerOptions, checkedRun, type ResumeOptions, type RunOptions } from "../engine/run/run-options.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
-import { idInDoubt, NotInDoubtError, recordableSettlement } from "../engine/stack/doubt.ts";
+import { idInDoubt, notInDoubt, recordableSettlement } from "../engine/stack/doubt.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import { ConversationExistsError, forkOrigin } from "../log/writer/fork.ts";
-import { ExchangeNotFoundError, revertTurn } from "../log/writer/revert.ts";
+import { forkOrigin } from "../log/writer/fork.ts";
+import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
 import { skipEvent } from "../log/writer/skip-event.ts";
 import {
   type Appended,
@@ -98,10 +99,10 @@ export class Conversation {
    * one conversation in this process wait for each other.
    *
    * @throws {RunInProgressError} while a process that lives runs the conversation: `follow` shows what it does.
-   * @throws {RunWithinRunError} inside a run of the same conversation, which would wait for itself.
+   * @throws {TurnlogError} `run-within-run` inside a run of the same conversation, which would wait for itself.
    * @throws {RunFailedError} when the run failed; what it did is in the log, and the conversation can go on.
    * @throws {RunCancelledError} when the signal aborted.
-   * @throws {MessageNotFoundError} when no message has the key.
+   * @throws {TurnlogError} `message-not-found` when no message has the key.
    * @throws {ReplayDivergedError} when a run was cut off, and the layers do not do again what they did in it.
    * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
    */
@@ -138,7 +139,7 @@ export class Conversation {
    * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it.
    *
    * @param call - Its block id, or the name of its tool or effect where no other call of that is in doubt.
-   * @throws {NotInDoubtError} when nothing of that id or name waits to be settled.
+   * @throws {TurnlogError} `not-in-doubt` when nothing of that id or name waits to be settled.
    * @throws {TypeError} when the name stands for several, and when the output is no JSON.
    */
   async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
@@ -147,7 +148,7 @@ export class Conversation {
     const data = { blockId, settlement: recordableSettlement(settlement, call) };
     const event = { type: "ToolSettled", version: 1, data } as const;
     const { status } = await this.#stream.commit([{ event, actor: checkedActor("settle", actor), runId: run?.id }]);
-    if (status === "rejected") throw new NotInDoubtError(call);
+    if (status === "rejected") throw notInDoubt(call);
   }
 
   /**
@@ -191,9 +192,9 @@ export class Conversation {
    * A new conversation that goes on from a revision of this one, by default from its newest: one event, and nothing is
    * copied. Where a run is open there, the fork has what would be left had it been cancelled. This one is untouched.
    *
-   * @throws {RevisionNotFoundError} when there is no such revision.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    * @throws {ConversationDamagedError} when this conversation is damaged up to there.
-   * @throws {ConversationExistsError} when `id` is that of another conversation; the same fork again is harmless.
+   * @throws {TurnlogError} `conversation-exists` when `id` is that of another conversation; the same fork again is harmless.
    */
   async fork(revision = -1, options: ByWhom & { readonly id?: string } = {}) {
     const actor = checkedByWhom("fork", options, { id: true });
@@ -215,7 +216,7 @@ export class Conversation {
   /**
    * Makes the Turn what it was at a revision; an open run there does not count. What came since stays in the log.
    *
-   * @throws {RevisionNotFoundError} when there is no such revision.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    * @throws {RunInProgressError} while a run is open now.
    */
   async revertTo(revision: number, byWhom: ByWhom = {}): Promise<Turn> {
@@ -229,14 +230,14 @@ export class Conversation {
    * Ends the Turn with its n-th exchange, from 0, or counted from the end when negative: what was said after it stays in
    * the log.
    *
-   * @throws {ExchangeNotFoundError} when there is no such exchange.
+   * @throws {TurnlogError} `exchange-not-found` when there is no such exchange.
    * @throws {RunInProgressError} while a run is open.
    */
   async revertToExchange(n: number, byWhom: ByWhom = {}): Promise<Turn> {
     const actor = checkedByWhom("revertToExchange", byWhom);
     const target = (turn: Turn): Turn => {
       const exchange = turn.exchange(n);
-      if (exchange === undefined) throw new ExchangeNotFoundError(n, turn.exchanges.length);
+      if (exchange === undefined) throw exchangeNotFound(n, turn.exchanges.length);
       return turn.slice(exchange.end);
     };
     return revertTurn(this.#stream, { target, toRevision: null, actor });
@@ -245,7 +246,7 @@ export class Conversation {
   /**
    * Lets everything that decides go on without a damaged event, which an operator has looked at; views show it still.
    *
-   * @throws {EventNotDamagedError} when the first damage is elsewhere, or there is none.
+   * @throws {TurnlogError} `event-not-damaged` when the first damage is elsewhere, or there is none.
    */
   async skipEvent(revision: number, reason: string, actor: Actor = { kind: "operator" }): Promise<void> {
     checkText("skipEvent: reason", reason, "the reason, for whoever reads the log");
@@ -293,7 +294,7 @@ export class Conversation {
   async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")
-      throw new ConversationExistsError(this.id);
+      throw new TurnlogError("conversation-exists", `${this.id} exists already: choose another id, or none`);
     if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
     return result.events;
   }

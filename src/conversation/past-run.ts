@@ -1,3 +1,4 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -6,23 +7,15 @@ import type { OpenRun } from "../projections/client-turn.ts";
 import { type KnownFrames, parentOf } from "../projections/known-frames.ts";
 import { turnIfEnded } from "../projections/recovery-results.ts";
 
-/** The run has not come to such a frame by then. */
-export class FrameNotFoundError extends Error {
-  override readonly name = "FrameNotFoundError";
-  readonly code = "frame-not-found";
-  readonly frame: string;
-
-  constructor(frame: string, runId: string, frames: KnownFrames) {
-    let above = frame.includes(".") ? parentOf(frame) : "0";
-    while (!frames.has(above)) above = above.includes(".") ? parentOf(above) : "0";
-    const calls = frames.calls(above);
-    const known =
-      calls === 0
-        ? "has made no call"
-        : `has made the calls ${[...new Set([0, calls - 1])].map((n) => `${above}.${n}`).join(" to ")}`;
-    super(`there is no frame '${frame}' of ${runId} yet: frame ${above} ${known}`);
-    this.frame = frame;
-  }
+function frameNotFound(frame: string, runId: string, frames: KnownFrames): TurnlogError {
+  let above = frame.includes(".") ? parentOf(frame) : "0";
+  while (!frames.has(above)) above = above.includes(".") ? parentOf(above) : "0";
+  const calls = frames.calls(above);
+  const known =
+    calls === 0
+      ? "has made no call"
+      : `has made the calls ${[...new Set([0, calls - 1])].map((n) => `${above}.${n}`).join(" to ")}`;
+  return new TurnlogError("frame-not-found", `there is no frame '${frame}' of ${runId} yet: frame ${above} ${known}`);
 }
 
 /** A run that is open at a revision (rule: Past revisions); its Turns have their contents, or are outlines where none were read. */
@@ -42,13 +35,13 @@ export type PastRun<AnyTurn extends TurnOutline = Turn> = {
   /**
    * The newest Turn at a frame: what it returned, or what it was given; by default at the frame of this event.
    *
-   * @throws {FrameNotFoundError} when the run has not come to that frame.
+   * @throws {TurnlogError} `frame-not-found` when the run has not come to that frame.
    */
   working(frame?: string): AnyTurn;
   /**
    * What a frame was given: of a frame of the core, what its request is meant to show the model.
    *
-   * @throws {FrameNotFoundError} when the run has not come to that frame.
+   * @throws {TurnlogError} `frame-not-found` when the run has not come to that frame.
    */
   outgoing(frame?: string): AnyTurn;
   /** Blocks that were appended meanwhile: in the Turn once the run has ended. */
@@ -78,7 +71,7 @@ function runAt<AnyTurn extends TurnOutline>(
 ): PastRun<AnyTurn> {
   const { id, turns, startedRevision, pending, inDoubt, epoch } = run;
   const known = (frame: string): string => {
-    if (!run.frames.has(frame)) throw new FrameNotFoundError(frame, id, run.frames);
+    if (!run.frames.has(frame)) throw frameNotFound(frame, id, run.frames);
     return frame;
   };
   return {

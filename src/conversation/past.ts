@@ -145,7 +145,7 @@ export class LoadedPast {
 /**
  * Reads a conversation as it was at a revision; a negative one counts from the end.
  *
- * @throws {RevisionNotFoundError} when there is no such revision.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
 export async function readPast(log: EventLog, stream: string, revision: number): Promise<PastConversation> {
   return new PastConversation(log, await foldTo(log, stream, await existingRevision(log.store, stream, revision)));
@@ -155,7 +155,7 @@ export async function readPast(log: EventLog, stream: string, revision: number):
  * The same with everything at hand, in one reading: for whoever wants other folds of the same events beside it. `follow` is
  * called when the reading begins, and again should it have to begin anew.
  *
- * @throws {RevisionNotFoundError} when there is no such revision.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
 export async function loadPast(
   log: EventLog,

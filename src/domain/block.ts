@@ -1,6 +1,7 @@
 import { freezeJson, frozenJson } from "../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { essenceText } from "./essence.ts";
 import type { BlockId } from "./ids.ts";
 import { refuseSecrets } from "./refuse-secrets.ts";
@@ -92,7 +93,7 @@ export class Block {
     freezeJson(block.wire);
   }
 
-  /** A block that is known by what stands in a saved list: until it is filled, reading its content throws `ContentNotReadError`. */
+  /** A block that is known by what stands in a saved list: until it is filled, reading its content throws `content-not-read`. */
   static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
     const block = new Block({ ...known, payload: {} }, "elsewhere");
     block.#digest = known.digest;
@@ -230,19 +231,12 @@ export class Block {
   }
 }
 
-/** The content of a block was asked for, or something else that is read when it is asked for, and it was not read. */
-export class ContentNotReadError extends Error {
-  override readonly name = "ContentNotReadError";
-  readonly code = "content-not-read";
-
-  constructor() {
-    super("only ids and digests of these blocks were read: ask for their content first");
-  }
-}
-
-/** @throws {ContentNotReadError} always. */
+/** @throws {TurnlogError} `content-not-read`, always. */
 export function notRead(): never {
-  throw new ContentNotReadError();
+  throw new TurnlogError(
+    "content-not-read",
+    "only ids and digests of these blocks were read: ask for their content first",
+  );
 }
 
 /** The id of a block that was recorded. A draft here is a bug. */

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { unreachable } from "../base/result.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Block, idOf } from "./block.ts";
 import { type BlockJson, blockFromJson, blockJsonSchema } from "./block-json.ts";
 import { type BlockId, blockIdSchema, sha256Schema } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
 /** One version of a block, which the log already holds. */
-export type BlockVersion = { readonly id: BlockId; readonly digest: string };
+type BlockVersion = { readonly id: BlockId; readonly digest: string };
 
 /** The content of an edit: a block, or a reference to a version that the log holds and that keeps its author. */
 export type BlockContent = { readonly block: BlockJson } | { readonly ref: BlockVersion };
@@ -54,8 +55,8 @@ export type ResolveBlock = (version: BlockVersion) => Block | undefined;
  * they are; then inserts and moves are placed in the order listed, each `after` naming a block that is in place by then.
  * The result shares what comes before the first change, so edits at the end of a long Turn cost what they add.
  *
- * @throws {EditDoesNotApplyError} when an edit names a block that is not there, or would make one id stand twice.
- * @throws {UnknownBlockVersionError} when `resolve` does not know a version that an edit refers to.
+ * @throws {TurnlogError} `edit-does-not-apply` when an edit names a block that is not there, or would make one id stand twice.
+ * @throws {TurnlogError} `unknown-block-version` when `resolve` does not know a version that an edit refers to.
  */
 export function applyEdits(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock): Turn {
   const changes = gatherChanges(turn, edits, resolve);
@@ -63,12 +64,12 @@ export function applyEdits(turn: Turn, edits: readonly Edit[], resolve: ResolveB
   for (const edit of edits) {
     if (edit.op !== "insert" && edit.op !== "move") continue;
     let place = nodeById.get(edit.after);
-    if (place === undefined) throw new EditDoesNotApplyError(edit, "the block before it is not in place");
+    if (place === undefined) throw doesNotApply(edit, "the block before it is not in place");
     for (const block of placedBy(edit, changes, resolve)) {
       const id = idOf(block);
       const index = turn.indexOf(id);
       const isBefore = index >= 0 && index < changes.start;
-      if (isBefore || nodeById.has(id)) throw new EditDoesNotApplyError(edit, `${id} is there already`);
+      if (isBefore || nodeById.has(id)) throw doesNotApply(edit, `${id} is there already`);
       place.next = { block, next: place.next };
       place = place.next;
       nodeById.set(id, place);
@@ -79,29 +80,8 @@ export function applyEdits(turn: Turn, edits: readonly Edit[], resolve: ResolveB
   return turn.slice(changes.start).concat(blocks);
 }
 
-/** An edit does not fit the Turn that it is said to be made of: the log is damaged. */
-export class EditDoesNotApplyError extends Error {
-  override readonly name = "EditDoesNotApplyError";
-  readonly code = "edit-does-not-apply";
-  readonly edit: Edit;
-
-  constructor(edit: Edit, reason: string) {
-    super(`cannot ${describeEdit(edit)}: ${reason}`);
-    this.edit = edit;
-  }
-}
-
-/** An edit refers to a block version that nothing before it in the log made: the log is damaged. */
-export class UnknownBlockVersionError extends Error {
-  override readonly name = "UnknownBlockVersionError";
-  readonly code = "unknown-block-version";
-  readonly version: BlockVersion;
-
-  constructor(version: BlockVersion) {
-    super(`the log holds no block ${version.id} with digest ${version.digest}`);
-    this.version = version;
-  }
-}
+const doesNotApply = (edit: Edit, reason: string): TurnlogError =>
+  new TurnlogError("edit-does-not-apply", `cannot ${describeEdit(edit)}: ${reason}`);
 
 /** An edit in one short phrase, for people. It names blocks and holds no content. */
 export function describeEdit(edit: Edit): string {
@@ -135,19 +115,19 @@ function gatherChanges(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock
   const touch = (edit: Edit, id: BlockId): Block => {
     const index = turn.indexOf(id);
     const block = index < 0 || removed.has(id) ? undefined : turn.at(index);
-    if (block === undefined) throw new EditDoesNotApplyError(edit, `${id} is not there`);
+    if (block === undefined) throw doesNotApply(edit, `${id} is not there`);
     changes.start = Math.min(changes.start, index);
     return block;
   };
   const once = (edit: Edit, id: BlockId, others: readonly { has(id: BlockId): boolean }[]): void => {
-    if (others.some((ids) => ids.has(id))) throw new EditDoesNotApplyError(edit, `another edit changes ${id} too`);
+    if (others.some((ids) => ids.has(id))) throw doesNotApply(edit, `another edit changes ${id} too`);
   };
   for (const edit of edits) {
     if (edit.op === "replace") {
       const { blockId, block } = edit;
       once(edit, blockId, [replaced]);
       touch(edit, blockId);
-      if (contentId(block) !== blockId) throw new EditDoesNotApplyError(edit, `its content is ${contentId(block)}`);
+      if (contentId(block) !== blockId) throw doesNotApply(edit, `its content is ${contentId(block)}`);
       replaced.set(blockId, blockOf(block, resolve));
     } else if (edit.op === "remove") {
       for (const id of edit.blockIds) {
@@ -199,6 +179,9 @@ function placedBy(
 function blockOf(content: BlockContent, resolve: ResolveBlock): Block {
   if ("block" in content) return blockFromJson(content.block);
   const block = resolve(content.ref);
-  if (block?.id !== content.ref.id) throw new UnknownBlockVersionError(content.ref);
+  if (block?.id !== content.ref.id) {
+    const { id, digest } = content.ref;
+    throw new TurnlogError("unknown-block-version", `the log holds no block ${id} with digest ${digest}`);
+  }
   return block;
 }

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
 import type { EventStore, Head, OrphanEvents } from "./ports/event-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
@@ -11,16 +12,6 @@ export type AccessRequest = {
 /** Says yes by returning true; anything else is a no. It closes over whoever asks. */
 export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
 
-/** The caller may not do that. Nothing was read or written. */
-export class AccessDeniedError extends Error {
-  override readonly name = "AccessDeniedError";
-  readonly code = "access-denied";
-
-  constructor({ action, stream }: AccessRequest) {
-    super(`not allowed to ${action} ${stream}`);
-  }
-}
-
 /**
  * The store behind one hook, asked before every append, read and subscription. Heads are reads; rows of projections, which may
  * be made of any conversation, are for whoever may read them all.
@@ -30,7 +21,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   async function allowed<T>(request: AccessRequest, go: () => Promise<T>): Promise<T> {
     const said = authorize(request);
     if (said === true || (said !== false && (await said))) return go();
-    throw new AccessDeniedError(request);
+    throw new TurnlogError("access-denied", `not allowed to ${request.action} ${request.stream}`);
   }
   async function* after<T>(request: AccessRequest, events: () => AsyncIterable<T>): AsyncIterable<T> {
     yield* await allowed(request, async () => events());

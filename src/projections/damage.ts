@@ -1,7 +1,7 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
 /** What an event says and what the events before it give do not agree: damage, never a warning. */
-export class ConversationDamagedError extends Error {
+export class ConversationDamagedError extends TurnlogError<"conversation-damaged"> {
   override readonly name = "ConversationDamagedError";
-  readonly code = "conversation-damaged";
   /** The revision at which it shows; null while it has no place in the log yet. */
   readonly revision: number | null;
   /** Whose revision that is: of a fork, it may be an ancestor's. */
@@ -13,7 +13,7 @@ export class ConversationDamagedError extends Error {
     { stream = null, cause }: { readonly stream?: string | null; readonly cause?: unknown } = {},
   ) {
     const of = stream === null ? "" : ` of ${stream}`;
-    super(revision === null ? message : `at revision ${revision}${of}: ${message}`, { cause });
+    super("conversation-damaged", revision === null ? message : `at revision ${revision}${of}: ${message}`, { cause });
     this.revision = revision;
     this.stream = stream;
   }

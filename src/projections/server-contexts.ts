@@ -147,7 +147,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
 /**
  * Settings that were declared; empty where they were not.
  *
- * @throws {ContentNotReadError} when they are known by the place of their event only.
+ * @throws {TurnlogError} `content-not-read` when they are known by the place of their event only.
  */
 export const settingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
   settings.get(digest) ?? (declared.has(digest) ? notRead() : {});

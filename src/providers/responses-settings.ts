@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import { InstructionsHiddenError } from "../engine/session/errors.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../engine/stack/codec.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
@@ -35,7 +35,11 @@ export function offeredTools({ tools }: Settings): readonly string[] {
 export function instruct(settings: Settings, texts: readonly string[]): Settings {
   if (texts.length === 0) return settings;
   const own = settings["instructions"] ?? null;
-  if (own !== null && typeof own !== "string") throw new InstructionsHiddenError();
+  if (own !== null && typeof own !== "string")
+    throw new TurnlogError(
+      "instructions-hidden",
+      "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
+    );
   return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
 }
 

@@ -1,12 +1,7 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { type EventStore, StoreUnavailableError } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-
-/** The rows that are there were made by a newer version of the projection, and stay. */
-export class ProjectionOutdatedError extends Error {
-  override readonly name = "ProjectionOutdatedError";
-  readonly code = "projection-outdated";
-}
 
 /** What a projector works on. */
 export type Work = {
@@ -21,7 +16,7 @@ export type Work = {
  * The build to go on with: the one that is read, else one that was begun; a new one when the version rose, or when what
  * they were made of is not this log any more.
  *
- * @throws {ProjectionOutdatedError} when a newer version is the one that is read.
+ * @throws {TurnlogError} `projection-outdated` when a newer version is the one that is read.
  */
 export async function findBuild(work: Work): Promise<ViewBuild> {
   const { store, views, projection, name } = work;
@@ -32,11 +27,14 @@ export async function findBuild(work: Work): Promise<ViewBuild> {
   return views.begin(name, projection.version);
 }
 
-/** @throws {ProjectionOutdatedError} as `findBuild` does. */
+/** @throws {TurnlogError} `projection-outdated` as `findBuild` does. */
 export function checkVersion([newest]: readonly ViewBuild[], { projection, name }: Work): void {
   if (newest?.isPublished !== true || newest.version <= projection.version) return;
   const versions = `version ${newest.version}, this one is ${projection.version}`;
-  throw new ProjectionOutdatedError(`the rows of ${name} were made by a newer turnlog (${versions}): update it`);
+  throw new TurnlogError(
+    "projection-outdated",
+    `the rows of ${name} were made by a newer turnlog (${versions}): update it`,
+  );
 }
 
 /**

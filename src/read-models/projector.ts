@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Observable } from "rxjs";
 import { isJsonObject } from "../base/json.ts";
 import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { type EventStore, StoreClosedError, StoreUnavailableError } from "../log/ports/event-store.ts";
 import type { ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
@@ -39,12 +40,6 @@ const optionNames: OptionNames<ProjectorOptions> = {
 };
 const catchUpNames: OptionNames<CatchUpOptions> = { signal: true, onProgress: true };
 
-/** The store keeps no rows, and no other place for them was named. */
-export class NoViewsError extends Error {
-  override readonly name = "NoViewsError";
-  readonly code = "no-views";
-}
-
 /** Keeps the rows of one projection up with the log, and reads them. */
 export class Projector<View> {
   readonly #work: Work;
@@ -61,7 +56,7 @@ export class Projector<View> {
     checkProjector(store, projection, options);
     const { stream = null, views = store.views, maxEvents = 512, saveWithinMs = 100 } = options;
     if (views === undefined)
-      throw new NoViewsError("this store keeps no rows of projections: name a place for them (views)");
+      throw new TurnlogError("no-views", "this store keeps no rows of projections: name a place for them (views)");
     const name = stream === null ? projection.name : `${projection.name}/${stream}`;
     this.#work = { store, views, projection, name };
     this.#projection = projection;
@@ -79,7 +74,7 @@ export class Projector<View> {
    * Takes in everything up to the end of the log. Rows of an older version, or of another log, are made anew, and are read
    * until then.
    *
-   * @throws {ProjectionOutdatedError} when a newer version made the rows that are there.
+   * @throws {TurnlogError} `projection-outdated` when a newer version made the rows that are there.
    * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
    */
   async catchUp(options: CatchUpOptions = {}): Promise<void> {

@@ -1,5 +1,6 @@
 import { nearestName } from "../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { blockToJson } from "../domain/block-json.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
@@ -70,25 +71,19 @@ export type Counterfactual = {
   readonly turn: Turn;
 };
 
-/** There is no such layer to leave out. */
-export class LayerNotFoundError extends Error {
-  override readonly name = "LayerNotFoundError";
-  readonly code = "layer-not-found";
-
-  constructor(name: string, layers: EngineOptions["layers"]) {
-    const names = layers.map((layer) => layer.name);
-    const near = nearestName(name, names);
-    const instead = near === null ? `it has ${names.join(", ") || "none"}` : `did you mean '${near}'?`;
-    super(`there is no layer ${name} in the stack: ${instead}`);
-  }
+function layerNotFound(name: string, layers: EngineOptions["layers"]): TurnlogError {
+  const names = layers.map((layer) => layer.name);
+  const near = nearestName(name, names);
+  const instead = near === null ? `it has ${names.join(", ") || "none"}` : `did you mean '${near}'?`;
+  return new TurnlogError("layer-not-found", `there is no layer ${name} in the stack: ${instead}`);
 }
 
 /**
  * What would have been with another stack: it is run anew, in a store of its own, and whatever it asks outside is answered
  * from the log. It plans, edits and records as every run does, so that what it shows is what would have happened.
  *
- * @throws {LayerNotFoundError} when there is no layer of that name.
- * @throws {RevisionNotFoundError} when there is no such revision.
+ * @throws {TurnlogError} `layer-not-found` when there is no layer of that name.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
 export async function counterfactual(
   reader: EventReader,
@@ -144,7 +139,7 @@ export async function counterfactual(
  * Keeps a Turn that might have been as a conversation of its own: its blocks, by import. No server holds what it says, so
  * nothing is continued from; the first request of it sends everything.
  *
- * @throws {ConversationExistsError} when `conversation` came from somewhere else.
+ * @throws {TurnlogError} `conversation-exists` when `conversation` came from somewhere else.
  */
 export async function saveCounterfactual(
   conversation: { readonly commit: (entries: readonly ProposedEvent[]) => Promise<unknown> },
@@ -256,6 +251,6 @@ function recordedEndpoint(provider: Provider, scope: string, capabilities: Capab
  */
 function withoutLayer(layers: EngineOptions["layers"], name: string): EngineOptions["layers"] {
   const index = layers.findIndex((layer) => layer.name === name);
-  if (index === -1) throw new LayerNotFoundError(name, layers);
+  if (index === -1) throw layerNotFound(name, layers);
   return layers.map((layer, place) => (place === index ? { ...layer, handle: (next) => (turn) => next(turn) } : layer));
 }

@@ -42,9 +42,9 @@ export type FoldReplay = {
  * Replays a conversation without any of the code that made it: folds its events, and plans, shapes and encodes every
  * request again on what was known before it. Everything recorded that can be computed is computed and compared.
  *
- * @throws {RevisionNotFoundError} when there is no such revision.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  * @throws {ConversationDamagedError} at an event that cannot be read: an unknown type or version among them.
- * @throws {UnknownCodecError} when a request was encoded by a codec that is not among `codecs`.
+ * @throws {TurnlogError} `unknown-codec` when a request was encoded by a codec that is not among `codecs`.
  */
 export async function replayFolds(
   reader: EventReader,

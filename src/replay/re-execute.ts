@@ -1,3 +1,4 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
@@ -5,7 +6,7 @@ import { changedSettings, requestSettings, settingsDigest } from "../engine/plan
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
-import { EffectInDoubtError, StackChangedError, ToolMissingError } from "../engine/session/errors.ts";
+import { EffectInDoubtError, toolMissing } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
@@ -29,9 +30,9 @@ export type Reexecution = {
  * Executes the layers of every run of a conversation's own stream again, ended ones included, on what the log answers: a
  * recovery whose next append is looked at instead of written. Nothing is sent, run or stored.
  *
- * @throws {StackChangedError} when a run's stack was another one.
- * @throws {ToolMissingError} when the engine does not have a tool that a run called.
- * @throws {RevisionNotFoundError} when there is no such revision.
+ * @throws {TurnlogError} `stack-changed` when a run's stack was another one.
+ * @throws {TurnlogError} `tool-missing` when the engine does not have a tool that a run called.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
 export async function reexecute(
   reader: EventReader,
@@ -62,7 +63,10 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
   const difference = stackDifference(run.started.stack, engine.layers);
   if (difference !== null) {
     const what = `run ${run.id} (revision ${run.startedRevision}) cannot be replayed: ${difference}`;
-    throw new StackChangedError(`${what}; give the stack that it had, or ask by --with what another would have done`);
+    throw new TurnlogError(
+      "stack-changed",
+      `${what}; give the stack that it had, or ask by --with what another would have done`,
+    );
   }
   const here = new Set(engine.tools.map(({ name }) => name));
   const settings = view.server.settings.get(run.started.settingsDigest) ?? {};
@@ -71,7 +75,7 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
     const name = event.type === "ToolStarted" ? event.data.name : null;
     return name !== null && !here.has(name) && offered.includes(name) ? [name] : [];
   });
-  if (missing.length > 0) throw new ToolMissingError(run.id, [...new Set(missing)], "called");
+  if (missing.length > 0) throw toolMissing(run.id, [...new Set(missing)], "called");
 }
 
 /** Settings that are others than the run's from the beginning are told as such, and blamed on no layer. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { TurnlogError } from "../../src/base/turnlog-error.ts";
 import { failureOf, NotFoundError, UsageError } from "../../src/cli/exit-codes.ts";
 import { UnreadableEventError } from "../../src/domain/events/event.ts";
-import { UnknownCodecError } from "../../src/engine/planning/recorded-request.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
 import { ProviderError } from "../../src/engine/stack/provider.ts";
 import {
@@ -10,7 +10,6 @@ import {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../../src/log/ports/event-store.ts";
-import { UnknownStoreError } from "../../src/open-store.ts";
 import { ConversationDamagedError } from "../../src/projections/damage.ts";
 
 const down = new ProviderError("cannot reach it", { kind: "connection", outcome: "rejected" });
@@ -18,7 +17,7 @@ const refused = new ProviderError("no such model", { kind: "invalid-request", ou
 
 test.each([
   [new UsageError("what?"), 2, "what?"],
-  [new UnknownStoreError("no store there"), 2, "no store there"],
+  [new TurnlogError("unknown-store", "no store there"), 2, "no store there"],
   [new NotFoundError("not here"), 3, "not here"],
   [new StoreNotFoundError("no store"), 3, "no store: `turnlog demo` makes one, --store names another"],
   [new StoreCorruptedError("bad"), 4, "bad"],
@@ -28,7 +27,7 @@ test.each([
     "at revision 7: bad: `turnlog verify` says where it begins, `turnlog skip` goes on without it",
   ],
   [new UnreadableEventError("cannot"), 4, "cannot: a newer turnlog may have written it: update"],
-  [new UnknownCodecError("cannot"), 4, "cannot"],
+  [new TurnlogError("unknown-codec", "cannot"), 4, "cannot"],
   [new StoreUnavailableError("locked"), 6, "locked"],
   [new StoreTooNewError("update"), 6, "update"],
   [

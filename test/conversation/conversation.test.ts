@@ -2,8 +2,6 @@ import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { assistant, system, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { RevisionNotFoundError } from "../../src/log/history/revision.ts";
-import { ExchangeNotFoundError } from "../../src/log/writer/revert.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { createWorkshop, dataOf, eventsOf, freshStore, rejectionOf, storeKinds, typesOf } from "../support/workshop.ts";
 
@@ -202,7 +200,7 @@ test("settings are declared once for all runs that share them", async () => {
 test.each([Number.NaN, 0.5, Number.POSITIVE_INFINITY])("%d is no revision and no exchange", async (n) => {
   const { conversation } = createWorkshop();
   await conversation.append("hello");
-  await expect(conversation.at(n)).rejects.toBeInstanceOf(RevisionNotFoundError);
-  await expect(conversation.revertToExchange(n)).rejects.toBeInstanceOf(ExchangeNotFoundError);
+  await expect(conversation.at(n)).rejects.toMatchObject({ code: "revision-not-found" });
+  await expect(conversation.revertToExchange(n)).rejects.toMatchObject({ code: "exchange-not-found" });
   expect(await conversation.turn()).toHaveLength(1);
 });

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { FrameNotFoundError } from "../../src/conversation/past-run.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { createWorkshop, eventsOf } from "../support/workshop.ts";
@@ -57,7 +56,7 @@ test.each(["0.1", "0.0.0.0", "1", "0.-1", "0.00", "x"])(
     const { conversation } = await editedConversation();
     const [asked] = await revisionsOf(conversation, "InferenceRequested");
     const { run } = await conversation.at(asked ?? -1);
-    expect(() => run?.outgoing(frame)).toThrow(FrameNotFoundError);
+    expect(() => run?.outgoing(frame)).toThrow(expect.objectContaining({ code: "frame-not-found" }));
     expect(() => run?.working(frame)).toThrow(`there is no frame '${frame}' of ${run?.id} yet`);
   },
 );

@@ -1,14 +1,6 @@
 import { expect, test } from "vitest";
 import { blockToJson } from "../../src/domain/block-json.ts";
-import {
-  applyEdits,
-  type BlockContent,
-  describeEdit,
-  type Edit,
-  EditDoesNotApplyError,
-  editSchema,
-  UnknownBlockVersionError,
-} from "../../src/domain/edits.ts";
+import { applyEdits, type BlockContent, describeEdit, type Edit, editSchema } from "../../src/domain/edits.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { blockId, numbersOf, said, turnOf } from "../support/domain/turn-builders.ts";
 
@@ -82,9 +74,12 @@ test("takes a block version that the log holds from those who know it", () => {
 test("a version that the log does not hold is damage, and so is one under another id", () => {
   const { digest } = said(7);
   const edits: readonly Edit[] = [{ op: "insert", after: null, blocks: [{ ref: { id: blockId(7), digest } }] }];
-  expect(() => applyEdits(turnOf(1), edits, () => undefined)).toThrow(UnknownBlockVersionError);
-  expect(() => applyEdits(turnOf(1), edits, () => said(8))).toThrow(UnknownBlockVersionError);
-  expect(new UnknownBlockVersionError({ id: blockId(7), digest })).toMatchObject({ code: "unknown-block-version" });
+  expect(() => applyEdits(turnOf(1), edits, () => undefined)).toThrow(
+    expect.objectContaining({ code: "unknown-block-version" }),
+  );
+  expect(() => applyEdits(turnOf(1), edits, () => said(8))).toThrow(
+    expect.objectContaining({ code: "unknown-block-version" }),
+  );
 });
 
 const damages: readonly (readonly [string, readonly Edit[]])[] = [
@@ -112,14 +107,13 @@ const damages: readonly (readonly [string, readonly Edit[]])[] = [
 ];
 
 test.each(damages)("is damage when an edit %s", (_, edits) => {
-  expect(() => edited(turnOf(1, 2, 3), ...edits)).toThrow(EditDoesNotApplyError);
+  expect(() => edited(turnOf(1, 2, 3), ...edits)).toThrow(expect.objectContaining({ code: "edit-does-not-apply" }));
 });
 
 test("an edit that does not apply is named, without its content", () => {
-  const edit = insert(9, 7, 8);
-  const error = new EditDoesNotApplyError(edit, "no place");
-  expect(error).toMatchObject({ code: "edit-does-not-apply", edit });
-  expect(error.message).toBe(`cannot insert ${blockId(7)}, ${blockId(8)} after ${blockId(9)}: no place`);
+  expect(() => edited(turnOf(1, 2, 3), insert(9, 7, 8))).toThrow(
+    `cannot insert ${blockId(7)}, ${blockId(8)} after ${blockId(9)}: `,
+  );
 });
 
 test("every edit has a phrase for people", () => {

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreClosedError, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import type { ViewStore } from "../../src/log/ports/view-store.ts";
 import type { ProjectedView } from "../../src/read-models/live-views.ts";
-import { createProjector, NoViewsError, type Projector } from "../../src/read-models/projector.ts";
+import { createProjector, type Projector } from "../../src/read-models/projector.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { changedStore, rowsFromScratch, rowsOf, texts } from "../support/read-models/rows.ts";
@@ -231,7 +231,9 @@ test("reads no further than one batch while a save is under way", async () => {
 test("says so when there is no place for rows", async () => {
   await using store = createMemoryStore();
   const { views: _, ...bare } = store;
-  expect(() => createProjector({ ...bare, [Symbol.asyncDispose]: () => store.close() }, texts)).toThrow(NoViewsError);
+  expect(() => createProjector({ ...bare, [Symbol.asyncDispose]: () => store.close() }, texts)).toThrow(
+    expect.objectContaining({ code: "no-views" }),
+  );
 });
 
 test("counts what it is behind", async () => {

@@ -1,5 +1,6 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { counted } from "../../projections/wording.ts";
-import { backUpStore, type CheckedFile, FileExistsError, restoreStore } from "../../stores/sqlite/backup.ts";
+import { backUpStore, type CheckedFile, restoreStore } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { backupDocument } from "../documents/stores.ts";
@@ -49,7 +50,8 @@ function refusing(work: () => CheckedFile): CheckedFile {
   try {
     return work();
   } catch (error) {
-    if (error instanceof FileExistsError) throw new UsageError(error.message, { cause: error });
+    if (error instanceof TurnlogError && error.code === "file-exists")
+      throw new UsageError(error.message, { cause: error });
     throw error;
   }
 }

@@ -3,6 +3,7 @@ import { compileValidator } from "../../base/compile-validator.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
 import { type JsonObject, type JsonValue, maxStoredNesting } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type Actor, actorSchema } from "../actor.ts";
 import {
   blockAppended,
@@ -63,15 +64,21 @@ export const isRunEnd = (event: ConversationEvent): event is RunEnd =>
   event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled";
 
 /** An event type or version that this turnlog does not know, or data that is not of its schema. Never skipped. */
-export class UnreadableEventError extends Error {
+export class UnreadableEventError extends TurnlogError<"unreadable-event"> {
   override readonly name = "UnreadableEventError";
-  readonly code = "unreadable-event";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("unreadable-event", message, options);
+  }
 }
 
 /** An event that could not be read again: somebody gave a value that types would have refused. Nothing was recorded. */
-export class InvalidEventError extends TypeError {
+export class InvalidEventError extends TurnlogError<"invalid-event"> {
   override readonly name = "InvalidEventError";
-  readonly code = "invalid-event";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("invalid-event", message, options);
+  }
 }
 
 /** An event to be written, and who made it. */

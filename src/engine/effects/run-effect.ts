@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isNestedDeeper, type JsonValue, jsonCopy, maxNesting } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -23,13 +24,12 @@ export type EffectPlace = {
 } & EffectOptions;
 
 /** A layer's effect failed, now or when it was done; `message` is the recorded one in both cases. */
-export class EffectFailedError extends Error {
+export class EffectFailedError extends TurnlogError<"effect-failed"> {
   override readonly name = "EffectFailedError";
-  readonly code = "effect-failed";
   readonly effect: string;
 
   constructor(effect: string, message: string, options?: ErrorOptions) {
-    super(message, options);
+    super("effect-failed", message, options);
     this.effect = effect;
   }
 }

@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
-import { ContentNotReadError } from "../../domain/block.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -24,7 +24,7 @@ import { retryDelayMs, waitToRetry } from "./retry.ts";
  * before it is a call. What the log of a run that was cut off knows is not asked again.
  *
  * @throws {ProviderError} when the provider refused or failed for good.
- * @throws {ChainRequiredError} when the policy requires a chained request and none is possible.
+ * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
  */
 export async function inferStep(session: RunSession, frame: string, outgoing: Turn, scope: CallScope): Promise<Turn> {
   const reactions = new Map<string, number>();
@@ -65,7 +65,7 @@ function tryToPrepare(...planned: Parameters<typeof prepare>): Prepared | null {
   try {
     return prepare(...planned);
   } catch (error) {
-    if (error instanceof ContentNotReadError) return null;
+    if (error instanceof TurnlogError && error.code === "content-not-read") return null;
     throw error;
   }
 }

@@ -1,13 +1,12 @@
 import type { JsonObject } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
-import { ChainRequiredError } from "../planning/plan.ts";
 import type { CallScope } from "../session/call-scope.ts";
-import { NothingToSendError } from "../session/errors.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
 import type { Retry } from "./reactions.ts";
@@ -31,7 +30,7 @@ type Attempt = {
 /**
  * Plans, shapes and encodes a request, and records it.
  *
- * @throws {ChainRequiredError} when the policy requires a chained request and none is possible.
+ * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
  */
 export function prepare(session: RunSession, frame: string, { outgoing, scope, attempt, retry }: Attempt): Prepared {
   const { engine } = session;
@@ -44,8 +43,16 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
   const built = buildRequest({ ...asked, ...planned });
   const { decision, shaped, bodyText } = built;
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
-  if (engine.chain.mode === "require" && isMissingChain) throw new ChainRequiredError(decision);
-  if (shaped.length === 0 && decision.anchor === null) throw new NothingToSendError(outgoing.length);
+  if (engine.chain.mode === "require" && isMissingChain)
+    throw new TurnlogError(
+      "chain-required",
+      `the request cannot be chained (${decision.reason ?? "no reason"}), and the policy requires it`,
+    );
+  if (shaped.length === 0 && decision.anchor === null)
+    throw new TurnlogError(
+      "nothing-to-send",
+      `none of the Turn's ${outgoing.length} blocks can be sent to this endpoint; append a message`,
+    );
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
     attempt,

@@ -60,7 +60,7 @@ export class CheckedFold {
    * Makes the request that was taken last again, and compares it with what was recorded. With `decide` it is planned anew,
    * too; without it no rule is asked, so that a request of last year is right whatever the planner does today.
    *
-   * @throws {UnknownCodecError} when its codec is not at hand.
+   * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
    */
   checkRequest(recorded: RecordedEvent, decide?: (asked: PlanRequest) => Decision): Mismatch | null {
     const { decision, input, scope, settingsDigest: digest, requestDigest, requestBytes } = requestOf(recorded);

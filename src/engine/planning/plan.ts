@@ -230,15 +230,3 @@ function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decisi
     ...decided,
   };
 }
-
-/** A Turn cannot be chained although the policy requires it. */
-export class ChainRequiredError extends Error {
-  override readonly name = "ChainRequiredError";
-  readonly code = "chain-required";
-  readonly decision: Decision;
-
-  constructor(decided: Decision) {
-    super(`the request cannot be chained (${decided.reason ?? "no reason"}), and the policy requires it`);
-    this.decision = decided;
-  }
-}

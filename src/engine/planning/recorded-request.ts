@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -12,18 +13,12 @@ import type { PlanRequest } from "./plan.ts";
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
 export type Codecs = ReadonlyMap<string, Codec>;
 
-/** The codec that encoded a request is not one of those at hand: a newer turnlog or another provider wrote it. */
-export class UnknownCodecError extends Error {
-  override readonly name = "UnknownCodecError";
-  readonly code = "unknown-codec";
-}
-
 /**
  * The body of a recorded request: the settings by their digest, the outgoing Turn of its frame, and what the decision says
  * of it. No rule is asked again, so that a body of last year is the same whatever the planner does today.
  *
  * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`, or later in the same run.
- * @throws {UnknownCodecError} when its codec is not among `codecs`.
+ * @throws {TurnlogError} `unknown-codec` when its codec is not among `codecs`.
  */
 export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): BuiltRequest {
   const { decision, settingsDigest: digest } = requestOf(recorded);
@@ -77,11 +72,12 @@ export function requestOf({ event, revision }: RecordedEvent): InferenceRequeste
   return event.data;
 }
 
-/** @throws {UnknownCodecError} when the codec of a request is not at hand. */
+/** @throws {TurnlogError} `unknown-codec` when the codec of a request is not at hand. */
 export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, codecs: Codecs): Codec {
   const codec = codecs.get(encoder);
   if (codec !== undefined) return codec;
-  throw new UnknownCodecError(
+  throw new TurnlogError(
+    "unknown-codec",
     `the request was encoded by '${encoder}', which this turnlog does not know: update it, or give the codec (openStore's codecs, --stack FILE)`,
   );
 }

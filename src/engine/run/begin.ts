@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -8,12 +9,7 @@ import type { ConversationWriter } from "../../log/writer/conversation-writer.ts
 import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
-import {
-  ConversationMovedError,
-  EmptyConversationError,
-  MessageNotFoundError,
-  RunUnfinishedError,
-} from "../session/errors.ts";
+import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
 import { type EngineOptions, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
@@ -35,14 +31,14 @@ const maxBeginnings = 50;
  * written.
  *
  * @throws {RunInProgressError} while a run of another process is open and its owner lives.
- * @throws {RunWithinRunError} inside a run of the same conversation.
+ * @throws {TurnlogError} `run-within-run` inside a run of the same conversation.
  * @throws {RunFailedError} when the run failed; the conversation is left as the rule "Runs that do not complete" says.
  * @throws {RunCancelledError} when the signal aborted. Nothing was written of one that had aborted before, and a run that was
  * cut off stays as it is when the abort comes before the log of it was gone through.
- * @throws {RunTakenOverError} when someone else ended or took over the run.
+ * @throws {TurnlogError} `run-taken-over` when someone else ended or took over the run.
  * @throws {ReplayDivergedError} when the layers do not do again what the log of the run says they did.
- * @throws {MessageNotFoundError} when the message whose answer is wanted is not there.
- * @throws {EngineDisposedError} when the engine was disposed of.
+ * @throws {TurnlogError} `message-not-found` when the message whose answer is wanted is not there.
+ * @throws {TurnlogError} `engine-disposed` when the engine was disposed of.
  */
 export function runConversation(
   stream: ConversationWriter,
@@ -93,8 +89,13 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
         if (resumed.status === "parked" || (await answerIn(stream, wanted))?.runId === run.id) return resumed;
         continue;
       }
-      if (wanted !== null && committed.find(wanted.blockId) === undefined) throw new MessageNotFoundError(wanted.key);
-      if (committed.length === 0) throw new EmptyConversationError(stream.name);
+      if (wanted !== null && committed.find(wanted.blockId) === undefined)
+        throw new TurnlogError(
+          "message-not-found",
+          `no message of the key "${wanted.key}" is in the conversation: append it with that key first (one that a revert took out is not answered)`,
+        );
+      if (committed.length === 0)
+        throw new TurnlogError("empty-conversation", `${stream.name} has no blocks; append a message first`);
       const startedAt = timeAfter(stream, engine.clock());
       const beginning = { runId, base: committed, startedAt, epoch: 0, before: null, again };
       return await executeRun(stream, engine, beginning, { ...options, closedRun });
@@ -138,7 +139,7 @@ async function giveAgain(
  *
  * @throws {RunInProgressError} while its owner lives.
  * @throws {RunCancelledError} when the signal aborted; before the log of the run was gone through, it stays as it is.
- * @throws {StackChangedError} when the stack is not the one it began with.
+ * @throws {TurnlogError} `stack-changed` when the stack is not the one it began with.
  * @throws {ReplayDivergedError} when the layers do not do again what the log says they did.
  */
 export async function resumeConversation(

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { innerSignal, rejectionOf } from "../../base/abort.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
-import { RunCancelledError, RunWithinRunError } from "../session/errors.ts";
+import { RunCancelledError } from "../session/errors.ts";
 
 /** A conversation that runs, and the run that it was begun from. */
 type Running = { readonly conversation: string; readonly outer: Running | null; hasEnded: boolean };
@@ -22,7 +23,7 @@ export type QueueOptions = {
  * Does the runs of one conversation in this process one after another, in the order in which they were asked for.
  *
  * @throws {RunInProgressError} instead of waiting, where `whileRunning` is `throw`.
- * @throws {RunWithinRunError} for a run that a run of the same conversation waits for.
+ * @throws {TurnlogError} `run-within-run` for a run that a run of the same conversation waits for.
  * @throws {RunCancelledError} when the signal aborts while this run waits.
  */
 export async function oneAfterAnother<T>(
@@ -32,7 +33,11 @@ export async function oneAfterAnother<T>(
 ): Promise<T> {
   const outer = within.getStore() ?? null;
   for (let at = outer; at !== null; at = at.outer) {
-    if (at.conversation === conversation && !at.hasEnded) throw new RunWithinRunError(conversation);
+    if (at.conversation === conversation && !at.hasEnded)
+      throw new TurnlogError(
+        "run-within-run",
+        `a run of ${conversation} was begun inside a run of the same conversation, by its tool, layer or handler; run a child or a fork of it there, or begin the run without waiting once this one has ended`,
+      );
   }
   const before = lines.get(conversation);
   if (before !== undefined && whileRunning === "throw") throw new RunInProgressError(before.runId, thisProcess);

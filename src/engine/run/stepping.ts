@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Breakpoint, Injected, Interceptor } from "../session/breakpoint.ts";
 import type { RunResult } from "../stack/result.ts";
 
@@ -14,16 +15,6 @@ export type Stepping = AsyncIterable<HeldStop> & {
   readonly result: Promise<RunResult>;
 };
 
-/** Whoever stepped through the run has left it: nothing more was recorded, and it can be resumed. */
-export class SteppingLeftError extends Error {
-  override readonly name = "SteppingLeftError";
-  readonly code = "stepping-left";
-
-  constructor() {
-    super("the run was left at a stop; resume it to go on");
-  }
-}
-
 type Waiting = {
   readonly stop: Breakpoint;
   readonly resolve: (given: Injected | null) => void;
@@ -33,7 +24,7 @@ type Waiting = {
 /** Begins a run that stops at its effects. Of several that wait at once, one is shown after the other. */
 export function stepThrough(run: (interceptor: Interceptor) => Promise<RunResult>): Stepping {
   const waiting: Waiting[] = [];
-  let left: SteppingLeftError | null = null;
+  let left: TurnlogError | null = null;
   let hasEnded = false;
   let news = Promise.withResolvers<undefined>();
   const tell = (): void => {
@@ -73,7 +64,7 @@ export function stepThrough(run: (interceptor: Interceptor) => Promise<RunResult
         held = undefined;
       }
     } finally {
-      left = new SteppingLeftError();
+      left = new TurnlogError("stepping-left", "the run was left at a stop; resume it to go on");
       for (const each of [held, ...waiting.splice(0)]) each?.reject(left);
       await Promise.allSettled([result]);
     }

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
@@ -6,7 +7,7 @@ import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
-import { ConversationMovedError, StackChangedError, ToolMissingError } from "../session/errors.ts";
+import { ConversationMovedError, toolMissing } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import type { Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
@@ -41,11 +42,11 @@ export async function finish(
   }
 }
 
-/** @throws {StackChangedError} when the stack is another one, and that is not to give the run up. */
+/** @throws {TurnlogError} `stack-changed` when the stack is another one, and that is not to give the run up. */
 function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): boolean {
   const difference = stackDifference(run.started.stack, layers);
   if (difference === null || onStackChanged === "abandon") return difference !== null;
-  throw new StackChangedError(`run ${run.id} cannot go on: ${difference}`);
+  throw new TurnlogError("stack-changed", `run ${run.id} cannot go on: ${difference}`);
 }
 
 type Abandoning = {
@@ -145,7 +146,7 @@ function mustHaveTools({ id, turns }: OpenRun, { tools, provider }: EngineOption
     .filter((call) => call.id !== null && turns.isToolStarted(call.id))
     .map((call) => call.name ?? call.type)
     .filter((name) => !names.has(name) && offered.includes(name));
-  if (missing.length > 0) throw new ToolMissingError(id, missing, "was cut off in");
+  if (missing.length > 0) throw toolMissing(id, missing, "was cut off in");
 }
 
 type LastSign = {

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { equalBeginning } from "../../domain/turn-difference.ts";
 
@@ -21,9 +22,8 @@ export type DivergencePlace = {
  * The re-execution of a run does something else than the log says it did: a layer that is another one, or that asks clocks,
  * chance or the world behind the engine's back. Nothing was sent and nothing was written.
  */
-export class ReplayDivergedError extends Error {
+export class ReplayDivergedError extends TurnlogError<"replay-diverged"> {
   override readonly name = "ReplayDivergedError";
-  readonly code = "replay-diverged";
   /** What differs, without the place. */
   readonly what: string;
   readonly frame: string;
@@ -37,7 +37,7 @@ export class ReplayDivergedError extends Error {
     const { frame, revision, field, direction = null, blockIndex = null, layer = null } = place;
     const by = layer === null ? "" : `, layer ${layer}`;
     const where = revision === null ? "" : ` (revision ${revision})`;
-    super(`the re-execution differs from the log at frame ${frame}${by}${where}: ${what}`, options);
+    super("replay-diverged", `the re-execution differs from the log at frame ${frame}${by}${where}: ${what}`, options);
     this.what = what;
     this.layer = layer;
     this.frame = frame;

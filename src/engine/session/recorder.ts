@@ -1,4 +1,5 @@
 import { messageOf } from "../../base/error-message.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Rejection } from "../../domain/conversation.ts";
 import { InvalidEventError } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
@@ -7,7 +8,6 @@ import type { ConversationWriter } from "../../log/writer/conversation-writer.ts
 import { RunInProgressError } from "../../log/writer/owner.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
-import { RunTakenOverError } from "./errors.ts";
 
 /** Who appends: also one who only looks at what would be. */
 type Writer = Pick<ConversationWriter, "view" | "commit">;
@@ -90,7 +90,7 @@ export class Recorder {
   /**
    * Resolves when everything recorded so far is durable. What is recorded in the same tick joins the same append.
    *
-   * @throws {RunTakenOverError} when the run is no longer this process's.
+   * @throws {TurnlogError} `run-taken-over` when the run is no longer this process's.
    */
   flush(): Promise<void> {
     this.#scheduled ??= this.#options.barrier().then(() => {
@@ -128,7 +128,7 @@ export class Recorder {
       case "run-taken-over":
         return new RunInProgressError(rejection.runId, this.#options.stream.view.client.run?.owner ?? null);
       case "run-not-open":
-        return new RunTakenOverError(`run ${this.#options.runId} was ended or taken over by someone else`);
+        return new TurnlogError("run-taken-over", `run ${this.#options.runId} was ended or taken over by someone else`);
       default:
         return new Error(`the log refuses what the engine does: ${JSON.stringify(rejection)}`);
     }

@@ -19,7 +19,7 @@ export interface Codec {
   /**
    * Settings whose instructions say these texts too.
    *
-   * @throws {InstructionsHiddenError} where the instructions are no text that something could be added to.
+   * @throws {TurnlogError} `instructions-hidden` where the instructions are no text that something could be added to.
    */
   instruct(settings: Settings, texts: readonly string[]): Settings;
   /** Settings that offer these tools, and ask for what an endpoint of these capabilities can give. */

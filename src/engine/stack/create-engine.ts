@@ -131,7 +131,7 @@ export const takeoverAfterMsDefault = 15 * 60_000;
  * @throws {TypeError} for an option that is none; a provider, tool or layer that is none, or that could not be named or
  *   recorded; two layers, or two tools, of one name.
  * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
- * @throws {SettingsTooLargeError} when the provider's settings and the tools are too much to be stored.
+ * @throws {TurnlogError} `settings-too-large` when the provider's settings and the tools are too much to be stored.
  */
 export function createEngine(config: EngineConfig): Engine {
   checkOptions("createEngine", config, optionNames);

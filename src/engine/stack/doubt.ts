@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { jsonCopy } from "../../base/json.ts";
 import { checkChoice, checkOptions, meant } from "../../base/options.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -42,29 +43,23 @@ export function recordableSettlement(settlement: Settlement, what: string): Sett
   }
 }
 
-/** Nothing of this name waits to be settled: it never began, it is known how it ended, or it was settled before. */
-export class NotInDoubtError extends Error {
-  override readonly name = "NotInDoubtError";
-  readonly code = "not-in-doubt";
-
-  /** @param inDoubt - What waits to be settled instead, by id. */
-  constructor(wanted: string, inDoubt: ReadonlyMap<BlockId, string> = new Map()) {
-    const known = [...new Set(inDoubt.values()), ...inDoubt.keys()];
-    const instead = known.length === 0 ? "resume the run to see what is" : meant(wanted, known);
-    super(`'${wanted}' is not in doubt: ${instead}`);
-  }
+/** @param inDoubt - What waits to be settled instead, by id. */
+export function notInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string> = new Map()): TurnlogError {
+  const known = [...new Set(inDoubt.values()), ...inDoubt.keys()];
+  const instead = known.length === 0 ? "resume the run to see what is" : meant(wanted, known);
+  return new TurnlogError("not-in-doubt", `'${wanted}' is not in doubt: ${instead}`);
 }
 
 /**
  * The call or effect in doubt that its block id names, or the name of its tool where no other call of that waits.
  *
- * @throws {NotInDoubtError} when nothing does.
+ * @throws {TurnlogError} `not-in-doubt` when nothing does.
  * @throws {TypeError} when a name stands for several.
  */
 export function idInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string>): BlockId {
   const found = [...inDoubt].filter(([id, name]) => id === wanted || name === wanted).map(([id]) => id);
   const [id] = found;
-  if (id === undefined) throw new NotInDoubtError(wanted, inDoubt);
+  if (id === undefined) throw notInDoubt(wanted, inDoubt);
   if (found.length === 1) return id;
   throw new TypeError(`${found.length} calls of '${wanted}' are in doubt: settle each by its id, ${found.join(", ")}`);
 }

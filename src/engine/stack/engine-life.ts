@@ -1,12 +1,4 @@
-/** A run was begun on an engine that had been disposed of. */
-export class EngineDisposedError extends Error {
-  override readonly name = "EngineDisposedError";
-  readonly code = "engine-disposed";
-
-  constructor() {
-    super("this engine was disposed of; make another one with createEngine");
-  }
-}
+import { TurnlogError } from "../../base/turnlog-error.ts";
 
 /** How long an engine's provider is needed: until it is disposed of, and the runs that were in progress then have ended. */
 export class EngineLife {
@@ -22,10 +14,11 @@ export class EngineLife {
   /**
    * Runs something that needs the engine.
    *
-   * @throws {EngineDisposedError} when it was disposed of.
+   * @throws {TurnlogError} `engine-disposed` when it was disposed of.
    */
   async during<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#ended !== null) throw new EngineDisposedError();
+    if (this.#ended !== null)
+      throw new TurnlogError("engine-disposed", "this engine was disposed of; make another one with createEngine");
     const run = work();
     this.#runs.add(run);
     try {

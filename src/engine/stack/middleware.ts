@@ -3,6 +3,7 @@ import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Block } from "../../domain/block.ts";
 import type { LayerDescription } from "../../domain/events/run-events.ts";
@@ -111,17 +112,17 @@ export const describeLayer = ({ name, version, configDigest }: Layer): LayerDesc
   configDigest,
 });
 
+type LayerErrorCode =
+  | ("empty-turn" | "not-a-turn" | "not-a-handler")
+  | ("concurrent-next" | "late-next" | "next-not-awaited" | "layer-timeout");
+
 /** A layer did what no layer may: it names the layer. Recorded as the failure of the run. */
-export class LayerError extends Error {
+export class LayerError extends TurnlogError<LayerErrorCode> {
   override readonly name = "LayerError";
-  readonly code:
-    | ("empty-turn" | "not-a-turn" | "not-a-handler")
-    | ("concurrent-next" | "late-next" | "next-not-awaited" | "layer-timeout");
   readonly layer: string;
 
-  constructor(code: LayerError["code"], layer: string, what: string) {
-    super(`layer ${layer} ${what}`);
-    this.code = code;
+  constructor(code: LayerErrorCode, layer: string, what: string) {
+    super(code, `layer ${layer} ${what}`);
     this.layer = layer;
   }
 }

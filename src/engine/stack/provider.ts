@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Capabilities, Codec, Settings } from "./codec.ts";
 
 export type InferenceRequest = {
@@ -69,9 +70,8 @@ export const failureKinds = [
 ] as const;
 
 /** The provider refused or failed. `outcome` says whether the server may have acted on the request. */
-export class ProviderError extends Error {
+export class ProviderError extends TurnlogError<"provider-failed"> {
   override readonly name = "ProviderError";
-  readonly code = "provider-failed";
   readonly kind: FailureKind;
   readonly outcome: "rejected" | "unknown";
   /** HTTP status, where one was given. */
@@ -105,7 +105,7 @@ export class ProviderError extends Error {
       readonly cause?: unknown;
     },
   ) {
-    super(message, { cause: fields.cause });
+    super("provider-failed", message, { cause: fields.cause });
     this.kind = fields.kind;
     this.outcome = fields.outcome;
     this.status = fields.status ?? null;

@@ -1,26 +1,14 @@
 import type { JsonObject } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
 /** What the settings of a request may take as JSON, in UTF-8 bytes: they stand in the log, and in the memory of who folds it. */
 export const maxSettingsBytes = 8 * 1024 * 1024;
 
-/** The settings of a request are too much to be stored; nothing was asked. */
-export class SettingsTooLargeError extends RangeError {
-  override readonly name = "SettingsTooLargeError";
-  readonly code = "settings-too-large";
-  /** The member that has to be made smaller. */
-  readonly setting: string;
-
-  constructor(setting: string, what: string) {
-    super(`the setting ${setting} ${what}; make it smaller`);
-    this.setting = setting;
-  }
-}
-
 /**
  * Refuses settings that could not be stored, before anything begins.
  *
- * @throws {SettingsTooLargeError} that names the biggest of them.
+ * @throws {TurnlogError} `settings-too-large`, which names the biggest of them.
  */
 export function checkSettings(settings: JsonObject): void {
   const bytes = bytesOf(settings);
@@ -28,7 +16,10 @@ export function checkSettings(settings: JsonObject): void {
   const sizes = Object.entries(settings).map(([name, value]) => ({ name, bytes: bytesOf(value) }));
   const biggest = sizes.reduce((left, right) => (right.bytes > left.bytes ? right : left));
   const all = `all settings together ${bytes}, the most is ${maxSettingsBytes}`;
-  throw new SettingsTooLargeError(biggest.name, `takes ${biggest.bytes} bytes as JSON, ${all}`);
+  throw new TurnlogError(
+    "settings-too-large",
+    `the setting ${biggest.name} takes ${biggest.bytes} bytes as JSON, ${all}; make it smaller`,
+  );
 }
 
 const bytesOf = (value: JsonObject[string]): number => utf8Length(JSON.stringify(value ?? null));

@@ -1,4 +1,5 @@
 import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
@@ -34,7 +35,10 @@ export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Lay
       // The app answers what the loop cannot; it asks again by itself.
       if (runnable.length < calls.length) return asked;
     }
-    throw new IterationLimitError(maxSteps);
+    throw new TurnlogError(
+      "iteration-limit",
+      `the model still called tools after ${maxSteps} requests; raise maxSteps, or look at the tools' answers`,
+    );
   });
   return { ...layer, tools, isEngine: true };
 }
@@ -55,13 +59,3 @@ function isOfTheApp({ name }: Block, tools: readonly Tool[], ctx: LayerContext):
 }
 
 const isRunnable = (call: Block): boolean => call.type === "function" || call.type === "custom";
-
-/** The tool loop asked the model as often as it may, and it still calls tools. */
-export class IterationLimitError extends Error {
-  override readonly name = "IterationLimitError";
-  readonly code = "iteration-limit";
-
-  constructor(maxSteps: number) {
-    super(`the model still called tools after ${maxSteps} requests; raise maxSteps, or look at the tools' answers`);
-  }
-}

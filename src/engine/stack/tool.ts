@@ -1,6 +1,7 @@
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
 import { issuesText, jsonSchemaOf, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
@@ -97,14 +98,13 @@ export function tool<Input, Result>(definition: ToolDefinition<Input, Result>): 
 }
 
 /** The model called a tool with arguments that are not of its schema. It is told so, and the run goes on. */
-export class ToolInputError extends Error {
+export class ToolInputError extends TurnlogError<"tool-input"> {
   override readonly name = "ToolInputError";
-  readonly code = "tool-input";
   /** What is wrong, and where; empty where the arguments are no JSON. */
   readonly issues: readonly SchemaIssue[];
 
   constructor(what: string, issues: readonly SchemaIssue[], options?: ErrorOptions) {
-    super(`invalid arguments: ${what}`, options);
+    super("tool-input", `invalid arguments: ${what}`, options);
     this.issues = issues;
   }
 }

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
 import type { ViewStore } from "./view-store.ts";
@@ -176,43 +177,64 @@ export const maxEventBytes = 256 * 1024;
 export const maxAppendBytes = 896 * 1024;
 
 /** The store cannot be reached or used; for an append, its outcome is unknown. */
-export class StoreUnavailableError extends Error {
+export class StoreUnavailableError extends TurnlogError<"store-unavailable"> {
   override readonly name = "StoreUnavailableError";
-  readonly code = "store-unavailable";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("store-unavailable", message, options);
+  }
 }
 
 /** There is no store at this place, and the caller asked not to create one. */
-export class StoreNotFoundError extends Error {
+export class StoreNotFoundError extends TurnlogError<"store-not-found"> {
   override readonly name = "StoreNotFoundError";
-  readonly code = "store-not-found";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("store-not-found", message, options);
+  }
 }
 
 /** The store was closed by this process. */
-export class StoreClosedError extends Error {
+export class StoreClosedError extends TurnlogError<"store-closed"> {
   override readonly name = "StoreClosedError";
-  readonly code = "store-closed";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("store-closed", message, options);
+  }
 }
 
 /** Another store, or none, stands where this one was opened: nothing was written, and nothing can be from here. */
-export class StoreReplacedError extends Error {
+export class StoreReplacedError extends TurnlogError<"store-replaced"> {
   override readonly name = "StoreReplacedError";
-  readonly code = "store-replaced";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("store-replaced", message, options);
+  }
 }
 
 /** What the store holds contradicts itself: damage, or two writers with one id. */
-export class StoreCorruptedError extends Error {
+export class StoreCorruptedError extends TurnlogError<"store-corrupted"> {
   override readonly name = "StoreCorruptedError";
-  readonly code = "store-corrupted";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("store-corrupted", message, options);
+  }
 }
 
 /** The store was written by a newer turnlog. */
-export class StoreTooNewError extends Error {
+export class StoreTooNewError extends TurnlogError<"store-too-new"> {
   override readonly name = "StoreTooNewError";
-  readonly code = "store-too-new";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("store-too-new", message, options);
+  }
 }
 
 /** An event or an append is over its bound; nothing was sent. */
-export class EventTooLargeError extends Error {
+export class EventTooLargeError extends TurnlogError<"event-too-large"> {
   override readonly name = "EventTooLargeError";
-  readonly code = "event-too-large";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("event-too-large", message, options);
+  }
 }

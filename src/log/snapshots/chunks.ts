@@ -1,10 +1,11 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { Block, blockKinds, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
-import { listName, SnapshotDamagedError } from "./lists.ts";
+import { listName } from "./lists.ts";
 
 /** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
 export type BlockPlace = { readonly stream: string; readonly revision: number; readonly index: number };
@@ -107,7 +108,7 @@ export function turnOfChunks(
 ): Turn {
   return refs.reduce((turn, [name, length, digest]) => {
     const text = textByName.get(name);
-    if (text === undefined) throw new SnapshotDamagedError(`there is no list ${name}`);
+    if (text === undefined) throw new TurnlogError("snapshot-damaged", `there is no list ${name}`);
     return Turn.stored(turn, { length, digest, read: () => readChunk(text, stream) });
   }, prefix);
 }
@@ -117,7 +118,7 @@ function readChunk(text: string, own: string): readonly Block[] {
     const [revision, index, kindNumber, id, digestText, stream = own] = line.split(" ");
     const kind = blockKinds[Number(kindNumber)];
     if (id === undefined || digestText === undefined || kind === undefined) {
-      throw new SnapshotDamagedError("a list of blocks cannot be read");
+      throw new TurnlogError("snapshot-damaged", "a list of blocks cannot be read");
     }
     // The list was written from ids, and its name is the digest of what was written.
     const digest = Buffer.from(digestText, "base64url").toString("hex");

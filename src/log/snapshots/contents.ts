@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
@@ -6,7 +7,6 @@ import type { EventReader } from "../codec/event-log.ts";
 import { readEvent } from "../codec/recorded.ts";
 import { placeOf } from "./chunks.ts";
 import type { ConversationFold } from "./conversation-fold.ts";
-import { SnapshotDamagedError } from "./lists.ts";
 
 /** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
 const maxGap = 64;
@@ -14,7 +14,7 @@ const maxGap = 64;
 /**
  * Reads the contents of those of the blocks that are outlines only: the events that hold them, and no others.
  *
- * @throws {SnapshotDamagedError} when a block is not where the snapshot has it.
+ * @throws {TurnlogError} `snapshot-damaged` when a block is not where the snapshot has it.
  * @throws {StoreCorruptedError} when an event is no JSON, or a blob is not there as it was written.
  * @throws {UnreadableEventError} when it is no event that this turnlog knows.
  */
@@ -39,7 +39,8 @@ export async function readContents({ store }: EventReader, blocks: readonly Bloc
     }
   }
   const unread = outlines.find(({ isOutline }) => isOutline);
-  if (unread !== undefined) throw new SnapshotDamagedError(`block ${idOf(unread)} is not where it is said to be`);
+  if (unread !== undefined)
+    throw new TurnlogError("snapshot-damaged", `block ${idOf(unread)} is not where it is said to be`);
 }
 
 function fill(outlines: readonly Block[], read: readonly Block[]): void {

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { anchorName } from "../../domain/anchor.ts";
 import { type ConversationState, capabilityName, evolve, initialState } from "../../domain/conversation-state.ts";
 import type { ConversationEvent } from "../../domain/events/event.ts";
@@ -10,7 +11,7 @@ import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { turnOfChunks } from "./chunks.ts";
-import { readList, SnapshotDamagedError } from "./lists.ts";
+import { readList } from "./lists.ts";
 import { type NameEntry, type NameKind, Names } from "./names.ts";
 import { restoreFacts, type ServerContextRows } from "./server-context-rows.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -133,7 +134,7 @@ export function completedRun({ stream, numbers }: NameEntry, runId: string): Com
 /**
  * The fold that a snapshot saved.
  *
- * @throws {SnapshotDamagedError} when a list that it names is not what was written.
+ * @throws {TurnlogError} `snapshot-damaged` when a list that it names is not what was written.
  */
 export async function restoreFold(
   store: SnapshotStore,
@@ -156,7 +157,7 @@ export async function restoreFold(
   client.committed = turnOfChunks(Turn.empty, data.turn, lists);
   for (const { scope, inferenceId, shared, rest } of data.newest) {
     const context = server.all.findLast((each) => each.inferenceId === inferenceId);
-    if (context === undefined) throw new SnapshotDamagedError(`there is no response to ${inferenceId}`);
+    if (context === undefined) throw new TurnlogError("snapshot-damaged", `there is no response to ${inferenceId}`);
     newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
   }
   const { answeredBy, cameBackTo, answeredLength, title, labels, lastAt } = data;

@@ -1,15 +1,10 @@
 import { sha256Hex } from "../../base/sha256.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { conversationView } from "../../projections/conversation-view.ts";
 import type { SnapshotKey, SnapshotStore } from "../ports/snapshot-store.ts";
 
 /** A list that snapshots name: it is kept under a stream, named by its content, and written once. */
 export type ListRef = { readonly stream: string; readonly name: string };
-
-/** A saved list is not what its name says, or says nothing that can be read: it is as good as none. */
-export class SnapshotDamagedError extends Error {
-  override readonly name = "SnapshotDamagedError";
-  readonly code = "snapshot-damaged";
-}
 
 /** Where the snapshots of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
 export const snapshotKey = (stream: string): SnapshotKey => ({
@@ -26,9 +21,9 @@ export function listKey({ stream, name }: ListRef): SnapshotKey {
 
 export const listName = (text: string): string => sha256Hex(text).slice(0, 32);
 
-/** @throws {SnapshotDamagedError} when it is not there as it was written. */
+/** @throws {TurnlogError} `snapshot-damaged` when it is not there as it was written. */
 export async function readList(store: SnapshotStore, ref: ListRef): Promise<string> {
   const saved = await store.get(listKey(ref), 0);
   if (saved !== null && listName(saved.data) === ref.name) return saved.data;
-  throw new SnapshotDamagedError(`the list ${ref.name} is not there`);
+  throw new TurnlogError("snapshot-damaged", `the list ${ref.name} is not there`);
 }

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { decide, type Rejection } from "../../domain/conversation.ts";
 import { draftState, evolve } from "../../domain/conversation-state.ts";
@@ -187,7 +188,7 @@ export class ConversationWriter {
         await this.#open.taker?.save();
         return { status: "committed", events: written };
       }
-      if (preparation === maxPreparations) throw new StreamContendedError(this.name);
+      if (preparation === maxPreparations) throw streamContended(this.name);
       // What was too big for one append may be there in part: the rest of it follows what came between.
       const next = events.length === 0 ? undefined : decided[events.length]?.proposed;
       if (next !== undefined) left = left.slice(left.indexOf(next));
@@ -257,12 +258,9 @@ const isFork = ({ event }: RecordedEvent): boolean =>
 /** An event to record, and what was proposed. */
 type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };
 
-/** Others write to the stream faster than this writer can prepare; nothing was written. */
-export class StreamContendedError extends Error {
-  override readonly name = "StreamContendedError";
-  readonly code = "stream-contended";
-
-  constructor(stream: string) {
-    super(`${stream} changed ${maxPreparations} times while one append was prepared; try again`);
-  }
-}
+/** Others wrote to the conversation each time that something was prepared. */
+export const streamContended = (stream: string): TurnlogError =>
+  new TurnlogError(
+    "stream-contended",
+    `${stream} changed ${maxPreparations} times while one append was prepared; try again`,
+  );

@@ -5,21 +5,11 @@ import type { EventLog } from "../codec/event-log.ts";
 import { existingRevision } from "../history/revision.ts";
 import { foldTo } from "../snapshots/fold.ts";
 
-/** There is a conversation of that id, and it came from somewhere else. */
-export class ConversationExistsError extends Error {
-  override readonly name = "ConversationExistsError";
-  readonly code = "conversation-exists";
-
-  constructor(id: ConversationId) {
-    super(`${id} exists already: choose another id, or none`);
-  }
-}
-
 /**
  * What a fork at a revision says of where it came from. The parent is folded up to there first: of a damaged one nothing
  * goes on.
  *
- * @throws {RevisionNotFoundError} when there is no such revision, or no such conversation.
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision, or no such conversation.
  * @throws {ConversationDamagedError} when the parent is damaged up to there.
  */
 export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<ConversationOrigin> {

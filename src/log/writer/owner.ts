@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import { randomId } from "../codec/ids.ts";
 
@@ -85,9 +86,8 @@ function startOf(pid: number): string | null {
 }
 
 /** Another run of the conversation is open, and its owner lives. */
-export class RunInProgressError extends Error {
+export class RunInProgressError extends TurnlogError<"run-in-progress"> {
   override readonly name = "RunInProgressError";
-  readonly code = "run-in-progress";
   readonly runId: string;
   readonly owner: Owner | null;
 
@@ -95,7 +95,7 @@ export class RunInProgressError extends Error {
     const by = owner === null ? "" : ` by process ${owner.pid} on ${owner.host}`;
     const isHere = owner?.processId === thisProcess.processId;
     const how = isHere ? "abort it" : "take it with `takeover: true` if that process hangs or is gone";
-    super(`run ${runId} is in progress${by}; wait for it, or ${how}`);
+    super("run-in-progress", `run ${runId} is in progress${by}; wait for it, or ${how}`);
     this.runId = runId;
     this.owner = owner;
   }

@@ -1,20 +1,16 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { cutEdits, diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits } from "../../domain/edits.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { type ConversationWriter, StreamContendedError } from "./conversation-writer.ts";
+import { type ConversationWriter, streamContended } from "./conversation-writer.ts";
 import { RunInProgressError } from "./owner.ts";
 
-/** There is no such exchange. */
-export class ExchangeNotFoundError extends Error {
-  override readonly name = "ExchangeNotFoundError";
-  readonly code = "exchange-not-found";
-
-  constructor(n: number, count: number) {
-    const range = count === 0 ? "no user has said anything" : `it has the exchanges 0 to ${count - 1}`;
-    super(`there is no exchange ${n} in the Turn: ${range}`);
-  }
+/** The Turn has no such exchange. */
+export function exchangeNotFound(n: number, count: number): TurnlogError {
+  const range = count === 0 ? "no user has said anything" : `it has the exchanges 0 to ${count - 1}`;
+  return new TurnlogError("exchange-not-found", `there is no exchange ${n} in the Turn: ${range}`);
 }
 
 type Revert = {
@@ -49,7 +45,7 @@ export async function revertTurn(stream: ConversationWriter, { target, toRevisio
       if (!(error instanceof TurnMovedError)) throw error;
     }
   }
-  throw new StreamContendedError(stream.name);
+  throw streamContended(stream.name);
 }
 
 /** One event, or several where one event could not say it: each against what the one before made. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { AccessDeniedError, type AccessRequest } from "../../log/authorized-store.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { AccessRequest } from "../../log/authorized-store.ts";
 import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 
 export type FailureKind =
@@ -59,10 +60,11 @@ export function portError(failure: Failure, shown: string, request: AccessReques
     case "denied": {
       // Beginnings of names are looked for in $all, which only administrators may read by default.
       const place = request.stream.endsWith("*") ? "$all" : request.stream;
-      return Object.assign(new AccessDeniedError(request), {
-        message: `the user in the address is not allowed to ${request.action} ${place} at ${shown}: give it that right (the $acl of ${place}, or a role), or name another user`,
-        ...options,
-      });
+      return new TurnlogError(
+        "access-denied",
+        `the user in the address is not allowed to ${request.action} ${place} at ${shown}: give it that right (the $acl of ${place}, or a role), or name another user`,
+        options,
+      );
     }
     case "too-large":
       return new EventTooLargeError(

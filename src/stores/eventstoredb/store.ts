@@ -38,7 +38,7 @@ export type EventStoreDbOptions = {
  * @throws {StoreNotFoundError} when there is no store and `mustExist` is set.
  * @throws {StoreUnavailableError} when the address cannot be used, the server is not there, or refuses the user; also
  *   when `@eventstore/db-client` is not installed.
- * @throws {AccessDeniedError} when the user may not read, or may not create the store.
+ * @throws {TurnlogError} `access-denied` when the user may not read, or may not create the store.
  * @throws {StoreCorruptedError} when what is there is not a turnlog store.
  * @throws {StoreTooNewError} when a newer turnlog has written it.
  */

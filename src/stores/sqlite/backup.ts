@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 import { createBeside, kindAt, namedFile, putInPlace, syncPath } from "../files.ts";
 import { isLocked, storeError } from "./errors.ts";
@@ -17,12 +18,6 @@ export type CheckedFile = {
   readonly bytes: number;
 };
 
-/** What is there was to be left alone. */
-export class FileExistsError extends Error {
-  override readonly name = "FileExistsError";
-  readonly code = "file-exists";
-}
-
 export type BackupOptions = {
   /** Takes the place of what is there. */
   readonly force?: boolean;
@@ -33,7 +28,7 @@ export type BackupOptions = {
  * its name: a crash leaves it whole or not at all.
  *
  * @throws {StoreNotFoundError} when there is no store.
- * @throws {FileExistsError} when the file is there, unless forced; when it is the store itself, or no file at all, in any
+ * @throws {TurnlogError} `file-exists` when the file is there, unless forced; when it is the store itself, or no file at all, in any
  *   case.
  * @throws {StoreCorruptedError} when the store is damaged, or the file is another program's database.
  * @throws {StoreUnavailableError} when the file is a store that somebody has open; it is as it was.
@@ -47,7 +42,7 @@ export function backUpStore(path: string, backup: string, { force = false }: Bac
  * time, and whoever followed the later one sees it by the event at their position.
  *
  * @throws {StoreNotFoundError} when there is no backup.
- * @throws {FileExistsError} when there is a store at the path, unless forced; when it is the backup itself, or no file at all,
+ * @throws {TurnlogError} `file-exists` when there is a store at the path, unless forced; when it is the backup itself, or no file at all,
  *   in any case.
  * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
  * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
@@ -62,9 +57,11 @@ type Over = { readonly force: boolean; readonly whenOpen: string };
 function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
   const target = resolve(namedFile(name));
   const kind = kindAt(target);
-  if (kind === "folder") throw new FileExistsError(`${name} is a folder: name a file in it`);
-  if (kind === "stream") throw new FileExistsError(`${name} is a pipe or a device, and a store needs a file: name one`);
-  if (isOneFile(source, target)) throw new FileExistsError(`${source} and ${name} are one file: name another`);
+  if (kind === "folder") throw new TurnlogError("file-exists", `${name} is a folder: name a file in it`);
+  if (kind === "stream")
+    throw new TurnlogError("file-exists", `${name} is a pipe or a device, and a store needs a file: name one`);
+  if (isOneFile(source, target))
+    throw new TurnlogError("file-exists", `${source} and ${name} are one file: name another`);
   if (kind === "file" && !force) throw exists(name);
   const { temporary, checked } = copyWhole(source, target);
   let old: OldStore | null = null;
@@ -91,8 +88,8 @@ function isOneFile(left: string, right: string): boolean {
 
 const companions = ["-wal", "-shm", "-journal"];
 
-const exists = (path: string): FileExistsError =>
-  new FileExistsError(`${path} is there already: name another file, or replace it with --force`);
+const exists = (path: string): TurnlogError =>
+  new TurnlogError("file-exists", `${path} is there already: name another file, or replace it with --force`);
 
 /** A compact copy beside `target`, complete with what is still in the source's log, and checked. */
 function copyWhole(source: string, target: string): { readonly temporary: string; readonly checked: CheckedFile } {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Turn } from "../../../src/domain/turn.ts";
-import { ChainRequiredError, plan } from "../../../src/engine/planning/plan.ts";
+import { plan } from "../../../src/engine/planning/plan.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { said } from "../../support/domain/turn-builders.ts";
@@ -234,12 +234,4 @@ describe("with the newest response as the only candidate", () => {
       reason: "no-anchor",
     });
   });
-});
-
-test("a policy that requires chaining is told why it could not be", () => {
-  const policy = { ...defaultChainPolicy, mode: "require" as const };
-  const decision = plan(asked(second, {}, { policy }));
-  const error = new ChainRequiredError(decision);
-  expect(error).toMatchObject({ code: "chain-required", decision });
-  expect(error.message).toContain("first-request");
 });

@@ -7,7 +7,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { system } from "../../../src/domain/make-block.ts";
 import { CheckedFold } from "../../../src/engine/planning/checked-fold.ts";
-import { planAgain, rebuildRequest, UnknownCodecError } from "../../../src/engine/planning/recorded-request.ts";
+import { planAgain, rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { type ConversationView, conversationView } from "../../../src/projections/conversation-view.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
@@ -72,7 +72,7 @@ test("refuses a request whose codec is not at hand, instead of encoding it in an
   await conversation.append("Hello");
   await conversation.run(createEngine({ provider: scripted(["Hi"]) }));
   await atRequests(conversation, ({ view, recorded }) => {
-    expect(() => rebuildRequest(view, recorded, new Map())).toThrow(UnknownCodecError);
+    expect(() => rebuildRequest(view, recorded, new Map())).toThrow(expect.objectContaining({ code: "unknown-codec" }));
   });
 });
 

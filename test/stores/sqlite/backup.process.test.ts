@@ -19,7 +19,7 @@ import {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
-import { backUpStore, FileExistsError, restoreStore } from "../../../src/stores/sqlite/backup.ts";
+import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { startAside } from "../../support/process.ts";
 import { all, append, headAfter, text, withoutPosition } from "../../support/stores/prepared.ts";
@@ -98,11 +98,15 @@ test("leaves a file or a store alone that is there, unless forced", async () => 
   const { file } = temporaryFolder();
   await storeAt(file("store.db"), 2);
   writeFileSync(file("notes.txt"), "notes");
-  expect(() => backUpStore(file("store.db"), file("notes.txt"))).toThrow(FileExistsError);
+  expect(() => backUpStore(file("store.db"), file("notes.txt"))).toThrow(
+    expect.objectContaining({ code: "file-exists" }),
+  );
   expect(readFileSync(file("notes.txt"), "utf8")).toBe("notes");
   await storeAt(file("other.db"), 5);
   const other = await logOf(file("other.db"));
-  expect(() => restoreStore(file("store.db"), file("other.db"))).toThrow(FileExistsError);
+  expect(() => restoreStore(file("store.db"), file("other.db"))).toThrow(
+    expect.objectContaining({ code: "file-exists" }),
+  );
   expect(await logOf(file("other.db"))).toEqual(other);
   backUpStore(file("store.db"), file("notes.txt"), { force: true });
   restoreStore(file("notes.txt"), file("other.db"), { force: true });
@@ -183,7 +187,7 @@ test("refuses to copy a store over itself, whatever name it goes by, and leaves 
   for (const name of ["store.db", "./store.db", "link.db", "hard.db"]) {
     for (const work of [backUpStore, restoreStore]) {
       const copy = () => work(file("store.db"), file(name), { force: true });
-      expect(copy, name).toThrow(FileExistsError);
+      expect(copy, name).toThrow(expect.objectContaining({ code: "file-exists" }));
       expect(copy, name).toThrow("are one file: name another");
     }
   }

@@ -1,0 +1,86 @@
+/**
+ * Every code of a `TurnlogError`. Codes stay what they are from version to version; messages may be worded better.
+ * docs/ERRORS.md says of each what happened and what to do.
+ */
+export const turnlogErrorCodes = [
+  "access-denied",
+  "chain-required",
+  "concurrent-next",
+  "content-not-read",
+  "conversation-damaged",
+  "conversation-exists",
+  "copy-diverged",
+  "edit-does-not-apply",
+  "effect-failed",
+  "effect-in-doubt",
+  "empty-conversation",
+  "empty-turn",
+  "engine-disposed",
+  "event-not-damaged",
+  "event-too-large",
+  "exchange-not-found",
+  "file-exists",
+  "frame-not-found",
+  "instructions-hidden",
+  "invalid-event",
+  "iteration-limit",
+  "late-next",
+  "layer-not-found",
+  "layer-timeout",
+  "message-not-found",
+  "next-not-awaited",
+  "no-views",
+  "not-a-handler",
+  "not-a-turn",
+  "not-found",
+  "not-in-doubt",
+  "nothing-to-send",
+  "projection-outdated",
+  "provider-failed",
+  "provider-settings",
+  "replay-diverged",
+  "revision-not-found",
+  "run-cancelled",
+  "run-failed",
+  "run-in-progress",
+  "run-taken-over",
+  "run-unfinished",
+  "run-within-run",
+  "settings-too-large",
+  "snapshot-damaged",
+  "stack-changed",
+  "stepping-left",
+  "store-closed",
+  "store-corrupted",
+  "store-not-found",
+  "store-replaced",
+  "store-too-new",
+  "store-unavailable",
+  "stream-contended",
+  "tool-input",
+  "tool-missing",
+  "unknown-block-version",
+  "unknown-codec",
+  "unknown-store",
+  "unreadable-event",
+  "usage",
+] as const;
+
+export type TurnlogErrorCode = (typeof turnlogErrorCodes)[number];
+
+/**
+ * What turnlog throws for a reason that a program can react to, told apart by its `code`; some have a subclass with more to
+ * read. What only the programmer can mend, an argument of the wrong shape, is a `TypeError` or `RangeError` instead.
+ *
+ * @example
+ * if (error instanceof TurnlogError && error.code === "run-in-progress") return tryLater();
+ */
+export class TurnlogError<Code extends TurnlogErrorCode = TurnlogErrorCode> extends Error {
+  override readonly name: string = "TurnlogError";
+  readonly code: Code;
+
+  constructor(code: Code, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

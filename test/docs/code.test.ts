@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { main } from "../support/cli/command-process.ts";
+import { sourceOfEntry } from "../support/package/entries.ts";
+import { outcomeOf, outputOf } from "../support/process.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** Commands that the tests themselves are part of: CI runs them. */
+const runByCi = new Set(["npm ci && npm start", "npm ci && npm test", "npm install turnlog zod"]);
+
+const documents = ["README.md", ...readdirSync(join(root, "docs")).filter((file) => file.endsWith(".md"))].map(
+  (name) => {
+    const text = readFileSync(join(root, name === "README.md" ? name : `docs/${name}`), "utf8");
+    const blocks = [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)];
+    return { name, blocks: blocks.map(([, language = "", code = ""]) => ({ language, code })) };
+  },
+);
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(root, "test", "docs", "code-"));
+  // A stranger's project next to an installed package: the sources stand in for it.
+  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test("documents have code of such kinds as are run here, and pictures", () => {
+  const languages = documents.flatMap(({ blocks }) => blocks.map(({ language }) => language));
+  expect(new Set(languages)).toEqual(new Set(["sh", "ts", "text"]));
+});
+
+for (const { name, blocks } of documents) {
+  for (const [index, { code }] of blocks.filter(({ language }) => language === "ts").entries()) {
+    test(`TypeScript block ${index + 1} of ${name} runs as it stands`, async () => {
+      const file = join(folder, `${name}-${index}.ts`);
+      const own = code.replace(
+        /from "(turnlog(?:\/[\w-]+)?)"/g,
+        (_, entry: string) => `from "${sourceOfEntry(entry)}"`,
+      );
+      await writeFile(file, own);
+      const ended = await outcomeOf(process.execPath, [file], { cwd: folder });
+      expect(ended).toMatchObject({ code: 0, stderr: "" });
+      if (name === "README.md" && index === 0)
+        expect(ended.stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
+    });
+  }
+}
+
+const [readme] = documents;
+test("the README's commands run in the order in which they stand", async () => {
+  const commands = readme?.blocks.filter(({ language }) => language === "sh") ?? [];
+  const own = commands.flatMap(({ code }) => code.trim().split("\n")).filter((line) => !runByCi.has(line));
+  expect(own.length).toBeGreaterThan(5);
+  for (const line of own) {
+    const [command, ...words] = line.split(" ");
+    expect(command).toBe("turnlog");
+    expect(await outputOf([main, ...words], { cwd: folder }), line).not.toBe("");
+  }
+});

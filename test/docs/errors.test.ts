@@ -1,0 +1,11 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { turnlogErrorCodes } from "../../src/base/turnlog-error.ts";
+
+test("ERRORS.md tells of every code what happened, and of no other", () => {
+  const document = readFileSync(resolve(import.meta.dirname, "../../docs/ERRORS.md"), "utf8");
+  const rows = [...document.matchAll(/^\| (`[^|]+`) \| [^|]{10,} \| [^|]{6,} \|$/gm)];
+  const codes = rows.flatMap(([, cell = ""]) => [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code));
+  expect(codes.toSorted()).toEqual(turnlogErrorCodes.toSorted());
+});
