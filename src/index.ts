@@ -1,14 +1,25 @@
 /** turnlog: an event-sourced conversation store for LLM agents. */
+
+export type { StreamProblem } from "./audit/stream-check.ts";
+export type { StreamReport, Verification } from "./audit/verify.ts";
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { NumberLiteral } from "./base/number-literal.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export { type CopiedStream, type CopyOptions, copyConversations } from "./carry/copy.ts";
+export type { BlamedBlock, BlameReport, RemovedBlock } from "./conversation/blame-report.ts";
+export type { ContextCandidate } from "./conversation/candidates.ts";
 export { compareConversations, type MergeBase } from "./conversation/compare.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { Appended, AppendOptions } from "./conversation/conversation-options.ts";
+export type { ConversationDiff } from "./conversation/diff.ts";
+export type { RequestExplanation } from "./conversation/explain.ts";
 export type { LoadedPast, PastConversation } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
+export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./conversation/readable-conversation.ts";
+export type { SentRequest } from "./conversation/recorded-request.ts";
+export type { ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
 export type { TurnlogStore } from "./conversation/turnlog-store.ts";
+export type { WalkedEvent } from "./conversation/walk.ts";
 export { type CounterfactualOptions, counterfactual } from "./counterfactual.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
@@ -44,6 +55,7 @@ export { secretReference as secret } from "./log/codec/references.ts";
 export {
   type EventStore,
   EventTooLargeError,
+  type Head,
   StoreClosedError,
   StoreCorruptedError,
   StoreNotFoundError,

@@ -62,6 +62,40 @@ export async function* verifyStore(store: EventStore, options: VerifyOptions): A
   if (isSound && options.conversations === undefined) await store.saveHeads?.();
 }
 
+/** What a verification found of all the streams that it looked at. */
+export type Verification = {
+  readonly isSound: boolean;
+  /** How many were looked at, and what of them was found to be right. */
+  readonly streams: number;
+  readonly events: number;
+  readonly requests: number;
+  /** The first thing that is wrong of each stream that is damaged. */
+  readonly problems: readonly (StreamProblem & StreamName)[];
+  /** Damaged events that an operator has skipped. */
+  readonly skipped: readonly (SkippedEvent & StreamName)[];
+  /** The newest event of each stream that was found to be right: to be kept elsewhere, and compared the next time. */
+  readonly heads: ReadonlyMap<string, Head>;
+};
+
+type StreamName = Pick<StreamReport, "stream" | "conversation">;
+
+/** The same as `verifyStore`, summed up. */
+export async function verification(store: EventStore, options: VerifyOptions): Promise<Verification> {
+  const counts = { streams: 0, events: 0, requests: 0 };
+  const problems: Verification["problems"][number][] = [];
+  const skipped: Verification["skipped"][number][] = [];
+  const heads = new Map<string, Head>();
+  for await (const { stream, conversation, problem, head, ...report } of verifyStore(store, options)) {
+    counts.streams += 1;
+    counts.events += report.events;
+    counts.requests += report.requests;
+    if (problem !== null) problems.push({ stream, conversation, ...problem });
+    skipped.push(...report.skipped.map((event) => ({ stream, conversation, ...event })));
+    if (head !== null) heads.set(stream, head);
+  }
+  return { isSound: problems.length === 0, ...counts, problems, skipped, heads };
+}
+
 async function* reports(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
   const { codecs, readModels = [], onEvent = () => undefined } = options;
   const saved = [options.savedHeads, await store.savedHeads?.()].filter((heads) => heads !== undefined);

@@ -39,6 +39,7 @@ export const turnlogErrorCodes = [
   "provider-failed",
   "provider-settings",
   "replay-diverged",
+  "request-not-found",
   "revision-not-found",
   "run-cancelled",
   "run-failed",

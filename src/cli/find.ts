@@ -1,12 +1,12 @@
 import type { Conversation } from "../conversation/conversation.ts";
-import { type LoadedPast, loadPast } from "../conversation/past.ts";
+import { type ReadPlace, readPlace } from "../conversation/place.ts";
+import { type FoundRequest, findRequest } from "../conversation/recorded-request.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { comparePositions } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import { conversationList } from "../projections/conversation-list.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
 import type { ProjectedView } from "../read-models/live-views.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { caughtUp } from "./read-models.ts";
@@ -111,11 +111,7 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
 }
 
 /** A conversation at one revision, and what puts its blocks and events into words. */
-export type FoundPlace = {
-  readonly conversation: Conversation;
-  readonly past: LoadedPast;
-  readonly words: BlockLabels;
-};
+export type FoundPlace = ReadPlace & { readonly conversation: Conversation };
 
 /** A revision of a conversation, found but not read. */
 export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
@@ -137,28 +133,25 @@ export async function findPlace(store: TurnlogStore, text: string): Promise<Foun
 /** What a command makes of the events of a place while they are read; asked for anew should the reading begin anew. */
 type Follow = (own: string) => Follower;
 
-/** The same, read. */
-export const openPlace = async (store: TurnlogStore, text: string, follow?: Follow): Promise<FoundPlace> =>
-  readPlace(store, await findPlace(store, text), follow);
-
-/** Reads a place: its events once. */
-export async function readPlace(
-  store: TurnlogStore,
-  { conversation, revision }: FoundRevision,
-  follow: Follow = () => () => undefined,
-): Promise<FoundPlace> {
+/** The same, read: its events once. */
+export async function openPlace(store: TurnlogStore, text: string, follow?: Follow): Promise<FoundPlace> {
+  const { conversation, revision } = await findPlace(store, text);
   const own = conversationStream(conversation.id);
-  let words = noLabels();
-  const past = await loadPast(store.log, own, revision, () => {
-    const [labels, take] = [noLabels(), follow(own)];
-    words = labels;
-    return (recorded, view) => {
-      noteLabels(labels, recorded);
-      take(recorded, view);
-    };
-  });
-  return { conversation, past, words };
+  return { conversation, ...(await readPlace(store.log, own, revision, follow && (() => follow(own)))) };
 }
 
-/** The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. */
-export const turnSpokenOf = ({ run, turn }: LoadedPast): Turn => run?.handedOn ?? turn;
+/**
+ * The request that a place names; without a revision the last one of all.
+ *
+ * @throws {TurnlogError} `request-not-found` when nothing was asked there, or by then.
+ */
+export async function findRecordedRequest(
+  store: TurnlogStore,
+  text: string,
+  options: { readonly codecs: Codecs; readonly orBefore: boolean },
+): Promise<{ readonly conversation: Conversation; readonly request: FoundRequest }> {
+  const { conversation, revision } = await findPlace(store, text);
+  const isNamed = parsePlace(text).at.type !== "none";
+  const place = { stream: conversationStream(conversation.id), revision: isNamed ? revision : null };
+  return { conversation, request: await findRequest(store.log, { ...place, ...options }) };
+}

@@ -1,4 +1,3 @@
-import { Observable } from "rxjs";
 import { checkOptions, checkText } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
@@ -21,7 +20,6 @@ import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
 import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
@@ -37,24 +35,22 @@ import {
   type NewLabels,
 } from "./conversation-options.ts";
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
-import { type PastConversation, readPast } from "./past.ts";
+import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 
 /** What a conversation needs of the store that it is in. */
-type Conversations = {
-  readonly log: EventLog;
+type Conversations = Omit<ReadingTools, "stream"> & {
   readonly newId: (prefix: "cnv" | "blk") => string;
   readonly conversation: (id?: string) => Conversation;
 };
 
 /** One conversation: what was said, who changed it, and what the model's server knows of it. */
-export class Conversation {
-  readonly id: ConversationId;
+export class Conversation extends ReadableConversation {
   readonly #stream: ConversationWriter;
   readonly #log: EventLog;
   readonly #others: Conversations;
 
   constructor(id: ConversationId, stream: ConversationWriter, others: Conversations) {
-    this.id = id;
+    super(id, { ...others, stream });
     this.#stream = stream;
     this.#log = others.log;
     this.#others = others;
@@ -176,18 +172,6 @@ export class Conversation {
     );
   }
 
-  /** The Turn as it is now: of the last ended run, and what was appended since. */
-  async turn(): Promise<Turn> {
-    await this.#stream.refresh();
-    await this.#stream.readContents();
-    return this.#stream.view.client.committed.frozen();
-  }
-
-  /** The conversation as it was once the event of this revision had happened; -1 is the newest. */
-  at(revision: number): Promise<PastConversation> {
-    return readPast(this.#log, this.#stream.name, revision);
-  }
-
   /**
    * A new conversation that goes on from a revision of this one, by default from its newest: one event, and nothing is
    * copied. Where a run is open there, the fork has what would be left had it been cancelled. This one is untouched.
@@ -252,43 +236,6 @@ export class Conversation {
     checkText("skipEvent: reason", reason, "the reason, for whoever reads the log");
     return skipEvent(this.#log, this.#stream.name, { revision, reason, actor: checkedActor("skipEvent", actor) });
   }
-
-  /**
-   * What the conversation is read as, up to a revision: of a fork the events of its ancestors come first, under their own
-   * streams and revisions. What is damaged and was skipped is left out.
-   */
-  async *history(to?: number): AsyncIterable<RecordedEvent> {
-    const skipped = await skippedIn(this.#log, this.#stream.name, to);
-    for await (const recorded of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
-  }
-
-  /** The events of its own stream, from a revision on. */
-  events(from = 0): AsyncIterable<RecordedEvent> {
-    return this.#stream.read(from);
-  }
-
-  /**
-   * The events of its own stream from a revision on, then each as it comes, whoever writes it, once it is durable: what
-   * shows another process's run while it goes on. By default those that come from now on; it ends when the signal aborts.
-   *
-   * @throws {RangeError} for what is no revision.
-   */
-  follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
-    if (from !== undefined && (!Number.isInteger(from) || from < 0))
-      throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
-    return this.#stream.follow(from, signal);
-  }
-
-  /** Every event of the conversation from now on, whoever writes it, once it is durable. */
-  readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
-    const left = new AbortController();
-    const tell = async (): Promise<void> => {
-      for await (const recorded of this.follow(undefined, left.signal)) subscriber.next(recorded);
-      subscriber.complete();
-    };
-    tell().catch((error: unknown) => subscriber.error(error));
-    return () => left.abort();
-  });
 
   /** Proposes events as they are: what imports and repairs use. */
   async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {

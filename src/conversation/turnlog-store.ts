@@ -6,6 +6,7 @@ import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
+import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
 import { WeakValues } from "./weak-values.ts";
 
@@ -51,7 +52,11 @@ export class TurnlogStore implements AsyncDisposable {
     const conversationId = checkedConversationId(id);
     const open = (): ConversationWriter => new ConversationWriter(this.log, conversationStream(conversationId));
     const stream = this.#streams.get(conversationId, open);
-    return new Conversation(conversationId, stream, this);
+    const { log, newId, codecs } = this;
+    return new Conversation(conversationId, stream, {
+      ...{ log, newId, codecs, conversation: (other) => this.conversation(other) },
+      openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock, codecs: [...codecs.values()] }),
+    });
   }
 
   /** The ids of all conversations, in the order of their names. */

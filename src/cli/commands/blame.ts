@@ -1,14 +1,16 @@
+import { blameReport } from "../../conversation/blame-report.ts";
+import { turnSpokenOf } from "../../conversation/place.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { type Change, lastChange } from "../../projections/blame.ts";
+import type { Blame, Change } from "../../projections/blame.ts";
 import { excerpt, printable } from "../../projections/wording.ts";
 import { changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type BlameDocument, blameDocument } from "../documents/conversations.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
-import { type FoundPlace, openPlace, turnSpokenOf } from "../find.ts";
+import { type FoundPlace, openPlace } from "../find.ts";
 
 /** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
 export const blame = commandCode({
@@ -43,42 +45,16 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
 }
 
 function documentOf(place: FoundPlace, only: string | null): BlameDocument {
-  const { conversation, past } = place;
-  const { labels } = place.words;
-  const { blames: stories } = past;
-  const storyOf = (id: string) => {
-    const versions = (stories.get(id)?.versions ?? []).map(({ digest, change }) => ({ digest, ...change }));
-    return { made: stories.get(id)?.made ?? null, versions };
-  };
-  const blocks = turnSpokenOf(past).blocks.map((block, index) => {
-    const id = idOf(block);
-    return {
-      ...{ index, id, label: labels.get(id) ?? block.kind, digest: block.digest, ...storyOf(id), removed: null },
-      changed: lastChange(stories, block),
-      text: block.text,
-    };
-  });
-  const present = new Set<string>(blocks.map(({ id }) => id));
-  const gone = only === null || present.has(only) ? goneOf(place, present) : [only];
-  const removed = gone.map((id) => {
-    return { id, label: labels.get(id) ?? "block", ...storyOf(id), removed: removalOf(place, id) };
-  });
+  const { revision, blocks, removed } = blameReport(place, only);
+  const flat = (versions: Blame["versions"]) => versions.map(({ digest, change }) => ({ digest, ...change }));
   return {
-    ...{ conversation: conversation.id, revision: past.revision },
-    blocks: blocks.filter(({ id }) => only === null || id === only),
-    removed: removed.filter(({ id }) => only === null || id === only),
+    ...{ conversation: place.conversation.id, revision },
+    blocks: blocks.map(({ block, versions, ...told }) => {
+      return { ...told, versions: flat(versions), digest: block.digest, removed: null, text: block.text };
+    }),
+    removed: removed.map(({ versions, ...told }) => ({ ...told, versions: flat(versions) })),
   };
 }
-
-/** What is no longer in the Turn; while a run is open, what its layers have left out so far as well. */
-const goneOf = (place: FoundPlace, present: ReadonlySet<string>): readonly string[] =>
-  [...place.past.blames.keys()].filter((id) => !present.has(id) && removalOf(place, id) !== null);
-
-const removalOf = ({ past }: FoundPlace, id: string): Change | null => {
-  const { blames: stories } = past;
-  const { run } = past.view.client;
-  return run?.removed.get(id) ?? stories.get(id)?.removed ?? null;
-};
 
 function renderAll({ conversation, revision, blocks, removed }: BlameDocument, own: string, screen: Screen): void {
   const { style, print, table } = screen;

@@ -1,11 +1,9 @@
-import { rebuildRequest } from "../../engine/planning/recorded-request.ts";
-import { StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { sentRequest } from "../../conversation/recorded-request.ts";
 import { printableJson } from "../../projections/wording.ts";
-import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { requestDocument } from "../documents/requests.ts";
-import { openRequest } from "../recorded-request.ts";
+import { findRecordedRequest } from "../find.ts";
 import { codecsOf } from "../stack-file.ts";
 
 type Options = { readonly pretty?: boolean; readonly stack?: string };
@@ -17,17 +15,8 @@ export const request = commandCode({
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
     const codecs = await codecsOf(options.stack);
     await using store = await context.openStore({ mustExist: true });
-    const { conversation, recorded, request: asked, view } = await openRequest(store, place, codecs);
-    const { id } = conversation;
-    const { revision } = recorded;
-    const { bodyText, digest } = rebuildRequest(view, recorded, codecs);
-    if (digest !== asked.requestDigest)
-      throw new StoreCorruptedError(
-        `the body of ${placeName(id, revision)} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
-      );
-    const { inferenceId, decision, encoder, requestBytes: bytes } = asked;
-    const { transport } = decision;
-    yield { conversation: id, revision, inferenceId, transport, encoder, sha256: digest, bytes, bodyText };
+    const { conversation, request: found } = await findRecordedRequest(store, place, { codecs, orBefore: false });
+    yield { conversation: conversation.id, ...sentRequest(found.view, found.recorded, codecs) };
   },
 
   render({ bodyText }, screen, { options: { pretty = false } }: CommandInput<Options>) {

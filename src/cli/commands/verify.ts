@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type * as z from "zod";
-import { verifyStore } from "../../audit/verify.ts";
-import type { Head } from "../../log/ports/event-store.ts";
+import { verification } from "../../audit/verify.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -12,7 +10,6 @@ import { readModels } from "../read-models.ts";
 import { codecsOf } from "../stack-file.ts";
 import { writeWholeFile } from "../whole-file.ts";
 
-type VerifyDocument = z.infer<typeof verifyDocument>;
 type Options = { readonly heads?: string; readonly saveHeads?: string; readonly stack?: string };
 
 /** Checks what the store holds, and names the first bad revision of every stream that is damaged. */
@@ -26,13 +23,9 @@ export const verify = commandCode({
     if (saved !== null && saved.storeId !== storeId)
       context.note("the heads were saved from another store than this one");
     const conversations = await findConversations(store, names);
-    const counts = { streams: 0, events: 0, requests: 0 };
-    const problems: VerifyDocument["problems"][number][] = [];
-    const skipped: VerifyDocument["skipped"][number][] = [];
-    const heads = new Map<string, Head>();
     const progress = context.progress("events verified");
     let seen = 0;
-    const reports = verifyStore(store.events, {
+    const { isSound, heads, ...found } = await verification(store.events, {
       codecs: await codecsOf(options.stack),
       onEvent() {
         seen += 1;
@@ -42,20 +35,11 @@ export const verify = commandCode({
       ...(names.length === 0 ? {} : { conversations }),
       ...(saved === null ? {} : { savedHeads: saved.heads }),
     });
-    for await (const { stream, conversation, problem, head, ...report } of reports) {
-      counts.streams += 1;
-      counts.events += report.events;
-      counts.requests += report.requests;
-      if (problem !== null) problems.push({ stream, conversation, ...problem });
-      skipped.push(...report.skipped.map((event) => ({ stream, conversation, ...event })));
-      if (head !== null) heads.set(stream, head);
-    }
     progress.end();
-    const isSound = problems.length === 0;
     const savedHeads = isSound ? (options.saveHeads ?? null) : null;
     if (savedHeads !== null) await writeHeads(savedHeads, { storeId, heads });
     else if (options.saveHeads !== undefined) context.note("heads not saved: the store is damaged");
-    yield { ...counts, problems, skipped, savedHeads };
+    yield { ...found, savedHeads };
     return isSound ? exitCodes.ok : exitCodes.integrity;
   },
 

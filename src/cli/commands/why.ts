@@ -1,16 +1,14 @@
-import { notRead } from "../../domain/block.ts";
+import type { Conversation } from "../../conversation/conversation.ts";
+import { explainRequest, type RequestExplanation } from "../../conversation/explain.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { inputTurn, planAgain } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
-import { lastChange } from "../../projections/blame.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
-import { blockLabel, counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
+import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
-import { candidatesOf } from "../candidates.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type WhyDocument, whyDocument } from "../documents/requests.ts";
-import { type FoundRequest, openRequest } from "../recorded-request.ts";
+import { findRecordedRequest } from "../find.ts";
 import { codecsOf } from "../stack-file.ts";
 
 /** Why a request was sent as it was. */
@@ -19,7 +17,9 @@ export const why = commandCode({
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<{ readonly stack?: string }>) {
     await using store = await context.openStore({ mustExist: true });
-    yield documentOf(await openRequest(store, place, await codecsOf(options.stack)));
+    const codecs = await codecsOf(options.stack);
+    const { conversation, request } = await findRecordedRequest(store, place, { codecs, orBefore: true });
+    yield documentOf(conversation, explainRequest(request));
   },
 
   render(document, screen) {
@@ -56,29 +56,10 @@ export const why = commandCode({
   },
 });
 
-function documentOf(found: FoundRequest): WhyDocument {
-  const { conversation, recorded, request, view, labels, codecs } = found;
-  const { revision, at, runId, frame } = recorded;
-  const { inferenceId, attempt, decision, input, requestBytes, timings = [] } = request;
-  const { sendFrom, rejected } = decision;
-  const divergence = rejected?.divergence ?? null;
+function documentOf(conversation: Conversation, { sent, ...explained }: RequestExplanation): WhyDocument {
   return {
-    ...{ conversation: conversation.id, revision, at, runId, frame, inferenceId, attempt, decision },
-    blocks: input.blocks,
-    bytes: requestBytes,
-    fullBytes: planAgain(view, recorded, codecs, { full: "policy" }).bytes,
-    candidates: candidatesOf(found),
-    brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
-    timings,
-    sent: inputTurn(view, recorded)
-      .after(sendFrom)
-      .map((block, offset) => ({
-        index: sendFrom + offset,
-        id: block.id,
-        label: labels.get(block.id ?? "") ?? blockLabel(block),
-        changed: block.id === null ? null : lastChange(view.client.blame ?? notRead(), block),
-        begins: excerpt(block.text, 160),
-      })),
+    ...{ conversation: conversation.id, ...explained },
+    sent: sent.map(({ block, ...told }) => ({ ...told, id: block.id, begins: excerpt(block.text, 160) })),
   };
 }
 

@@ -33,7 +33,6 @@ const candidate = z.strictObject({
   /** Where it stops being a beginning of the Turn. */
   divergence: divergenceSchema.nullable(),
 });
-export type CandidateDocument = z.infer<typeof candidate>;
 
 /** `turnlog why` */
 export const whyDocument = z.strictObject({

@@ -1,4 +1,5 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import { conversationOfStream } from "../../domain/ids.ts";
 import type { EventStore } from "../ports/event-store.ts";
 
 /**
@@ -11,5 +12,6 @@ export async function existingRevision(store: EventStore, stream: string, wanted
   const revision = wanted < 0 ? (head?.revision ?? -1) + 1 + wanted : wanted;
   if (head !== null && Number.isInteger(revision) && revision >= 0 && revision <= head.revision) return revision;
   const range = head === null ? "it has no events" : `it has the revisions 0 to ${head.revision}`;
-  throw new TurnlogError("revision-not-found", `there is no revision ${wanted} of ${stream}: ${range}`);
+  const id = conversationOfStream(stream) ?? stream;
+  throw new TurnlogError("revision-not-found", `there is no revision ${wanted} of ${id}: ${range}`);
 }

@@ -196,7 +196,38 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "at(1.5)",
     async () => (await conversation()).at(1.5),
-    "there is no revision 1.5 of conversation-cnv_mistakes: it has the revisions 0 to 1",
+    "there is no revision 1.5 of cnv_mistakes: it has the revisions 0 to 1",
+  ],
+  [
+    "walk({ form })",
+    async () => (await conversation()).walk(odd({ form: 3 })),
+    "walk has no option 'form': did you mean 'from'?",
+  ],
+  [
+    "walk({ direction: 'backward' })",
+    async () => (await conversation()).walk({ direction: odd("backward") }),
+    "walk: direction is 'backward': did you mean 'backwards'?",
+  ],
+  [
+    "diff(0, 9)",
+    async () => (await conversation()).diff(0, 9),
+    "there is no revision 9 of cnv_mistakes: it has the revisions 0 to 1",
+  ],
+  [
+    "diff(0, 1, { to })",
+    async () => (await conversation()).diff(0, 1, odd({ to: 1 })),
+    "diff has no option 'to': give 'of'",
+  ],
+  ["request(1)", async () => (await conversation()).request(1), "nothing was asked in cnv_mistakes up to revision 1"],
+  [
+    "blame(0.5)",
+    async () => (await conversation()).blame(0.5),
+    "there is no revision 0.5 of cnv_mistakes: it has the revisions 0 to 1",
+  ],
+  [
+    "whatIf(engine, { withuot })",
+    async () => (await conversation()).whatIf(engine(), odd({ withuot: "loud" })),
+    "whatIf has no option 'withuot': did you mean 'without'?",
   ],
   [
     "store.conversation('my talk')",

@@ -1,16 +1,24 @@
+import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
 import { recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
-import type { CandidateDocument } from "./documents/requests.ts";
 import type { FoundRequest } from "./recorded-request.ts";
+
+/** A context that was known when a request was planned, and why the request did not continue from it. */
+export type ContextCandidate = Pick<ServerContext, "responseId" | "inferenceId" | "stream" | "revision" | "length"> & {
+  /** `taken`; `shorter` or `older` where another saved more; else what spoke against it. */
+  readonly verdict: string;
+  /** Where it stops being a beginning of the Turn; null where it is one, or was not compared. */
+  readonly divergence: Divergence | null;
+};
 
 /**
  * Every context that was known, newest first, with what speaks against it, under the run's own policy. The planner has tried
  * them by their length until one could be taken, so none has to be shaped again.
  */
-export function candidatesOf(found: FoundRequest): readonly CandidateDocument[] {
+export function candidatesOf(found: FoundRequest): readonly ContextCandidate[] {
   const { view, recorded, codecs } = found;
   const asked = recordedRequest(view, recorded, codecs);
   const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));

@@ -1,0 +1,57 @@
+import { idOf } from "../domain/block.ts";
+import { type Blame, type Change, lastChange } from "../projections/blame.ts";
+import { type ReadPlace, turnSpokenOf } from "./place.ts";
+import type { PlacedBlock } from "./turn-changes.ts";
+
+/** Who made a block, and who made each of its versions. */
+type BlockStory = {
+  readonly id: string;
+  /** What it is, in a word or two. */
+  readonly label: string;
+  /** Null where that is not known. */
+  readonly made: Change | null;
+  /** In the order in which they were made. */
+  readonly versions: Blame["versions"];
+};
+
+/** A block of a Turn, and who made the version that stands in it. */
+export type BlamedBlock = PlacedBlock & BlockStory & { readonly changed: Change | null };
+
+/** A block that is not in the Turn, and who took it out; null where nobody did, and it waits for the end of an open run. */
+export type RemovedBlock = BlockStory & { readonly removed: Change | null };
+
+/** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
+export type BlameReport = {
+  readonly revision: number;
+  readonly blocks: readonly BlamedBlock[];
+  readonly removed: readonly RemovedBlock[];
+};
+
+/**
+ * What a place tells of its blocks: while a run is open, of the Turn that was handed on last.
+ *
+ * @param only - The id of the one block that is asked for; null for all.
+ */
+export function blameReport(place: ReadPlace, only: string | null = null): BlameReport {
+  const { past, words } = place;
+  const { blames } = past;
+  const isWanted = ({ id }: BlockStory): boolean => only === null || id === only;
+  const story = (id: string, kind = "block"): BlockStory => ({
+    ...{ id, label: words.labels.get(id) ?? kind },
+    ...{ made: blames.get(id)?.made ?? null, versions: blames.get(id)?.versions ?? [] },
+  });
+  const blocks = turnSpokenOf(past).blocks.map((block, index) => ({
+    ...{ index, block, changed: lastChange(blames, block) },
+    ...story(idOf(block), block.kind),
+  }));
+  const present = new Set(blocks.map(({ id }) => id));
+  const removed = [...blames.keys()]
+    .filter((id) => !present.has(id))
+    .map((id) => ({ ...story(id), removed: removalOf(place, id) }))
+    .filter(({ id, removed: by }) => by !== null || id === only);
+  return { revision: past.revision, blocks: blocks.filter(isWanted), removed: removed.filter(isWanted) };
+}
+
+/** While a run is open, what its layers have left out so far is gone as well. */
+const removalOf = ({ past: { view, blames } }: ReadPlace, id: string): Change | null =>
+  view.client.run?.removed.get(id) ?? blames.get(id)?.removed ?? null;

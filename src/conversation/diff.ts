@@ -1,0 +1,81 @@
+import { idOf } from "../domain/block.ts";
+import { type ConversationId, conversationStream } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import { turnDifference } from "../domain/turn-difference.ts";
+import { provenanceOf } from "../engine/planning/contexts.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import type { Follower } from "../log/snapshots/fold.ts";
+import { compareConversations } from "./compare.ts";
+import { LoadedPast, loadPast } from "./past.ts";
+import { turnSpokenOf } from "./place.ts";
+import { type Changers, changedBy, differenceByContent, type TurnChanges, turnChanges } from "./turn-changes.ts";
+
+/** A revision of a conversation; a negative one counts from the end. */
+export type RevisionOf = { readonly conversation: ConversationId; readonly revision: number };
+
+/** One side of a difference: the revision, and the digest of the Turn that it speaks of. */
+type DiffSide = RevisionOf & { readonly digest: string };
+
+/** What changed between two revisions, and by whom. */
+export type ConversationDiff = TurnChanges & { readonly from: DiffSide; readonly to: DiffSide };
+
+/**
+ * Compares the Turns of two revisions: while a run is open there, the one that was handed on last, else the committed one.
+ * Blocks of conversations that have no ancestor in common are compared by content.
+ *
+ * @throws {TurnlogError} `revision-not-found` when one of them is not there.
+ */
+export async function diffRevisions(log: EventLog, from: RevisionOf, to: RevisionOf): Promise<ConversationDiff> {
+  const [first, last] = [await existing(log, from), await existing(log, to)];
+  const [before, after] = await readBoth(log, first, last);
+  // What two conversations have from one ancestor has one id in both.
+  const isOneLineage =
+    from.conversation === to.conversation || (await compareConversations(log, before.past, after.past)).event !== null;
+  const difference = (isOneLineage ? turnDifference : differenceByContent)(before.turn, after.turn);
+  const isOneEvent = from.conversation === to.conversation && last.revision === first.revision + 1;
+  const { actor } = after.past.event;
+  // Across one pass it was that layer's doing, also where it put back what somebody else had written.
+  const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersUpTo(after.past);
+  return {
+    from: { ...first, digest: before.turn.digest },
+    to: { ...last, digest: after.turn.digest },
+    ...turnChanges(difference, { from: before.turn, to: after.turn }, changers),
+  };
+}
+
+const existing = async (log: EventLog, { conversation, revision }: RevisionOf): Promise<RevisionOf> => ({
+  conversation,
+  revision: await existingRevision(log.store, conversationStream(conversation), revision),
+});
+
+/** A past, and the Turn that its revision speaks of. */
+type Side = { readonly past: LoadedPast; readonly turn: Turn };
+
+/** Two revisions of one conversation are seen in one reading: the earlier one's Turn as the fold passes it. */
+async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promise<readonly [Side, Side]> {
+  const read = async ({ conversation, revision }: RevisionOf, follow?: () => Follower): Promise<Side> => {
+    const past = await loadPast(log, conversationStream(conversation), revision, follow);
+    return { past, turn: turnSpokenOf(past) };
+  };
+  if (from.conversation !== to.conversation) return [await read(from), await read(to)];
+  const [first, last] = from.revision <= to.revision ? [from, to] : [to, from];
+  const stream = conversationStream(first.conversation);
+  let passed: Turn | undefined;
+  const later = await read(last, () => (recorded, view) => {
+    if (recorded.stream === stream && recorded.revision === first.revision)
+      passed = turnSpokenOf(new LoadedPast(recorded, view));
+  });
+  const earlier = { past: later.past, turn: passed ?? later.turn };
+  return first === from ? [earlier, later] : [later, earlier];
+}
+
+/** Who made each version, and who took out or moved what the folds up to there know of. */
+function changersUpTo({ view }: LoadedPast): Changers {
+  const { authorOf, removerOf, moverOf } = provenanceOf(view.client.run?.turns, view);
+  return {
+    authorOf,
+    removerOf: (block) => removerOf(idOf(block)),
+    moverOf: (block) => moverOf?.(idOf(block)) ?? null,
+  };
+}

@@ -1,0 +1,64 @@
+import { type Block, notRead } from "../domain/block.ts";
+import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
+import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
+import { type Change, lastChange } from "../projections/blame.ts";
+import { blockLabel } from "../projections/wording.ts";
+import { type ContextCandidate, candidatesOf } from "./candidates.ts";
+import type { FoundRequest } from "./recorded-request.ts";
+import type { PlacedBlock } from "./turn-changes.ts";
+
+/** A block that a request sent: what it is in a word or two, and who last changed it. */
+type SentBlock = PlacedBlock & { readonly label: string; readonly changed: Change | null };
+
+/** Why a request was sent as it was. */
+export type RequestExplanation = {
+  readonly revision: number;
+  readonly at: string;
+  readonly runId: string | null;
+  readonly frame: string | null;
+  readonly inferenceId: InferenceRequestedData["inferenceId"];
+  /** From 0: which try of its step it is. */
+  readonly attempt: number;
+  /** What the planner decided: strategy, anchor, reason, repairs. */
+  readonly decision: Decision;
+  /** How many blocks the model was meant to see, sent or held by the server. */
+  readonly blocks: number;
+  /** Of the body that was sent, in UTF-8. */
+  readonly bytes: number;
+  /** What sending everything would have cost. */
+  readonly fullBytes: number;
+  /** Every context that was known, the newest first. */
+  readonly candidates: readonly ContextCandidate[];
+  /** Who made the newest context useless, and where; null while the chain holds. */
+  readonly brokenBy: (Divergence & { readonly block: string }) | null;
+  /** What layers did on the way that no Turn shows. */
+  readonly timings: NonNullable<InferenceRequestedData["timings"]>;
+  /** The blocks that were sent, with their places in the Turn. */
+  readonly sent: readonly SentBlock[];
+};
+
+/** @throws {TurnlogError} `unknown-codec` when the request's codec is not at hand. */
+export function explainRequest(found: FoundRequest): RequestExplanation {
+  const { recorded, request, view, labels, codecs } = found;
+  const { revision, at, runId, frame } = recorded;
+  const { inferenceId, attempt, decision, input, requestBytes, timings = [] } = request;
+  const { sendFrom, rejected } = decision;
+  const divergence = rejected?.divergence ?? null;
+  const blame = view.client.blame ?? notRead();
+  const sentBlock = (block: Block, offset: number): SentBlock => ({
+    index: sendFrom + offset,
+    block,
+    label: labels.get(block.id ?? "") ?? blockLabel(block),
+    changed: block.id === null ? null : lastChange(blame, block),
+  });
+  return {
+    ...{ revision, at, runId, frame, inferenceId, attempt, decision },
+    blocks: input.blocks,
+    bytes: requestBytes,
+    fullBytes: planAgain(view, recorded, codecs, { full: "policy" }).bytes,
+    candidates: candidatesOf(found),
+    brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
+    timings,
+    sent: inputTurn(view, recorded).after(sendFrom).map(sentBlock),
+  };
+}

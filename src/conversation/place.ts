@@ -1,0 +1,35 @@
+import type { Turn } from "../domain/turn.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import type { Follower } from "../log/snapshots/fold.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
+import { type LoadedPast, loadPast } from "./past.ts";
+
+/** A conversation at one revision, and what puts its blocks and events into words. */
+export type ReadPlace = { readonly past: LoadedPast; readonly words: BlockLabels };
+
+/**
+ * Reads a stream up to a revision, its events once; a negative one counts from the end. `follow` is called when the reading
+ * begins, and again should it have to begin anew.
+ *
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+ */
+export async function readPlace(
+  log: EventLog,
+  stream: string,
+  revision: number,
+  follow: () => Follower = () => () => undefined,
+): Promise<ReadPlace> {
+  let words = noLabels();
+  const past = await loadPast(log, stream, revision, () => {
+    const [labels, take] = [noLabels(), follow()];
+    words = labels;
+    return (recorded, view) => {
+      noteLabels(labels, recorded);
+      take(recorded, view);
+    };
+  });
+  return { past, words };
+}
+
+/** The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. */
+export const turnSpokenOf = ({ run, turn }: LoadedPast): Turn => run?.handedOn ?? turn;

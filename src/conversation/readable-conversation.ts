@@ -1,0 +1,263 @@
+import { Observable } from "rxjs";
+import { type Verification, verification } from "../audit/verify.ts";
+import { checkChoice, checkOptions, type OptionNames } from "../base/options.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { ConversationId } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import type { Codec } from "../engine/stack/codec.ts";
+import type { Engine } from "../engine/stack/create-engine.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import type { Head } from "../log/ports/event-store.ts";
+import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { type Counterfactual, type CounterfactualOptions, counterfactual } from "../replay/counterfactual.ts";
+import { type BlameReport, blameReport } from "./blame-report.ts";
+import { type ConversationDiff, diffRevisions } from "./diff.ts";
+import { explainRequest, type RequestExplanation } from "./explain.ts";
+import { type PastConversation, readPast } from "./past.ts";
+import { readPlace } from "./place.ts";
+import { type FoundRequest, findRequest, type SentRequest, sentRequest } from "./recorded-request.ts";
+import { type WalkedEvent, walkBackwards, walkForwards } from "./walk.ts";
+
+/** What of a conversation is gone through. */
+export type WalkOptions = {
+  /** The first revision; a negative one counts from the end. By default 0. */
+  readonly from?: number;
+  /** The last revision. By default -1, the newest there is when the walk begins. */
+  readonly to?: number;
+  /** `backwards` gives the newest first. By default `forwards`. */
+  readonly direction?: (typeof directions)[number];
+};
+
+/** What to leave out of what was, or how far to go. */
+export type WhatIfOptions = Omit<CounterfactualOptions, "codecs" | "openScratch">;
+
+/** What a conversation is looked at with. */
+export type ReadingTools = {
+  readonly stream: ConversationWriter;
+  readonly log: EventLog;
+  /** By name: what recorded requests are made again with. */
+  readonly codecs: ReadonlyMap<string, Codec>;
+  /** A store of its own for what would have been, by this clock. */
+  readonly openScratch: CounterfactualOptions["openScratch"];
+};
+
+const directions = ["forwards", "backwards"] as const;
+const walkNames: OptionNames<WalkOptions> = { from: true, to: true, direction: true };
+const whatIfNames: OptionNames<WhatIfOptions> = { to: true, without: true, bodies: true, onProgress: true };
+
+/** What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. */
+export class ReadableConversation {
+  readonly id: ConversationId;
+  readonly #stream: ConversationWriter;
+  readonly #log: EventLog;
+  readonly #tools: ReadingTools;
+
+  constructor(id: ConversationId, tools: ReadingTools) {
+    this.id = id;
+    this.#stream = tools.stream;
+    this.#log = tools.log;
+    this.#tools = tools;
+  }
+
+  /**
+   * The newest event's revision, and the digest that stands for it and all events before it; null before the first append.
+   *
+   *     const head = await conversation.head();
+   *     console.log(head?.revision, head?.digest);
+   */
+  head(): Promise<Head | null> {
+    return this.#log.store.head(this.#stream.name);
+  }
+
+  /** The Turn as it is now: of the last ended run, and what was appended since. */
+  async turn(): Promise<Turn> {
+    await this.#stream.refresh();
+    await this.#stream.readContents();
+    return this.#stream.view.client.committed.frozen();
+  }
+
+  /**
+   * The conversation as it was once the event of this revision had happened; -1 is the newest.
+   *
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   */
+  at(revision: number): Promise<PastConversation> {
+    return readPast(this.#log, this.#stream.name, revision);
+  }
+
+  /**
+   * Goes through the conversation's own events, each with its words, what it changed of the Turn and who did, and the body of
+   * the request that it records. A bad event comes with its `problem`, and the walk goes on; of a fork the ancestors' events
+   * are not among them.
+   *
+   *     for await (const { revision, words, changes, request } of conversation.walk())
+   *       console.log(revision, words, changes?.modified.length ?? 0, request?.bodyText);
+   *
+   * @throws {TypeError} for a misspelt option.
+   * @throws {RangeError} when `from` is after `to`.
+   * @throws {TurnlogError} `revision-not-found` when `from` or `to` is not there.
+   */
+  walk(options: WalkOptions = {}): AsyncIterable<WalkedEvent> {
+    checkOptions("walk", options, walkNames);
+    const { direction = "forwards" } = options;
+    checkChoice("walk: direction", direction, directions);
+    return this.#walk(options, direction);
+  }
+
+  async *#walk({ from, to }: WalkOptions, direction: (typeof directions)[number]): AsyncIterable<WalkedEvent> {
+    const { store } = this.#log;
+    if (from === undefined && to === undefined && (await this.head()) === null) return;
+    const range = {
+      from: await existingRevision(store, this.#stream.name, from ?? 0),
+      to: await existingRevision(store, this.#stream.name, to ?? -1),
+    };
+    if (range.from > range.to)
+      throw new RangeError(`walk: from must not be after to: it goes from revision ${range.from} to ${range.to}`);
+    const parts = { changes: true, bodies: this.#tools.codecs };
+    const events = (direction === "forwards" ? walkForwards : walkBackwards)(this.#log, this.#stream.name, {
+      ...range,
+      ...parts,
+    });
+    yield* events;
+  }
+
+  /**
+   * The request at a revision, or the one that an answer or a failure there belongs to, with its body as it was sent, byte
+   * for byte: it is made again from the log, and compared with the digest that was recorded before it was sent.
+   *
+   *     const { bodyText, sha256 } = await conversation.request(12);
+   *
+   * @param revision - By default the last request of all; a negative one counts from the end.
+   * @throws {TurnlogError} `request-not-found` when nothing was asked there; it names the last request before.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
+   * @throws {StoreCorruptedError} when it is not the body that was sent: `verify` names the damage.
+   */
+  async request(revision?: number): Promise<SentRequest> {
+    const { view, recorded, codecs } = await this.#findRequest(revision, false);
+    return sentRequest(view, recorded, codecs);
+  }
+
+  /**
+   * Why a request was sent as it was: its strategy, every context that was known with what spoke against it, and who broke
+   * the chain. Where nothing was asked at the revision, the last request before it is explained.
+   *
+   *     const { decision, brokenBy } = await conversation.why();
+   *     console.log(decision.strategy, brokenBy?.actor);
+   *
+   * @param revision - By default the last request of all; a negative one counts from the end.
+   * @throws {TurnlogError} `request-not-found` when nothing was asked by then.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
+   */
+  async why(revision?: number): Promise<RequestExplanation> {
+    return explainRequest(await this.#findRequest(revision, true));
+  }
+
+  #findRequest(revision: number | undefined, orBefore: boolean): Promise<FoundRequest> {
+    const { codecs } = this.#tools;
+    return findRequest(this.#log, { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs });
+  }
+
+  /**
+   * What changed of the Turn between two revisions, and who changed it. While a run is open at one of them, its Turn is the
+   * one that was handed on last there.
+   *
+   *     const { added, removed, modified } = await conversation.diff(4, -1);
+   *
+   * @param from - A negative one counts from the end.
+   * @param options - `of`: the conversation that `to` is a revision of; by default this one.
+   * @throws {TurnlogError} `revision-not-found` when one of them is not there.
+   */
+  diff(
+    from: number,
+    to: number,
+    options: { readonly of?: Pick<ReadableConversation, "id"> } = {},
+  ): Promise<ConversationDiff> {
+    checkOptions("diff", options, { of: true });
+    const { id } = options.of ?? this;
+    return diffRevisions(this.#log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
+  }
+
+  /**
+   * Who made and last changed each block of the Turn at a revision, and who took out those that are gone.
+   *
+   *     for (const { block, changed } of (await conversation.blame()).blocks) console.log(block.text, changed?.actor);
+   *
+   * @param revision - By default the newest; a negative one counts from the end.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   */
+  async blame(revision = -1): Promise<BlameReport> {
+    return blameReport(await readPlace(this.#log, this.#stream.name, revision));
+  }
+
+  /**
+   * Checks the conversation, its blobs and what it inherits: hash chain, heads, schemas, both folds, and every request, whose
+   * body is made again. Damage is told, not thrown.
+   *
+   *     const { isSound, problems } = await conversation.verify();
+   *
+   * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+   */
+  verify(): Promise<Verification> {
+    return verification(this.#log.store, { codecs: this.#tools.codecs, conversations: [this.id] });
+  }
+
+  /**
+   * What would have been with another stack, or without one layer of it: the runs are made anew in a store of their own, and
+   * whatever they ask outside is answered from the log. Nobody is asked, no tool runs, and this conversation stays as it is.
+   *
+   *     const { steps } = await conversation.whatIf(engine, { without: "shorten-results" });
+   *     console.log(steps.map(({ recorded, otherwise }) => [recorded?.bytes, otherwise?.bytes]));
+   *
+   * @throws {TurnlogError} `layer-not-found` when there is no layer of that name.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TypeError} for what is no engine, and for a misspelt option.
+   */
+  async whatIf(engine: Engine, options: WhatIfOptions = {}): Promise<Counterfactual> {
+    checkOptions("whatIf", options, whatIfNames);
+    const { codecs, openScratch } = this.#tools;
+    return counterfactual(this.#log, this.id, engine, { ...options, codecs, openScratch });
+  }
+
+  /**
+   * What the conversation is read as, up to a revision: of a fork the events of its ancestors come first, under their own
+   * streams and revisions. What is damaged and was skipped is left out.
+   */
+  async *history(to?: number): AsyncIterable<RecordedEvent> {
+    const skipped = await skippedIn(this.#log, this.#stream.name, to);
+    for await (const recorded of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
+  }
+
+  /** The events of its own stream, from a revision on. */
+  events(from = 0): AsyncIterable<RecordedEvent> {
+    return this.#stream.read(from);
+  }
+
+  /**
+   * The events of its own stream from a revision on, then each as it comes, whoever writes it, once it is durable: what
+   * shows another process's run while it goes on. By default those that come from now on; it ends when the signal aborts.
+   *
+   *     for await (const { event } of conversation.follow(0, AbortSignal.timeout(60_000))) console.log(event.type);
+   *
+   * @throws {RangeError} for what is no revision.
+   */
+  follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
+    if (from !== undefined && (!Number.isInteger(from) || from < 0))
+      throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
+    return this.#stream.follow(from, signal);
+  }
+
+  /** Every event of the conversation from now on, whoever writes it, once it is durable. */
+  readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
+    const left = new AbortController();
+    const tell = async (): Promise<void> => {
+      for await (const recorded of this.follow(undefined, left.signal)) subscriber.next(recorded);
+      subscriber.complete();
+    };
+    tell().catch((error: unknown) => subscriber.error(error));
+    return () => left.abort();
+  });
+}

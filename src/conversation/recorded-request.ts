@@ -1,0 +1,110 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { conversationOfStream } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import { type Codecs, rebuildRequest, requestOf } from "../engine/planning/recorded-request.ts";
+import type { Codec } from "../engine/stack/codec.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import { StoreCorruptedError } from "../log/ports/event-store.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import type { BlockLabels } from "../projections/timeline.ts";
+import { readPlace } from "./place.ts";
+
+/** A request as it was sent. */
+export type SentRequest = {
+  /** Of the event that records it. */
+  readonly revision: number;
+  readonly inferenceId: InferenceRequestedData["inferenceId"];
+  readonly transport: InferenceRequestedData["decision"]["transport"];
+  /** The codec that wrote the body, with its version. */
+  readonly encoder: string;
+  /** The body, byte for byte, with secrets as named slots. */
+  readonly bodyText: string;
+  /** Of the body, in UTF-8; it is the one that was recorded before the request was sent. */
+  readonly sha256: string;
+  readonly bytes: number;
+};
+
+/** A request, and what was known when it was planned. */
+export type FoundRequest = {
+  readonly recorded: RecordedEvent;
+  readonly request: InferenceRequestedData;
+  readonly view: ConversationView;
+  readonly codecs: Codecs;
+  readonly labels: BlockLabels["labels"];
+  /** What each response left, as a Turn, by inference. */
+  readonly contextTurns: ReadonlyMap<string, Turn>;
+};
+
+type RequestPlace = {
+  readonly stream: string;
+  /** A negative one counts from the end; null for the last request of all. */
+  readonly revision: number | null;
+  /** Where nothing was asked there, the last request before it is meant. */
+  readonly orBefore: boolean;
+  readonly codecs: ReadonlyMap<string, Codec>;
+};
+
+/**
+ * The request at a revision, or the one that an answer or a failure there belongs to.
+ *
+ * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+ * @throws {TurnlogError} `request-not-found` when nothing was asked there, or by then.
+ */
+export async function findRequest(log: EventLog, place: RequestPlace): Promise<FoundRequest> {
+  const { stream, codecs } = place;
+  const wanted = await requestAt(log, place);
+  const contextTurns = new Map<string, Turn>();
+  const { past, words } = await readPlace(log, stream, wanted, () => ({ event }, view) => {
+    if (event.type !== "ResponseReceived") return;
+    for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
+  });
+  const { event: recorded, view } = past;
+  return { recorded, request: requestOf(recorded), view, codecs, labels: words.labels, contextTurns };
+}
+
+/** Looked for from the end: it mostly is a few events before. */
+async function requestAt(log: EventLog, { stream, revision: wanted, orBefore }: RequestPlace): Promise<number> {
+  const revision = await existingRevision(log.store, stream, wanted ?? -1);
+  let asked: string | null = null;
+  let last: number | null = null;
+  const range = { from: revision, direction: "backwards", blobs: "keep" } as const;
+  for await (const { event, revision: here } of log.read(stream, range)) {
+    const isOutcome = event.type === "ResponseReceived" || event.type === "InferenceFailed";
+    if (here === revision && isOutcome) asked = event.data.inferenceId;
+    if (event.type !== "InferenceRequested") continue;
+    if (here === revision || event.data.inferenceId === asked) return here;
+    last ??= here;
+    if (asked === null) break;
+  }
+  if (last !== null && (orBefore || wanted === null)) return last;
+  const id = conversationOfStream(stream) ?? stream;
+  throw new TurnlogError(
+    "request-not-found",
+    last === null
+      ? `nothing was asked in ${id} up to revision ${revision}`
+      : `nothing was asked at revision ${revision} of ${id}: the last request before it is at revision ${last}`,
+  );
+}
+
+/**
+ * The body of a recorded request, made again and compared with the digest that was recorded before it was sent.
+ *
+ * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`.
+ * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
+ * @throws {StoreCorruptedError} when it is another body than the one that was sent.
+ */
+export function sentRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): SentRequest {
+  const { inferenceId, decision, encoder, requestBytes: bytes, requestDigest: sha256 } = requestOf(recorded);
+  const { revision, stream } = recorded;
+  const { bodyText, digest } = rebuildRequest(view, recorded, codecs);
+  if (digest === sha256) {
+    return { revision, inferenceId, transport: decision.transport, encoder, bodyText, sha256, bytes };
+  }
+  const place = `${conversationOfStream(stream) ?? stream}@${revision}`;
+  throw new StoreCorruptedError(
+    `the body of ${place} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
+  );
+}

@@ -1,0 +1,85 @@
+import type { Actor } from "../domain/actor.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import type { BlockId } from "../domain/ids.ts";
+import { Turn } from "../domain/turn.ts";
+import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
+
+/** A block, and its place in its Turn, from 0. */
+export type PlacedBlock = { readonly index: number; readonly block: Block };
+
+/** A block that somebody brought, took out or moved; `by` is null where it is not known who. */
+export type ChangedBlock = PlacedBlock & { readonly by: Actor | null };
+
+/** What differs between two Turns, and who made it so. A block that was moved and modified is in both lists. */
+export type TurnChanges = {
+  /** With their places in the later Turn. */
+  readonly added: readonly ChangedBlock[];
+  /** With their places in the earlier Turn. */
+  readonly removed: readonly ChangedBlock[];
+  /** Blocks that have other content under the same id. */
+  readonly modified: readonly {
+    readonly before: PlacedBlock;
+    readonly after: PlacedBlock;
+    readonly by: Actor | null;
+  }[];
+  /** With their places in the later Turn. */
+  readonly moved: readonly ChangedBlock[];
+};
+
+/** Who brought, took out or moved a block; null where that is not known. */
+export type Changers = {
+  readonly authorOf: (block: Block) => Actor | null;
+  readonly removerOf: (block: Block) => Actor | null;
+  readonly moverOf: (block: Block) => Actor | null;
+};
+
+/** One actor did it all. */
+export const changedBy = (actor: Actor | null): Changers => ({
+  authorOf: () => actor,
+  removerOf: () => actor,
+  moverOf: () => actor,
+});
+
+/** What differs, with who made it so: blocks by their places in the Turns. */
+export function turnChanges(
+  { added, removed, modified, moved }: TurnDifference,
+  { from, to }: { readonly from: Turn; readonly to: Turn },
+  { authorOf, removerOf, moverOf }: Changers,
+): TurnChanges {
+  const placed = (turn: Turn, block: Block): PlacedBlock => ({ index: placeIn(turn, block), block });
+  return {
+    added: added.map((block) => ({ ...placed(to, block), by: authorOf(block) })),
+    removed: removed.map((block) => ({ ...placed(from, block), by: removerOf(block) })),
+    modified: modified.map(({ before, after }) => ({
+      before: placed(from, before),
+      after: placed(to, after),
+      by: authorOf(after),
+    })),
+    moved: moved.map((block) => ({ ...placed(to, block), by: moverOf(block) })),
+  };
+}
+
+/** Blocks of equal content may have been taken for one block, under the id of the other Turn's. */
+function placeIn(turn: Turn, block: Block): number {
+  const index = turn.indexOf(idOf(block));
+  return index >= 0 ? index : turn.blocks.findIndex(({ digest }) => digest === block.digest);
+}
+
+type Lists = Readonly<Record<keyof TurnDifference, readonly unknown[]>>;
+
+export const isEmptyDifference = ({ added, removed, modified, moved }: Lists): boolean =>
+  added.length + removed.length + modified.length + moved.length === 0;
+
+/**
+ * What differs between the Turns of two conversations, whose blocks share no ids: blocks of equal content are taken for
+ * one block, in their order.
+ */
+export function differenceByContent(from: Turn, to: Turn): TurnDifference {
+  const idsByDigest = Map.groupBy(from.blocks, ({ digest }) => digest);
+  const unpaired = new Map([...idsByDigest].map(([digest, blocks]) => [digest, blocks.map(({ id }) => id)]));
+  return turnDifference(from, Turn.of(to.blocks.map((block) => block.withId(pairedId(block, unpaired)))));
+}
+
+function pairedId(block: Block, unpaired: ReadonlyMap<string, (BlockId | null)[]>): BlockId | null {
+  return unpaired.get(block.digest)?.shift() ?? block.id;
+}

@@ -1,0 +1,186 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
+import { type Actor, isActor } from "../domain/actor.ts";
+import type { ConversationEvent } from "../domain/events/event.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { Turn } from "../domain/turn.ts";
+import { turnDifference } from "../domain/turn-difference.ts";
+import type { Codec } from "../engine/stack/codec.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { tryToRead } from "../log/codec/recorded.ts";
+import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { SkippedEvents } from "../log/history/skipped-events.ts";
+import { StoreCorruptedError, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../projections/damage.ts";
+import { type BlockLabels, describeEvent, noLabels, noteLabels } from "../projections/timeline.ts";
+import { excerpt } from "../projections/wording.ts";
+import { type SentRequest, sentRequest } from "./recorded-request.ts";
+import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
+
+/** One event of a conversation, and what it did. */
+export type WalkedEvent = {
+  readonly stream: string;
+  readonly revision: number;
+  /** When it happened, as an ISO time. */
+  readonly at: string;
+  readonly type: string;
+  /** Null where the event cannot be read. */
+  readonly actor: Actor | null;
+  readonly runId: string | null;
+  readonly frame: string | null;
+  /** What happened, in one line: what `turnlog log` prints. */
+  readonly words: string;
+  /** Why the event, or the body of its request, cannot be read; null where nothing is wrong. */
+  readonly problem: string | null;
+  /** The event as it was recorded; null where it cannot be read. */
+  readonly event: ConversationEvent | null;
+  /** What it changed of the Turn, and who did; null where that is nothing, or not known because of damage before. */
+  readonly changes: TurnChanges | null;
+  /** The request that it records, with the body that was sent; null at other events. */
+  readonly request: SentRequest | null;
+};
+
+/** What is told of each event beside its words; each costs a fold of the conversation. */
+export type WalkParts = {
+  readonly changes: boolean;
+  /** The codecs that bodies are made with; null where none are wanted. */
+  readonly bodies: ReadonlyMap<string, Codec> | null;
+};
+
+/**
+ * Goes through a conversation's own events, one after the other from its first one on: what an event changed is known of the
+ * Turn that is handed on while a run is open, with what waits for its end; else of the committed one. A bad event is told
+ * as such, and the walk goes on; from there on what events changed is unknown.
+ */
+export class Walker {
+  readonly #log: EventLog;
+  readonly #parts: WalkParts;
+  readonly #words: BlockLabels = noLabels();
+  readonly #view: ConversationView;
+  #skipped = new SkippedEvents();
+  #before = Turn.empty;
+  #isLost = false;
+
+  private constructor(log: EventLog, stream: string, parts: WalkParts) {
+    this.#log = log;
+    this.#parts = parts;
+    this.#view = conversationView.initial(stream);
+  }
+
+  /** Before the first event of a conversation: a fork goes on from what its ancestors left. */
+  static async start(log: EventLog, stream: string, parts: WalkParts): Promise<Walker> {
+    const walker = new Walker(log, stream, parts);
+    try {
+      if (walker.#isFolding) walker.#skipped = await skippedIn(log, stream);
+    } catch (error) {
+      // Where nobody can say what is to be left out, nothing is.
+      if (!(error instanceof ConversationDamagedError)) throw error;
+    }
+    await walker.#takeAncestors(stream);
+    return walker;
+  }
+
+  /** Whether damage was come to, from which on nobody can say what events changed. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** The next event of the stream. */
+  async take(envelope: StoredEnvelope): Promise<WalkedEvent> {
+    const recorded = await tryToRead(this.#log.store, envelope);
+    if (recorded instanceof Error) return unreadable(envelope, recorded);
+    noteLabels(this.#words, recorded);
+    const { stream, revision, at, actor, runId, frame, event } = recorded;
+    const changes = this.#changesOf(recorded);
+    return {
+      ...{ stream, revision, at, type: event.type, actor, runId, frame, event },
+      words: describeEvent(this.#words, recorded),
+      changes: this.#parts.changes ? changes : null,
+      ...this.#requestOf(recorded),
+    };
+  }
+
+  get #isFolding(): boolean {
+    return !this.#isLost && (this.#parts.changes || this.#parts.bodies !== null);
+  }
+
+  #changesOf(recorded: RecordedEvent): TurnChanges | null {
+    if (!this.#isFolding || this.#skipped.has(recorded.stream, recorded.revision)) return null;
+    try {
+      conversationView.apply(this.#view, recorded);
+    } catch (error) {
+      if (!(error instanceof ConversationDamagedError)) throw error;
+      this.#isLost = true;
+      return null;
+    }
+    const { run, committed } = this.#view.client;
+    const [from, to] = [this.#before, run === null ? committed : run.turns.get(run.turns.newest).concat(run.pending)];
+    this.#before = to;
+    const difference = from === to ? null : turnDifference(from, to);
+    if (difference === null || isEmptyDifference(difference)) return null;
+    // What one event changed, it changed under its own name; the engine hands on what tools said.
+    const { actor } = recorded;
+    return turnChanges(difference, { from, to }, changedBy(actor.kind === "engine" ? null : actor));
+  }
+
+  #requestOf(recorded: RecordedEvent): Pick<WalkedEvent, "request" | "problem"> {
+    const { bodies } = this.#parts;
+    if (bodies === null || recorded.event.type !== "InferenceRequested") return { request: null, problem: null };
+    if (this.#isLost) return { request: null, problem: "its body cannot be rebuilt after the damage before it" };
+    try {
+      return { request: sentRequest(this.#view, recorded, bodies), problem: null };
+    } catch (error) {
+      const isDamage = error instanceof StoreCorruptedError;
+      if (!isDamage && !(error instanceof TurnlogError && error.code === "unknown-codec")) throw error;
+      return { request: null, problem: error.message };
+    }
+  }
+
+  /** A fork's events name blocks that its ancestors made. What is damaged there takes labels and changes away. */
+  async #takeAncestors(own: string): Promise<void> {
+    try {
+      for await (const recorded of readHistory(this.#log, own, { to: 0, skipped: this.#skipped })) {
+        if (recorded.stream === own) continue;
+        noteLabels(this.#words, recorded);
+        this.#changesOf(recorded);
+      }
+    } catch (error) {
+      if (!(error instanceof ConversationDamagedError)) throw error;
+      this.#isLost = true;
+    }
+  }
+}
+
+function unreadable(envelope: StoredEnvelope, error: Error): WalkedEvent {
+  const { stream, revision, at, type, runId = null, frame = null } = envelope;
+  const actor = isActor(envelope.actor) ? envelope.actor : null;
+  return {
+    ...{ stream, revision, at, type, actor, runId, frame, event: null, changes: null, request: null },
+    words: `${excerpt(type, 40)} cannot be read`,
+    problem: excerpt(error.message, 160),
+  };
+}
+
+type Walk = WalkParts & { readonly from: number; readonly to: number };
+
+/** The events of a stream from one revision to another. */
+export async function* walkForwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
+  const walker = await Walker.start(log, stream, walk);
+  for await (const envelope of log.store.readStream(stream, { limit: walk.to + 1 })) {
+    const walked = await walker.take(envelope);
+    if (walked.revision >= walk.from) yield walked;
+  }
+}
+
+/** Events that are held at once by a walk backwards, which folds the conversation anew for each stretch of so many. */
+const stretchEvents = 1_000;
+
+/** The same, the newest first. */
+export async function* walkBackwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
+  for (let to = walk.to; to >= walk.from; to -= stretchEvents) {
+    const stretch: WalkedEvent[] = [];
+    const from = Math.max(walk.from, to - stretchEvents + 1);
+    for await (const walked of walkForwards(log, stream, { ...walk, from, to })) stretch.push(walked);
+    yield* stretch.reverse();
+  }
+}
