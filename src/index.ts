@@ -13,6 +13,7 @@ export type { Conversation } from "./conversation/conversation.ts";
 export type { Appended, AppendOptions } from "./conversation/conversation-options.ts";
 export type { ConversationDiff } from "./conversation/diff.ts";
 export type { RequestExplanation } from "./conversation/explain.ts";
+export type { ConversationPage, ListedConversation, ListOptions } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
 export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./conversation/readable-conversation.ts";

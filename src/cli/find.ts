@@ -1,15 +1,12 @@
 import type { Conversation } from "../conversation/conversation.ts";
+import { listConversations } from "../conversation/list.ts";
 import { type ReadPlace, readPlace } from "../conversation/place.ts";
 import { type FoundRequest, findRequest } from "../conversation/recorded-request.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import { comparePositions } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
-import { conversationList } from "../projections/conversation-list.ts";
-import type { ProjectedView } from "../read-models/live-views.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
-import { caughtUp } from "./read-models.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
 /** How many candidates an ambiguous name lists. */
@@ -69,11 +66,8 @@ export function newConversationId(text: string): ConversationId {
 async function newestConversation({ events }: TurnlogStore): Promise<ConversationId | null> {
   const stream = await events.newestStream?.("conversation-");
   if (stream !== undefined) return stream === null ? null : conversationOfStream(stream);
-  let newest: ProjectedView<unknown> | null = null;
-  for await (const row of (await caughtUp(events, conversationList)).readAll()) {
-    if (newest === null || comparePositions(row.position, newest.position) > 0) newest = row;
-  }
-  return newest === null ? null : conversationOfStream(newest.key);
+  const { conversations } = await listConversations(events, { limit: 1 });
+  return conversations[0]?.id ?? null;
 }
 
 /**

@@ -58,6 +58,13 @@ export const settlementWords = (blockId: string): readonly string[] =>
 /** One more value of an option that may be given several times. */
 export const oneMore = (text: string, before: readonly string[] = []): readonly string[] => [...before, someText(text)];
 
+/** Takes one more `NAME=VALUE`. */
+export function label(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("Expected NAME=VALUE, such as user=ann.");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
 /** A time as ISO text: one that was typed as such, in UTC unless it says otherwise, or how long it is before now. */

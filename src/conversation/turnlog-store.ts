@@ -8,6 +8,7 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
+import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
 import { WeakValues } from "./weak-values.ts";
 
 /** What a store is given: codecs; for tests a clock and ids that repeat, and no waiting before an append is sent again. */
@@ -57,6 +58,21 @@ export class TurnlogStore implements AsyncDisposable {
       ...{ log, newId, codecs, conversation: (other) => this.conversation(other) },
       openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock, codecs: [...codecs.values()] }),
     });
+  }
+
+  /**
+   * The conversations of the store, the one that was written last first, a page at a time: what each is called, how it goes
+   * and what it cost, and its labels.
+   *
+   *     const { conversations, next } = await store.list({ labels: { user: "ann" } });
+   *     const older = next === null ? null : await store.list({ labels: { user: "ann" }, after: next });
+   *
+   * @param options - `limit`: how many on a page, by default 20. `after`: `next` of the page before.
+   * @throws {TypeError} for a misspelt option, and for labels that are no texts.
+   * @throws {RangeError} for a limit that is no whole number from 1.
+   */
+  list(options: ListOptions = {}): Promise<ConversationPage> {
+    return listConversations(this.events, options);
   }
 
   /** The ids of all conversations, in the order of their names. */

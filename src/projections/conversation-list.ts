@@ -9,7 +9,10 @@ import { excerpt } from "./wording.ts";
 
 /** What a list of conversations says of each. */
 export type ConversationSummary = {
+  /** A fork has the title and the labels of its parent until it is given others. */
   title: string | null;
+  /** What programs keep of it: `{ user: "ann" }`. */
+  labels: Readonly<Record<string, string>>;
   /** How the first user message begins. */
   begins: string | null;
   /** How it came into being, and the conversation that it is a fork or a child of. */
@@ -51,12 +54,12 @@ const maxContexts = 64;
 /** One row a conversation: what it is called, how it goes, and what it cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 2,
+  version: 3,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({
     summary: {
-      ...{ title: null, begins: null, origin: "new", parent: null, events: 0, runs: 0, isRunOpen: false },
+      ...{ title: null, labels: {}, begins: null, origin: "new", parent: null, events: 0, runs: 0, isRunOpen: false },
       ...{ requests: 0, chained: 0, rebased: 0, full: 0, bytesSent: 0, bytesSaved: 0, startedAt: "", lastAt: "" },
     },
     ...{ stream, settingsBytes: [], contexts: [] },
@@ -67,9 +70,14 @@ export const conversationList: Projection<ConversationListView> = {
       const { digest, settings } = event.data;
       view.settingsBytes = useSettings(view.settingsBytes, digest, utf8Length(JSON.stringify(settings)));
     }
-    // A fork sees the settings of its parents, too.
-    if (stream !== view.stream) return view;
     const { summary } = view;
+    if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") {
+      const { title, labels } = event.data;
+      if (title !== undefined) summary.title = excerpt(title, 80);
+      if (labels !== undefined) summary.labels = { ...summary.labels, ...labels };
+    }
+    // A fork sees the settings and the names of its parents, too.
+    if (stream !== view.stream) return view;
     summary.events = revision + 1;
     if (summary.startedAt === "") summary.startedAt = at;
     summary.lastAt = at;
@@ -82,15 +90,11 @@ function applyEvent(view: ConversationListView, { event, runId }: RecordedEvent)
   const { summary } = view;
   switch (event.type) {
     case "ConversationStarted": {
-      const { origin, title } = event.data;
+      const { origin } = event.data;
       summary.origin = origin.type;
       if (origin.type === "fork" || origin.type === "child") summary.parent = origin.conversationId;
-      if (title !== undefined) summary.title = excerpt(title, 80);
       return;
     }
-    case "ConversationRelabelled":
-      if (event.data.title !== undefined) summary.title = excerpt(event.data.title, 80);
-      return;
     case "BlockAppended":
       if (event.data.block.kind === "user") summary.begins ??= excerpt(blockFromJson(event.data.block).text, 80);
       return;

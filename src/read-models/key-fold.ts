@@ -76,7 +76,7 @@ export async function takeNext<View>(
 /**
  * What a key's view is before its first event: nothing, but for the start of a fork (rule: Lineage). There it is what its parent's
  * events make of it, and an ancestor that is not as it was makes the event one that cannot be taken in; for a projection that
- * counts forks for themselves it is the settings that were declared for both, as far as they can be read.
+ * counts forks for themselves it is the settings and names that were declared for both, as far as they can be read.
  */
 async function startView<View>(
   store: EventStore,
@@ -101,6 +101,13 @@ const isFork = (reading: Reading): boolean =>
   reading.event.type === "ConversationStarted" &&
   reading.event.data.origin.type === "fork";
 
+/** What is said once, and holds for the forks of a conversation too. */
+const declaredForForks: ReadonlySet<string> = new Set([
+  "SettingsDeclared",
+  "ConversationStarted",
+  "ConversationRelabelled",
+]);
+
 async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknown>, "lineage">, stream: string) {
   const reader = createEventReader(store);
   if (lineage === "inherit") {
@@ -109,7 +116,7 @@ async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknow
   }
   for (const fork of await forksOf(reader, stream)) {
     for await (const envelope of store.readStream(fork.stream, { limit: fork.revision + 1 })) {
-      if (envelope.type !== "SettingsDeclared") continue;
+      if (!declaredForForks.has(envelope.type)) continue;
       const declared = await tryToRead(store, envelope);
       if (!(declared instanceof Error)) yield declared;
     }

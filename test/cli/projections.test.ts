@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { caughtUp } from "../../src/cli/read-models.ts";
+import { caughtUp } from "../../src/conversation/read-models.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -22,7 +22,7 @@ test("status tells what is not built, what is behind and what is up to date", as
   await run(cwd, "projections rebuild conversation-list");
   const built = await run(cwd, "projections status");
   expect(built).toMatchObject({ code: 0, stderr: "" });
-  expect(built.stdout).toMatch(/conversation-list +version 2 +66 events +up to date\nusage +not built yet/);
+  expect(built.stdout).toMatch(/conversation-list +version 3 +66 events +up to date\nusage +not built yet/);
   await using store = await openSqliteStore(file("turnlog.db"));
   await write(store, [started("late"), said("late")]);
   expect((await run(cwd, "projections status conversation-list")).stdout).toMatch(/66 events +2 behind/);

@@ -1,34 +1,28 @@
 import type * as z from "zod";
-import { conversationOfStream } from "../../domain/ids.ts";
-import { comparePositions } from "../../log/ports/event-store.ts";
-import { type ConversationListView, conversationList } from "../../projections/conversation-list.ts";
-import { counted, grouped } from "../../projections/wording.ts";
-import type { ProjectedView } from "../../read-models/live-views.ts";
+import { counted, excerpt, grouped } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { lsDocument } from "../documents/stores.ts";
-import { caughtUp } from "../read-models.ts";
 
+type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>> };
 type Listed = z.infer<typeof lsDocument>["conversations"][number];
 
 /** The conversations of the store, the one written last first. */
 export const ls = commandCode({
   document: lsDocument,
 
-  async *run(context, { options: { limit } }: CommandInput<{ readonly limit: number }>) {
+  async *run(context, { options: { limit, label: labels = {} } }: CommandInput<Options>) {
     await using store = await context.openStore({ mustExist: true });
     const progress = context.progress("events read");
-    const projector = await caughtUp(store.events, conversationList, {
+    const { conversations, total } = await store.list({
+      limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit,
+      labels,
       onProgress: (events) => {
         progress.update(events);
       },
     });
-    const rows: ProjectedView<ConversationListView>[] = [];
-    for await (const row of projector.readAll()) rows.push(row);
     progress.end();
-    const newestFirst = rows.toSorted((left, right) => comparePositions(right.position, left.position));
-    const conversations = newestFirst.slice(0, limit === 0 ? rows.length : limit).flatMap(listedOf);
-    yield { conversations, total: rows.length };
+    yield { conversations, total };
   },
 
   render({ conversations, total }, { style, storeUrl, table, note }) {
@@ -47,20 +41,16 @@ export const ls = commandCode({
   },
 });
 
-function listedOf({ key, view, quarantine }: ProjectedView<ConversationListView>): readonly Listed[] {
-  const id = conversationOfStream(key);
-  return id === null ? [] : [{ id, ...view.summary, isDamaged: quarantine !== null }];
-}
-
 function savedWords({ bytesSent, bytesSaved }: Listed): string {
   return bytesSent === 0 ? "" : `${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
 }
 
-function titleWords({ isDamaged, isRunOpen, origin, parent, title, begins }: Listed): string {
+function titleWords({ isDamaged, isRunOpen, origin, parent, title, begins, labels }: Listed): string {
   const marks = [
     isDamaged ? "[damaged]" : "",
     isRunOpen ? "[run open]" : "",
     parent === null ? "" : `[${origin} of ${parent.slice(0, 12)}]`,
   ];
-  return [...marks, title ?? begins ?? ""].filter((word) => word !== "").join(" ");
+  const labelled = Object.entries(labels).map(([name, value]) => `[${excerpt(`${name}=${value}`, 40)}]`);
+  return [...marks, ...labelled, title ?? begins ?? ""].filter((word) => word !== "").join(" ");
 }

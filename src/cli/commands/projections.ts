@@ -1,3 +1,4 @@
+import { type AnyProjector, readModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { counted, grouped, printable } from "../../projections/wording.ts";
@@ -6,7 +7,7 @@ import { commandCode } from "../command.ts";
 import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } from "../documents/stores.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
-import { type AnyProjector, findReadModel, readModels } from "../read-models.ts";
+import { findReadModel } from "../read-models.ts";
 
 /** All read models, or the one that was named. */
 const chosen = ({ events }: TurnlogStore, name: string | undefined): readonly AnyProjector[] =>

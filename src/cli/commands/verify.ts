@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { verification } from "../../audit/verify.ts";
+import { readModels } from "../../conversation/read-models.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { verifyDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
-import { readModels } from "../read-models.ts";
 import { codecsOf } from "../stack-file.ts";
 import { writeWholeFile } from "../whole-file.ts";
 

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
+import { label, numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
 
 const revision = "<conversation[@r]>";
 
@@ -14,6 +14,10 @@ export const lookAtConversations: CommandGroup = {
         option("-n, --limit <count>", "maximum number to list; 0 for all")
           .argParser(numberIn({ least: 0 }))
           .default(20),
+        option(
+          "-l, --label <name=value...>",
+          "only conversations with this label; several have to be there together",
+        ).argParser(label),
       ],
       load: async () => (await import("../commands/ls.ts")).ls,
     },

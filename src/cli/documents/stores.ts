@@ -8,6 +8,7 @@ export const lsDocument = z.strictObject({
     z.strictObject({
       id: conversation,
       title: z.string().nullable(),
+      labels: z.record(z.string(), z.string()),
       /** How the first user message begins. */
       begins: z.string().nullable(),
       origin: z.enum(["new", "fork", "child", "import"]),

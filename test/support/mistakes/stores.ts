@@ -24,6 +24,8 @@ const whatIf = async (options: object) => {
   return counterfactual(store.log, made.id, engine(), odd({ codecs, ...options }));
 };
 
+const list = async (options: object) => (await openStore("memory:")).list(odd(options));
+
 /** What is done with stores, and with what they hold. */
 export const storeMistakes: readonly Mistake[] = [
   [
@@ -46,6 +48,14 @@ export const storeMistakes: readonly Mistake[] = [
     () => openStore("memory:", odd({ authorize: true })),
     "openStore: authorize is a boolean: give a function",
   ],
+  ["list({ limit: -1 })", () => list({ limit: -1 }), "list: limit is -1: give a whole number of at least 1"],
+  ["list({ limits })", () => list({ limits: 5 }), "list has no option 'limits': did you mean 'limit'?"],
+  [
+    "list({ after: null })",
+    () => list({ after: null }),
+    "list: after is null: give `next` of the page before, or leave it out",
+  ],
+  ["list({ labels: { user: 5 } })", () => list({ labels: { user: 5 } }), "list: labels.user is 5: give a text"],
   [
     "createProjector(store, …)",
     async () => createProjector(odd(await openStore("memory:")), conversationList),

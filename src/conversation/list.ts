@@ -1,0 +1,76 @@
+import { isJsonObject } from "../base/json.ts";
+import { checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
+import {
+  type ConversationListView,
+  type ConversationSummary,
+  conversationList,
+} from "../projections/conversation-list.ts";
+import type { ProjectedView } from "../read-models/live-views.ts";
+import { caughtUp } from "./read-models.ts";
+
+/** Which conversations are listed. */
+export type ListOptions = {
+  /** How many at most, from 1; by default 20. */
+  readonly limit?: number;
+  /** `next` of the page before; by default the list begins with the conversation that was written last. */
+  readonly after?: string;
+  /** Only conversations that have all of these: `{ user: "ann" }`. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Told, while events are read that no list has seen yet, how many were. */
+  readonly onProgress?: (events: number) => void;
+};
+
+/** What a list says of a conversation. */
+export type ListedConversation = ConversationSummary & {
+  readonly id: ConversationId;
+  /** Whether an event of it could not be taken in: `verify()` names it. */
+  readonly isDamaged: boolean;
+};
+
+/** Some of the conversations of a store, the one that was written last first. */
+export type ConversationPage = {
+  readonly conversations: readonly ListedConversation[];
+  /** How many there are with these labels, on this page or not. */
+  readonly total: number;
+  /** What to give as `after` for those that follow; null when none do. */
+  readonly next: string | null;
+};
+
+const optionNames: OptionNames<ListOptions> = { limit: true, after: true, labels: true, onProgress: true };
+
+/** @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have. */
+export async function listConversations(events: EventStore, options: ListOptions): Promise<ConversationPage> {
+  checkOptions("list", options, optionNames);
+  const { limit = 20, after, labels = {}, onProgress } = options;
+  checkWhole("list: limit", limit);
+  if (after !== undefined) checkText("list: after", after, "`next` of the page before, or leave it out");
+  checkLabels(labels);
+  const projector = await caughtUp(events, conversationList, onProgress === undefined ? {} : { onProgress });
+  const found: ProjectedView<ConversationListView>[] = [];
+  for await (const row of projector.readAll()) if (hasLabels(row.view.summary, labels)) found.push(row);
+  const newestFirst = found.toSorted((left, right) => comparePositions(right.position, left.position));
+  const left =
+    after === undefined ? newestFirst : newestFirst.filter(({ position }) => comparePositions(position, after) < 0);
+  const page = left.slice(0, limit);
+  return {
+    conversations: page.flatMap(listed),
+    total: found.length,
+    next: left.length > page.length ? (page.at(-1)?.position ?? null) : null,
+  };
+}
+
+function checkLabels(labels: unknown): void {
+  if (!isJsonObject(labels)) throw new TypeError(`list: labels is ${kindOf(labels)}: give { name: "value" }`);
+  for (const [name, value] of Object.entries(labels))
+    if (typeof value !== "string") throw new TypeError(`list: labels.${name} is ${kindOf(value)}: give a text`);
+}
+
+const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<string, string>>): boolean =>
+  Object.entries(labels).every(([name, value]) => summary.labels[name] === value);
+
+function listed({ key, view, quarantine }: ProjectedView<ConversationListView>): readonly ListedConversation[] {
+  const id = conversationOfStream(key);
+  return id === null ? [] : [{ id, ...view.summary, isDamaged: quarantine !== null }];
+}
