@@ -3,6 +3,7 @@ import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForks } from "./forks.ts";
 import { benchLooking } from "./looking.ts";
 import { benchMemory } from "./memory.ts";
+import { benchOpening } from "./opening.ts";
 import { benchPlanning } from "./planning.ts";
 import { benchProjector } from "./projector.ts";
 import { benchRebuild } from "./rebuild.ts";
@@ -21,6 +22,7 @@ const parts = {
   memory: benchMemory,
   planning: benchPlanning,
   "time-travel": benchTimeTravel,
+  opening: benchOpening,
   looking: benchLooking,
   forks: benchForks,
   recording: benchRecording,

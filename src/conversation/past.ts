@@ -67,7 +67,7 @@ export class PastConversation {
 
   /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
   async content(): Promise<Turn> {
-    return turnOf(this.#log, this.#folded);
+    return turnOf(this.#log, this.#committed, this.event);
   }
 
   /** All that the events up to here tell, from the first one on: contents, blame, and what planning compares. */

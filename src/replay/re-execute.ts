@@ -144,7 +144,7 @@ const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
   lastRunRevision: null,
   commit: (entries): Promise<CommitResult> => Promise.reject(new WouldWriteError(entries)),
   // All of it was read.
-  readContents: () => Promise.resolve(),
+  turnReader: () => () => Promise.resolve(view.client.committed),
   readAll: () => Promise.resolve(),
 });
 

@@ -74,7 +74,8 @@ test("a fork goes on at the target as it would have at the source", async () => 
   expect(copied.map(({ conversation }) => conversation)).toEqual([null, parent.id, fork.id]);
   const [there, here] = [to.conversation(fork.id), await fork.turn()];
   expect((await there.turn()).digest).toBe(here.digest);
-  const { text: answer, turn } = await there.run(createEngine({ provider: scripted(() => "on it goes") }));
+  const { text: answer, turn: readTurn } = await there.run(createEngine({ provider: scripted(() => "on it goes") }));
+  const turn = await readTurn();
   expect({ answer, blocks: turn.blocks.length }).toEqual({ answer: "on it goes", blocks: here.blocks.length + 1 });
   expect((await all(verifyStore(to.events, { codecs }))).filter(({ problem }) => problem !== null)).toEqual([]);
 });

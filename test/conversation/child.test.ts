@@ -26,7 +26,8 @@ test("a subagent has a conversation of its own, linked to the call that opened i
   });
   const outer = workshop.scripted([{ calls: [call] }, "done"], { tools: [research] });
   await conversation.append("go");
-  const { turn, runId } = await conversation.run(outer.engine);
+  const { turn: readTurn, runId } = await conversation.run(outer.engine);
+  const turn = await readTurn();
 
   // Of what it said, the parent has what the tool answered, and nothing else.
   expect(turn.blocks.map(({ text }) => text)).toEqual(["go", call.arguments, "Paris is a city.", "done"]);

@@ -57,7 +57,8 @@ async function uninterrupted({ place, store }: World) {
   const conversation = store.conversation(id);
   await conversation.append(hello);
   const { gate, passed } = counting();
-  const { turn, steps } = await conversation.run(engineOf(place, id), { interceptor: gate });
+  const { turn: readTurn, steps } = await conversation.run(engineOf(place, id), { interceptor: gate });
+  const turn = await readTurn();
   return { ...passed, digest: turn.digest, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
 }
 

@@ -106,7 +106,7 @@ test.each(cases)(
       // A failed append of a message is told to its caller; of a run, to who runs it.
       for (const error of played.errors)
         expect(codeOf(error), label).toMatch(/^(store-unavailable|empty-conversation)$/);
-      const { turn } = await goOn(played);
+      const turn = await (await goOn(played)).turn();
       await checkLog(played);
       const said = turn.blocks.filter(({ kind: each }) => each === "user").map(({ text }) => text.toLowerCase());
       expect(said.filter((text) => text !== "more").toSorted(), label).toEqual(["one", "two"]);

@@ -96,7 +96,7 @@ test("a block that the conversation holds already is not taken out of it", async
   );
   const { engine } = workshop.scripted(["one"], { middleware: [keeping, ephemeral([block], { name: "kept" })] });
   await conversation.append("hello");
-  const { turn } = await conversation.run(engine);
+  const turn = await (await conversation.run(engine)).turn();
   expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "kept", "one"]);
   expect(new Set(turn.blocks.map(idOf)).size).toBe(3);
 });

@@ -204,7 +204,8 @@ test("the example hides addresses in every part and every kind of block", async 
   await conversation.append(
     user([text("Write to ada@example.com, not to bob@example.org"), image("https://example.com/a.png")]),
   );
-  const { turn, steps } = await conversation.run(engine);
+  const { turn: readTurn, steps } = await conversation.run(engine);
+  const turn = await readTurn();
   expect(turn.blocks.map((block) => block.text)).toEqual([
     "Write to ada@example.com, not to bob@example.org",
     '{"to":"ada@example.com"}',

@@ -11,7 +11,7 @@ import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
 import { type EngineOptions, takeoverAfterMsDefault } from "../stack/create-engine.ts";
-import { type RunResult, resultOf } from "../stack/result.ts";
+import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { timeAfter } from "./open-session.ts";
 import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
@@ -202,15 +202,18 @@ async function recordedResult(
   const { runId, stream, to, brought } = run;
   const { log } = writer;
   const isNewest = writer.view.client.answers.answeredBy === run;
-  if (isNewest) await writer.readContents();
-  const turn = isNewest ? writer.view.client.committed : await turnOf(log, await foldTo(log, stream, to));
+  const { committed } = isNewest ? writer.view.client : (await foldTo(log, stream, to)).view.client;
+  const turn = isNewest ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });
   const record = newRunRecord(runId);
   let appended = 0;
   for (const recorded of await eventsBetween(log, run)) {
     if (recorded.event.type === "BlockAppended") appended += 1;
     if (recorded.runId === runId) noteRun(record, recorded);
   }
-  const answered = turn.slice(turn.length - appended);
+  const end = committed.length - appended;
+  const calls = record.status === "calls-open" ? madeIn(runId, committed) : [];
+  const blocks = [...committed.slice(end).after(end - brought), ...calls];
+  const answered = (await turnOf(log, committed, { stream, revision: to, blocks })).slice(end);
   return resultOf(record, { answered, brought, turn, isNew: false, closedRun });
 }
 

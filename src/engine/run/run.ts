@@ -91,8 +91,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     const { run } = session.view().client;
     await session.recorder.flush();
     await cancelUnderWay(run, session.engine);
-    await stream.readContents();
-    const how = { turn: stream.view.client.committed, isNew: true, closedRun };
+    const how = { turn: stream.turnReader(), isNew: true, closedRun };
     const brought = countBrought(base, result);
     const ended = resultOf(session.record, { answered: result, brought, ...how });
     session.emit({ type: "run-end", result: ended });
@@ -111,7 +110,7 @@ async function park(
   const left = before?.doubts?.left ?? new Map<BlockId, string>();
   record(session, { type: "RunParked", version: 1, data: { blockIds: [...left.keys()] } }, engineActor, "0");
   await session.recorder.flush();
-  const how = { turn: stream.view.client.committed, isNew: true, closedRun: options.closedRun, inDoubt: [...left] };
+  const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, inDoubt: [...left] };
   return resultOf(session.record, { answered: base, brought: 0, ...how });
 }
 

@@ -101,7 +101,7 @@ async function resumeRun(
 ): Promise<RunResult> {
   const { id: runId, turns, startedRevision: firstRevision, epoch } = run;
   if (run.owner === null && run.inDoubt.size > 0) {
-    const { committed: turn } = stream.view.client;
+    const turn = stream.turnReader();
     const how = { answered: turns.base, brought: 0, turn, isNew: true, closedRun: null, inDoubt: [...run.inDoubt] };
     return resultOf({ ...newRunRecord(runId), isResumed: true }, how);
   }

@@ -22,10 +22,13 @@ export type RunResult = {
   readonly runId: string;
   /** The text of the last answer. */
   readonly text: string;
-  /** The whole conversation after the run. */
-  readonly turn: Turn;
-  /** The same without what was appended while the run was open. */
-  readonly answeredTurn: Turn;
+  /** What the run brought: its blocks behind the last one that was there before, the answer at their end. */
+  readonly blocks: readonly Block[];
+  /**
+   * The whole conversation as the run left it, and what was appended while it was open. Read when it is asked for: an answer
+   * in a long conversation needs little of it.
+   */
+  readonly turn: () => Promise<Turn>;
   /** Whether the run had been cut off, and was taken up again. */
   readonly resumed: boolean;
   /** Calls and effects that nobody knows the end of: block ids and names. */
@@ -44,28 +47,29 @@ type Ended = {
   /** What the outermost layer returned, and how many blocks at its end the run brought. */
   readonly answered: Turn;
   readonly brought: number;
-  /** The same, and what was appended meanwhile. */
-  readonly turn: Turn;
+  /** Reads the same, and what was appended meanwhile. */
+  readonly turn: () => Promise<Turn>;
   readonly isNew: boolean;
   readonly closedRun: string | null;
   readonly inDoubt?: readonly (readonly [BlockId, string])[];
 };
 
-/** A run that has completed, or waits: what its events tell, and the Turn that it left. */
+/** A run that has completed, or waits: what its events tell, and the Turn that it left. What it made of that has to be read. */
 export function resultOf(
   { runId, steps, losses, isResumed, status }: RunRecord,
   { answered, brought, turn, isNew, closedRun, inDoubt = [] }: Ended,
 ): RunResult {
+  const blocks = answered.after(answered.length - brought);
   return freezeAll({
     status: status ?? "parked",
     isNew,
     runId,
-    text: lastText(answered, brought),
+    text: lastText(blocks),
+    blocks,
     turn,
-    answeredTurn: answered,
     resumed: isResumed,
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
-    openCalls: status === "calls-open" ? openCalls(answered.blocks) : [],
+    openCalls: status === "calls-open" ? openCalls(madeIn(runId, answered)) : [],
     losses: [...losses],
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps: [...steps],
@@ -73,13 +77,16 @@ export function resultOf(
   });
 }
 
-/** The text of the assistant's messages at the end of a Turn, among its last blocks. */
-function lastText(turn: Turn, among: number): string {
+/** The blocks of a Turn that were made in a run, wherever layers put them: they are named for it. */
+export const madeIn = (runId: string, turn: Turn): readonly Block[] =>
+  turn.blocks.filter(({ id }) => id?.startsWith(`${runId}/`));
+
+/** The text of the assistant's messages at the end. */
+function lastText(blocks: readonly Block[]): string {
   const texts: string[] = [];
-  for (let index = turn.length - 1; index >= turn.length - among; index -= 1) {
-    const block = turn.at(index);
-    if (block?.kind === "assistant") texts.unshift(block.text);
-    else if (block?.kind !== "reasoning" && block?.kind !== "other") break;
+  for (const block of blocks.toReversed()) {
+    if (block.kind === "assistant") texts.unshift(block.text);
+    else if (block.kind !== "reasoning" && block.kind !== "other") break;
   }
   return texts.join("");
 }

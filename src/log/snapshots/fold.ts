@@ -1,3 +1,4 @@
+import type { Block } from "../../domain/block.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
@@ -88,17 +89,23 @@ export async function takeEvent(log: EventLog, { fold, taker }: OpenFold, record
   taker?.note(recorded);
 }
 
-/** The Turn of a fold with the contents of all its blocks: reads the events that hold them, and no others. */
-export async function turnOf(log: EventLog, { view, last }: Pick<Folded, "view" | "last">): Promise<Turn> {
-  const { committed } = view.client;
+/** The Turn that a fold had at a revision, with the contents of its blocks, or of some: reads the events that hold them, and no others. */
+export async function turnOf(
+  log: EventLog,
+  turn: Turn,
+  { stream, revision, blocks = turn.blocks }: TurnPlace,
+): Promise<Turn> {
   try {
-    await readContents(log, committed.blocks);
-    return committed.frozen();
-  } catch {
+    await readContents(log, blocks);
+    return turn.frozen();
+  } catch (error) {
+    if (error instanceof Error && isOfTheStore(error)) throw error;
     // The snapshot was wrong about it; the events are not.
-    return (await foldWhole(log, last.stream, last.revision)).view.client.committed.frozen();
+    return (await foldWhole(log, stream, revision)).view.client.committed.frozen();
   }
 }
+
+type TurnPlace = { readonly stream: string; readonly revision: number; readonly blocks?: readonly Block[] };
 
 /** Told of each event of a fold, and of the view that has taken it in: the next event changes that. */
 export type Follower = (recorded: RecordedEvent, view: ConversationView) => void;

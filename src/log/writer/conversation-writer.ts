@@ -17,7 +17,7 @@ import { readHistory } from "../history/lineage.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
 import type { ConversationFold } from "../snapshots/conversation-fold.ts";
-import { foldAll, newFold, type OpenFold, openFold, takeEvent } from "../snapshots/fold.ts";
+import { foldAll, newFold, type OpenFold, openFold, takeEvent, turnOf } from "../snapshots/fold.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
 
 export type CommitResult =
@@ -125,6 +125,13 @@ export class ConversationWriter {
   /** Reads the contents of blocks of the conversation, by default of its Turn, that were not read. */
   readContents(blocks: readonly Block[] = this.view.client.committed.blocks): Promise<void> {
     return this.#read(() => readContents(this.log, blocks));
+  }
+
+  /** The Turn as it is now, to be read when it is asked for, whatever comes after it. */
+  turnReader(): () => Promise<Turn> {
+    const { committed } = this.view.client;
+    const at = { stream: this.name, revision: this.head?.revision ?? -1 };
+    return () => turnOf(this.log, committed, at);
   }
 
   /** Reads what a request is made of as long as it continues from what the endpoint holds of the Turn. */

@@ -167,7 +167,7 @@ test("a tool that was given up and comes back while the run goes on changes noth
     await new Promise(setImmediate);
   });
   await conversation.append("hello");
-  const { turn } = await conversation.run(workshop.engine({ provider, tools: [slow] }));
+  const turn = await (await conversation.run(workshop.engine({ provider, tools: [slow] }))).turn();
   expect(resultsOf(turn)).toEqual(["Error: no answer within 1000 ms"]);
   expect(typesOf(await eventsOf(conversation)).slice(-4)).toEqual([
     ...["InferenceRequested", "ToolFinished", "ResponseReceived", "RunCompleted"],

@@ -67,6 +67,6 @@ test("numbers that JavaScript cannot hold are refused from callers by their plac
   });
   const calls = [{ name: "look-up", arguments: {} }];
   await conversation.append("hello");
-  const { turn } = await conversation.run(scripted([{ calls }, "done"], { tools: [lookUp] }).engine);
+  const turn = await (await conversation.run(scripted([{ calls }, "done"], { tools: [lookUp] }).engine)).turn();
   expect(turn.blocks.find(({ kind }) => kind === "tool_result")?.text).toContain("an integer beyond 2^53");
 });

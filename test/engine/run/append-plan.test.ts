@@ -43,7 +43,7 @@ test("a result is durable while a slower tool still runs, and stands in the orde
   const running = conversation.run(workshop.scripted([calls("slow", "fast"), "done"], { tools }).engine);
   await expect.poll(() => watched.written.at(-1)).toEqual(["ToolFinished"]);
   slow.resolve("slow result");
-  const { turn } = await running;
+  const turn = await (await running).turn();
   expect(turn.blocks.filter(({ kind }) => kind === "tool_result").map(({ text }) => text)).toEqual([
     "slow result",
     "fast result",

@@ -28,7 +28,7 @@ async function run(
   for (const text of said) await conversation.append(text);
   const hasCalls = answers.some((answer) => typeof answer !== "string" && answer.calls !== undefined);
   const { engine } = workshop.scripted(answers, { middleware, tools: hasCalls ? [lookUp] : [] });
-  const { turn } = await conversation.run(engine);
+  const turn = await (await conversation.run(engine)).turn();
   return { conversation, workshop, turn, events: await eventsOf(conversation) };
 }
 

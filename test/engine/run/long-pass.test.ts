@@ -25,7 +25,7 @@ test.each<[string, (turn: Turn) => Turn]>([
   await conversation.append(Array.from({ length: 300 }, (__, n) => user(`${n} ${long}`)));
   const given = await conversation.turn();
   const layer = defineMiddleware({ name: "thorough", version: "1.0.0" }, (next) => (turn) => next(change(turn)));
-  const { turn } = await conversation.run(scripted(["Done."], { middleware: [layer] }).engine);
+  const turn = await (await conversation.run(scripted(["Done."], { middleware: [layer] }).engine)).turn();
   const passes = dataOf(await eventsOf(conversation), "TurnEdited");
   expect(passes.length).toBeGreaterThan(1);
   expect(new Set(passes.slice(1).map(({ from }) => from))).toEqual(new Set(["given/0.0"]));

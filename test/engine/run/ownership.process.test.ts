@@ -77,7 +77,8 @@ test("a run of a living process is refused and its owner named; of a killed one 
 
   await conversation.append("are you there?");
   await kill();
-  const { text, turn, closedRun } = await conversation.run(answering(), { unfinished: "abandon" });
+  const { text, turn: readTurn, closedRun } = await conversation.run(answering(), { unfinished: "abandon" });
+  const turn = await readTurn();
   const events = await eventsOf(conversation);
   const started = events.find(({ event }) => event.type === "RunStarted");
   expect({ text, closedRun }).toEqual({ text: "an answer", closedRun: started?.runId });

@@ -208,7 +208,9 @@ test("a user who speaks while an abandoned run is closed is heard", async () => 
   await startElsewhere(conversation);
   await conversation.append("still there?");
   clock.now += 16 * 60_000;
-  const { turn } = await conversation.run(workshop.scripted(["an answer"]).engine, { unfinished: "abandon" });
+  const turn = await (
+    await conversation.run(workshop.scripted(["an answer"]).engine, { unfinished: "abandon" })
+  ).turn();
   expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "still there?", "an answer"]);
 });
 
@@ -225,7 +227,7 @@ test.each(storeKinds)("what users say during a run is durable at once, and follo
   });
   await conversation.append("hello");
   await conversation.run(workshop.engine({ provider }));
-  const { turn } = await conversation.run(workshop.engine({ provider }));
+  const turn = await (await conversation.run(workshop.engine({ provider }))).turn();
   expect(turn.blocks.map(({ text }) => text)).toEqual([
     ...["hello", "an answer", "here 0", "there 0"],
     ...["another answer", "here 1", "there 1"],
@@ -249,7 +251,7 @@ test("a message that comes between the look and the first event of a run is in i
   });
   await conversation.append("hello");
   const { engine, provider } = workshop.scripted(["an answer"]);
-  const { turn } = await conversation.run(engine);
+  const turn = await (await conversation.run(engine)).turn();
   expect(turn.blocks.map(({ text }) => text)).toEqual(["hello", "wait, one more thing", "an answer"]);
   expect(provider.reading(0)).toHaveLength(2);
 });

@@ -82,7 +82,7 @@ describe("a run that was cut off", () => {
     await first.conversation.append("hello");
     await dieAt(first, inTool("charge", "before"));
     const { conversation, engine } = scene.process();
-    const { turn } = await conversation.run(engine, { unfinished: "abandon" });
+    const turn = await (await conversation.run(engine, { unfinished: "abandon" })).turn();
     expect(turn.blocks.map(({ kind }) => kind)).toEqual(["user", "tool_call", "tool_result", "assistant"]);
     expect(dataOf(await eventsOf(conversation), "ToolFinished")).toMatchObject([{ outcome: "in-doubt" }]);
     expect(charge.runs).toEqual([]);

@@ -38,7 +38,8 @@ test.each([1, 2, 4])(
   async (times) => {
     const { conversation, watched, other, said, scripted, store } = talkedOver(times);
     await conversation.append("hello");
-    const { status, turn } = await conversation.run(scripted(["Done."], { middleware: [thorough] }).engine);
+    const { status, turn: readTurn } = await conversation.run(scripted(["Done."], { middleware: [thorough] }).engine);
+    const turn = await readTurn();
     expect({ status, said: said.length }).toEqual({ status: "completed", said: times });
     const parts = watched.written.slice(1).filter((types) => types.some((type) => type !== "BlockAppended"));
     const isSplit = parts.filter((types) => types.includes("RunStarted") || types.includes("InferenceRequested"));

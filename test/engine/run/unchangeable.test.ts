@@ -24,7 +24,7 @@ test("changing what a block was made of afterwards changes nothing", async () =>
   part.text = "second";
   parts.push({ type: "text", text: "third" });
   await workshop.conversation.append(user([part]));
-  const { turn } = await workshop.conversation.run(engine);
+  const turn = await (await workshop.conversation.run(engine)).turn();
   expect(provider.reading(0)).toMatchObject([
     { content: [{ type: "input_text", text: "first" }] },
     { content: [{ type: "input_text", text: "second" }] },
@@ -63,7 +63,7 @@ test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("nobod
   const workshop = createWorkshop();
   const { engine } = workshop.scripted(["ok"]);
   await workshop.conversation.append("hello");
-  const { turn: result } = await workshop.conversation.run(engine);
+  const result = await (await workshop.conversation.run(engine)).turn();
   const turns = {
     "the Turn": await workshop.conversation.turn(),
     "a result's Turn": result,

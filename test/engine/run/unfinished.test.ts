@@ -33,7 +33,8 @@ test.each(storeKinds)("the conversation goes on where a failed run left it (%s)"
   const engine = workshop.engine({ provider, tools: [echo] });
   await conversation.append("hello");
   await rejectionOf(conversation.run(engine));
-  const { turn, closedRun } = await conversation.run(engine);
+  const { turn: readTurn, closedRun } = await conversation.run(engine);
+  const turn = await readTurn();
   expect(told(turn)).toEqual([...expectedAfter(1), "assistant recovered"]);
   expect(closedRun).toBeNull();
 });
@@ -139,7 +140,8 @@ test("the text of a result is the answer, whatever was appended meanwhile", asyn
   const { conversation } = workshop;
   const provider = gated(["the answer"], () => conversation.append("one thing more"));
   await conversation.append("hello");
-  const { text, turn } = await conversation.run(workshop.engine({ provider }));
+  const { text, turn: readTurn } = await conversation.run(workshop.engine({ provider }));
+  const turn = await readTurn();
   expect(text).toBe("the answer");
   expect(told(turn)).toEqual(["user hello", "assistant the answer", "user one thing more"]);
 });

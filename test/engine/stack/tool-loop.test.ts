@@ -108,7 +108,7 @@ test("a call of a tool that the settings offer, and the engine does not have, is
   await conversation.append("hello");
   const open = await conversation.run(engine);
   expect(open).toMatchObject({ status: "calls-open", openCalls: [{ name: "approve", callId: "c2" }] });
-  expect(resultsOf(open.turn)).toEqual(["2"]);
+  expect(resultsOf(await open.turn())).toEqual(["2"]);
   await conversation.append(toolResult({ callId: "c2", output: "yes" }), { actor: { kind: "app" } });
   expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "approved" });
 });

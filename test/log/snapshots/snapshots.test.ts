@@ -2,7 +2,9 @@ import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import type { RunResult } from "../../../src/engine/stack/result.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
@@ -53,6 +55,26 @@ test("reads the events after the nearest snapshot only", async () => {
   await conversation.at(head);
   expect(read.events).toBeLessThan(520);
   expect(head).toBeGreaterThan(1_100);
+});
+
+test("a run in a process that has just begun reads what is sent, and leaves the rest of the Turn until it is asked for", async () => {
+  const { events, clock, answering, read } = await longConversation();
+  const opened = () => new TurnlogStore(events, { clock: () => clock.now }).conversation("cnv_workshop");
+  await opened().append("and then?");
+  const tail = await readBy(read, () => opened().at(-1));
+  const cold = opened();
+  const results: RunResult[] = [];
+  const answer = async (): Promise<unknown> => results.push(await cold.run(answering));
+  expect(await readBy(read, answer)).toBeLessThan(tail + 10);
+  expect(results[0]?.steps[0]?.decision).toMatchObject({ strategy: "chained", back: 0 });
+  const askAgain = async (): Promise<unknown> => results.push(await opened().run(answering));
+  expect(await readBy(read, askAgain)).toBeLessThan(tail + 20);
+  expect(results.map(({ isNew, text }) => [isNew, text])).toEqual([true, false].map((isNew) => [isNew, "answer 240"]));
+  await cold.append("something else");
+  for (const { turn } of results) {
+    const texts = (await turn()).blocks.map(({ text }) => text);
+    expect([texts.length, texts[0], texts.at(-1)]).toEqual([482, "said 0", "answer 240"]);
+  }
 });
 
 test("knows ids and digests of blocks, and reads their contents when it is asked", async () => {
@@ -189,7 +211,14 @@ async function longConversation() {
     await conversation.run(engine);
   }
   read.events = 0;
-  return { ...workshop, saved, read };
+  return { ...workshop, events: workshop.watched, answering: engine, saved, read };
+}
+
+/** How many events some work reads. */
+async function readBy(read: { events: number }, work: () => Promise<unknown>): Promise<number> {
+  read.events = 0;
+  await work();
+  return read.events;
 }
 
 /**

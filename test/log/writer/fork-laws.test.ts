@@ -159,7 +159,7 @@ async function goOn(fork: Conversation, { workshop, seed, isForkedAgain }: Going
   // The endpoint that answered last: what the parent earned there is continued from, until that is refused.
   const last = (await fork.at(-1)).serverContexts.at(-1)?.scope ?? "";
   const provider = scripted(() => "so it went", { prefix: /prefix=(\w+)/.exec(last)?.[1] ?? "" });
-  const { turn: after } = await fork.run(workshop.engine({ provider }));
+  const after = await (await fork.run(workshop.engine({ provider }))).turn();
   expectSame(after.slice(turn.length), turn, `${label}, what the fork began with`);
   const [asked] = dataOf(await eventsOf(fork), "InferenceRequested");
   tally.runs += 1;
