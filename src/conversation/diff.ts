@@ -6,6 +6,7 @@ import { provenanceOf } from "../engine/planning/contexts.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
 import { compareConversations } from "./compare.ts";
 import { LoadedPast, loadPast } from "./past.ts";
 import { turnSpokenOf } from "./place.ts";
@@ -36,7 +37,7 @@ export async function diffRevisions(log: EventLog, from: RevisionOf, to: Revisio
   const isOneEvent = from.conversation === to.conversation && last.revision === first.revision + 1;
   const { actor } = after.past.event;
   // Across one pass it was that layer's doing, also where it put back what somebody else had written.
-  const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersUpTo(after.past);
+  const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersOf(after.past.view);
   return {
     from: { ...first, digest: before.turn.digest },
     to: { ...last, digest: after.turn.digest },
@@ -71,7 +72,7 @@ async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promis
 }
 
 /** Who made each version, and who took out or moved what the folds up to there know of. */
-function changersUpTo({ view }: LoadedPast): Changers {
+export function changersOf(view: ConversationView): Changers {
   const { authorOf, removerOf, moverOf } = provenanceOf(view.client.run?.turns, view);
   return {
     authorOf,

@@ -14,6 +14,7 @@ import { type ConversationView, conversationView } from "../projections/conversa
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { type BlockLabels, describeEvent, noLabels, noteLabels } from "../projections/timeline.ts";
 import { excerpt } from "../projections/wording.ts";
+import { changersOf } from "./diff.ts";
 import { type SentRequest, sentRequest } from "./recorded-request.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
 
@@ -120,7 +121,7 @@ export class Walker {
     if (difference === null || isEmptyDifference(difference)) return null;
     // What one event changed, it changed under its own name; the engine hands on what tools said.
     const { actor } = recorded;
-    return turnChanges(difference, { from, to }, changedBy(actor.kind === "engine" ? null : actor));
+    return turnChanges(difference, { from, to }, actor.kind === "engine" ? changersOf(this.#view) : changedBy(actor));
   }
 
   #requestOf(recorded: RecordedEvent): Pick<WalkedEvent, "request" | "problem"> {

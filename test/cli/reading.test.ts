@@ -180,7 +180,7 @@ test("log -p shows what every event changed, and by whom", async () => {
   );
   expect(stdout).toMatch(/ 25 .*\n {6}added tool_call hotels {2}by provider\n/);
   // Nothing changed: a line of its own and no more.
-  expect(stdout).toMatch(/\n {2}27 .*\n {2}28 .*\n {2}29 .*\n {6}added tool_result\n/);
+  expect(stdout).toMatch(/\n {2}27 .*\n {2}28 .*\n {2}29 .*\n {6}added tool_result {2}by hotels\n/);
   expect(await run(cwd, "log @last -p --transcript")).toMatchObject({ code: 2 });
 });
 
