@@ -1,10 +1,10 @@
 /** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
-export type { JsonObject, JsonValue } from "./base/json.ts";
+export { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export type { Anchor } from "./domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { ReportedUsage } from "./domain/events/inference-events.ts";
-export { assistant, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
+export { assistant, other, reasoning, system, text, toolCall, toolResult, user } from "./domain/make-block.ts";
 export type {
   Answer,
   Asked,
@@ -12,9 +12,11 @@ export type {
   CallPairs,
   Capabilities,
   Codec,
+  Draft,
   GroupPlace,
   Lesson,
   OfferedTool,
+  RecordedAnswer,
   Refusal,
   RequestParts,
   SentBlock,
@@ -29,3 +31,6 @@ export {
   type StreamDelta,
   type WaitOptions,
 } from "./engine/stack/provider.ts";
+export { type CodecDefinition, defineCodec } from "./providers/define-codec.ts";
+export { type PostJsonOptions, postJson } from "./providers/post-json.ts";
+export { applyResidue, keepResidue } from "./providers/residue.ts";

@@ -39,6 +39,13 @@ export function toolResult(fields: ResultFields): Block {
   return new Block({ id: null, kind: "tool_result", payload: { type, callId, output } });
 }
 
+/** What a model thought, as far as its provider shows it; what only the provider can read is the `ciphertext` of a draft's wire. */
+export const reasoning = (summary: string): Block =>
+  new Block({ id: null, kind: "reasoning", payload: { type: "reasoning", summary: [text(summary)] } });
+
+/** An item that only its provider understands, verbatim. */
+export const other = (item: JsonObject): Block => new Block({ id: null, kind: "other", payload: item });
+
 /** A text part of a message. */
 export const text = (value: string): JsonObject => ({ type: "text", text: value });
 

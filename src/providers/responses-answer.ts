@@ -1,32 +1,22 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import type { Block, Wire } from "../domain/block.ts";
+import type { Block } from "../domain/block.ts";
 import type { ReportedUsage } from "../domain/events/inference-events.ts";
-import type { Answer, Asked } from "../engine/stack/codec.ts";
+import type { Answer, Asked, Draft, RecordedAnswer } from "../engine/stack/codec.ts";
 
 /** How items become blocks and back. */
 type Items = {
-  readonly decodeItem: (item: JsonObject, wire: Wire) => Block;
+  readonly draftOf: (item: JsonObject) => Draft;
   readonly encodeItem: (block: Block) => JsonObject;
 };
 
 /** Reads a response of the Responses API (responses-api.md 2). */
-export function readAnswer(response: JsonObject, asked: Asked, { decodeItem }: Items): Answer {
-  const { scope, inferenceId, settings, capabilities, isMasked } = asked;
+export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
+  const { settings, capabilities } = asked;
   const { id, status: given, output, usage, previous_response_id: continued, ...rest } = response;
   const status = typeof given === "string" ? given : null;
   const hasError = (response["error"] ?? null) !== null;
   const isComplete = status === null ? !hasError : completedStatuses.has(status);
   const isStored = (response["store"] ?? settings["store"] ?? capabilities["storeDefault"]) === true;
-  // Under the ids of masked items the server holds what the log does not: they are not sent by them.
-  const stored = isStored && !isMasked;
-  const items = itemsOf(response);
-  const blocks = items.map((item, index, { length: size }) =>
-    decodeItem(item, {
-      scope,
-      group: { id: inferenceId, index, size, stored },
-      ...(isComplete ? {} : { partial: true }),
-    }),
-  );
   const unusable = status === null || hasError ? "incomplete" : isStored ? null : "not-stored";
   const hasFailed = status === null ? hasError : failedStatuses.has(status);
   const kept: Record<string, JsonValue> = {};
@@ -38,13 +28,17 @@ export function readAnswer(response: JsonObject, asked: Asked, { decodeItem }: I
     ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...(unusable === null ? {} : { unusable }) } }),
     ...(continued === undefined ? {} : { echo: { anchor: continued } }),
     ...(hasFailed ? { failure: failureIn(response) } : {}),
-    blocks,
+    blocks: itemsOf(response).map(draftOf),
+    keepsItems: isStored,
     ...(usage === undefined ? {} : { usage: usageIn(usage) }),
     rest: kept,
   };
 }
 
-export function writeAnswer({ id, status, blocks, usage, echo, rest }: Answer, { encodeItem }: Items): JsonObject {
+export function writeAnswer(
+  { id, status, blocks, usage, echo, rest }: RecordedAnswer,
+  { encodeItem }: Pick<Items, "encodeItem">,
+): JsonObject {
   const { output: others, ...members } = rest;
   const response: Record<string, JsonValue> = {};
   if (id !== null) response["id"] = id;

@@ -2,14 +2,16 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
 import { toolResult } from "../domain/make-block.ts";
-import type { Answer, Asked, Codec, RequestParts } from "../engine/stack/codec.ts";
+import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../engine/stack/codec.ts";
 import { responsesPairs } from "./call-pairs.ts";
+import { instruct, offeredTools } from "./define-codec.ts";
 import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { brokenGroupRule } from "./reasoning-groups.ts";
 import { encodeBody } from "./request-body.ts";
+import { applyResidue } from "./residue.ts";
 import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
-import { instruct, keptMs, lessonOf, offer, offeredTools } from "./responses-settings.ts";
+import { keptMs, lessonOf, offer } from "./responses-settings.ts";
 
 /**
  * The items of the Responses API (responses-api.md, sections 1.2 and 1.3) as blocks and back. A block's payload is the
@@ -25,8 +27,8 @@ export const responsesItems = {
   unsendableReason: refusal,
   brokenGroupRule,
   standsLast: ({ type }: Block) => type === "compaction_trigger",
-  readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { decodeItem, encodeItem }),
-  writeAnswer: (answer: Answer) => writeAnswer(answer, { decodeItem, encodeItem }),
+  readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { draftOf }),
+  writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
   ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
 } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
 
@@ -35,26 +37,27 @@ function encodeRequest({ settings, input, anchor, transport }: RequestParts): st
   return encodeBody({ settings, input: items, previousResponseId: anchor?.id ?? null, stream: transport === "sse" });
 }
 
-type Content = Pick<Block, "kind" | "payload" | "wire">;
-
-function decodeItem(item: JsonObject, given: Wire): Block {
+function draftOf(item: JsonObject): Draft {
   const kind = kindOfItem(item);
   const payload = payloadOf(kind, item);
   const { id, encrypted_content: ciphertext } = item;
-  const wire: Wire = {
-    ...given,
+  const wire: Partial<Wire> = {
     ...(typeof id === "string" && payload["id"] === undefined ? { itemId: id } : {}),
     ...(isSealed(kind) && typeof ciphertext === "string" ? { ciphertext } : {}),
     ...(item["status"] === "incomplete" ? { incomplete: true } : {}),
   };
   const residue = residueOf({ kind, payload, wire }, item);
-  return new Block({ id: null, kind, payload, wire: residue === undefined ? wire : { ...wire, residue } });
+  return { kind, payload, wire: residue === undefined ? wire : { ...wire, residue } };
 }
 
-function encodeItem(block: Block): JsonObject {
-  const residue = block.wire?.residue;
-  const item = applyDifference(plainItem(block), residue);
-  if (!isJsonObject(item)) throw new Error("the residue of a block does not rebuild an item");
+function decodeItem(item: JsonObject, given: Wire): Block {
+  const { kind, payload, wire } = draftOf(item);
+  return new Block({ id: null, kind, payload, wire: { ...given, ...wire } });
+}
+
+function encodeItem(draft: Draft): JsonObject {
+  const residue = draft.wire?.residue;
+  const item = applyResidue(draft, plainItem(draft));
   return isJsonObject(residue) && isJsonList(residue["order"]) ? inOrder(item, residue["order"]) : item;
 }
 
@@ -111,7 +114,7 @@ function ownValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
 }
 
 /** The item that a payload alone stands for, with the id that the provider gave it and what only the provider can read. */
-function plainItem({ kind, payload, wire }: Content): JsonObject {
+function plainItem({ kind, payload, wire }: Draft): JsonObject {
   const issued = {
     ...(wire?.itemId === undefined ? {} : { id: wire.itemId }),
     ...(wire?.ciphertext === undefined ? {} : { encrypted_content: wire.ciphertext }),
@@ -143,7 +146,7 @@ const thoughtTypes: ReadonlyMap<string, string> = new Map([
   ["content", "reasoning_text"],
 ]);
 
-function residueOf(content: Content, item: JsonObject): JsonValue | undefined {
+function residueOf(content: Draft, item: JsonObject): JsonValue | undefined {
   const plain = plainItem(content);
   const difference = jsonDifference(plain, item);
   if (content.kind !== "other") return difference;

@@ -1,5 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
+import { isJsonList, type JsonObject, type JsonValue } from "../base/json.ts";
 import type { Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../engine/stack/codec.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
@@ -26,22 +25,6 @@ export function offer(
 const functionTool = ({ name, description, parameters }: OfferedTool): JsonObject => ({
   ...{ type: "function", name, description, parameters, strict: false },
 });
-
-export function offeredTools({ tools }: Settings): readonly string[] {
-  const names = listOf(tools).map((tool) => (isJsonObject(tool) ? tool["name"] : null));
-  return names.filter((name) => typeof name === "string");
-}
-
-export function instruct(settings: Settings, texts: readonly string[]): Settings {
-  if (texts.length === 0) return settings;
-  const own = settings["instructions"] ?? null;
-  if (own !== null && typeof own !== "string")
-    throw new TurnlogError(
-      "instructions-hidden",
-      "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
-    );
-  return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
-}
 
 /** A response made in the background is kept for ten minutes, unless `store` was said (responses-api.md 2.5). */
 export const keptMs = (settings: Settings): number =>

@@ -1,21 +1,28 @@
 import { afterAll, expect, test } from "vitest";
-import { type ScriptedAnswer, startReferenceServer } from "../../src/reference-server/server.ts";
 import { cases, firstSeed } from "../support/cases.ts";
-import { emptyTally, World } from "../support/coherence/world.ts";
+import { emptyTally, type Tally, World } from "../support/coherence/world.ts";
+import { type Dialect, dialects } from "../support/dialects.ts";
 
 const requestsWanted = cases(2_000, 1_000_000);
 
-const tally = emptyTally();
-let playing: World | null = null;
-const answer = (): ScriptedAnswer => playing?.answer() ?? { output: [] };
+const toyRequestsWanted = cases(400, 100_000);
 
-test("every request of a random stack shows the model exactly the outgoing Turn", { timeout: 36_000_000 }, async () => {
-  await using server = await startReferenceServer({ answer, seed: "coherence" });
-  for (let seed = firstSeed; tally.requests < requestsWanted && tally.incoherent.length < 5; seed += 1) {
+const tally = emptyTally();
+const toyTally = emptyTally();
+
+/** Plays worlds of a dialect until the judge has looked at so many requests. */
+async function play(dialect: Dialect, { requests, tally }: { readonly requests: number; readonly tally: Tally }) {
+  let playing: World | null = null;
+  await using server = await dialect.start(() => playing?.answer() ?? { output: [] });
+  for (let seed = firstSeed; tally.requests < requests && tally.incoherent.length < 5; seed += 1) {
     server.clear();
-    playing = new World(seed, server, tally);
+    playing = new World(seed, { server, dialect }, tally);
     await playing.play();
   }
+}
+
+test("every request of a random stack shows the model exactly the outgoing Turn", { timeout: 36_000_000 }, async () => {
+  await play(dialects.responses, { requests: requestsWanted, tally });
   expect(tally.incoherent).toEqual([]);
   expect(tally.requests).toBeGreaterThanOrEqual(requestsWanted);
   expect(tally.parallel / tally.responses).toBeGreaterThanOrEqual(0.3);
@@ -26,6 +33,19 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.retried).toBeGreaterThan(requestsWanted / 200);
   expect(tally.again).toBeGreaterThan(requestsWanted / 200);
   expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);
+});
+
+test("and so it does in another dialect, whose codec and transport are somebody else's", {
+  timeout: 36_000_000,
+}, async () => {
+  await play(dialects.toy, { requests: toyRequestsWanted, tally: toyTally });
+  expect(toyTally.incoherent).toEqual([]);
+  expect(toyTally.requests).toBeGreaterThanOrEqual(toyRequestsWanted);
+  expect(toyTally.full).toBeGreaterThanOrEqual(toyTally.requests);
+  expect(toyTally.parallel / toyTally.responses).toBeGreaterThanOrEqual(0.25);
+  expect(toyTally.instructed).toBeGreaterThan(toyRequestsWanted / 50);
+  expect(toyTally.retried).toBeGreaterThan(toyRequestsWanted / 200);
+  expect(toyTally.repeated).toBeGreaterThan(0);
 });
 
 afterAll(() => {
@@ -45,6 +65,6 @@ afterAll(() => {
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent\n`,
   );
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { cases, firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
+import { type DialectName, dialects } from "../support/dialects.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import type { Orders } from "../support/faults/crash-process.ts";
 import { playAside } from "../support/faults/crash-runner.ts";
@@ -28,17 +28,24 @@ const rounds = cases(2, 100);
 
 type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogStore };
 
-type Kind = "sqlite" | "eventstoredb" | "an unkind eventstoredb" | "the server of TURNLOG_TEST_ESDB";
+type Kind =
+  | "sqlite"
+  | "sqlite, in another dialect"
+  | "eventstoredb"
+  | "an unkind eventstoredb"
+  | "the server of TURNLOG_TEST_ESDB";
 
 async function createWorld(kind: Kind): Promise<World> {
   const folder = temporaryFolder();
-  const model = await startReferenceServer({ answer: think });
+  const dialect: DialectName = kind.endsWith("another dialect") ? "toy" : "responses";
+  const model = await dialects[dialect].start(think);
   const events = kind.endsWith("eventstoredb")
     ? await startServerProcess(kind === "eventstoredb" ? 0 : firstSeed)
     : null;
-  const url =
-    kind === "sqlite" ? `sqlite:${folder.file("turnlog.db")}` : (events?.url ?? freshAddress(runningServers[0] ?? ""));
-  const place = { url, modelUrl: model.baseUrl, ledger: folder.file("ledger") };
+  const url = kind.startsWith("sqlite")
+    ? `sqlite:${folder.file("turnlog.db")}`
+    : (events?.url ?? freshAddress(runningServers[0] ?? ""));
+  const place = { url, dialect, modelUrl: model.url, ledger: folder.file("ledger") };
   const store = await openWorld(place);
   return {
     place,
@@ -57,9 +64,9 @@ async function uninterrupted({ place, store }: World) {
   const conversation = store.conversation(id);
   await conversation.append(hello);
   const { gate, passed } = counting();
-  const { turn: readTurn, steps } = await conversation.run(engineOf(place, id), { interceptor: gate });
-  const turn = await readTurn();
-  return { ...passed, digest: turn.digest, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
+  const { turn, steps } = await conversation.run(engineOf(place, id), { interceptor: gate });
+  const says = dialects[place.dialect].essence(await turn());
+  return { ...passed, says, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
 }
 
 type Expected = Awaited<ReturnType<typeof uninterrupted>>;
@@ -107,7 +114,7 @@ async function check({ place, store }: World, id: string, expected: Expected): P
   const isTold = dataOf(events, "BlockAppended").length === 2;
   expect({ id, isTold: later === turn.length - 1 && later > 0 }).toEqual({ id, isTold });
   const answered = isTold ? turn.slice(turn.length - 1) : turn;
-  expect({ id, digest: answered.digest }).toEqual({ id, digest: expected.digest });
+  expect({ id, says: dialects[place.dialect].essence(answered) }).toEqual({ id, says: expected.says });
   expect({ id, asked: askedIn(events) }).toEqual({ id, asked: expected.asked });
   expect(await conversation.resume(engineOf(place, id))).toBeNull();
   expect((await eventsOf(conversation)).length).toBe(events.length);
@@ -141,6 +148,7 @@ const sampled = (count: number, everyNth: number): readonly number[] =>
 
 const kinds: readonly (readonly [Kind, number])[] = [
   ["sqlite", 1],
+  ["sqlite, in another dialect", 5],
   ["eventstoredb", 5],
   ["an unkind eventstoredb", 10],
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", 5] as const),

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { verifyStore } from "../../src/audit/verify.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
@@ -8,7 +9,8 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
-import { engineConfig, type Ledger, thinkingProvider } from "../support/faults/recovery-world.ts";
+import { dialects } from "../support/dialects.ts";
+import { engineConfig, type Ledger, thinkingProviders } from "../support/faults/recovery-world.ts";
 import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
@@ -21,35 +23,45 @@ const again = ({ store, conversation }: Workshop, engine: Engine, options: { rea
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
 
-test(`goes again through runs of random stacks, answered by the log alone (${stacks.length} from seed ${firstSeed})`, {
-  timeout: 600_000,
-}, async () => {
-  using guard = guardOutside();
-  for (const seed of stacks) {
-    const workshop = createWorkshop();
-    const { conversation, store } = workshop;
-    const ledger: Ledger = new Map();
-    // Every time that anybody looks at the clock it is another.
-    const clock = (): number => {
-      workshop.clock.now += 1;
-      return workshop.clock.now;
-    };
-    for (const text of ["hello", "and then?"]) {
-      await conversation.append(text);
-      const engine = workshop.engine({ ...engineConfig(seed, ledger, thinkingProvider(seed)), clock });
-      await conversation.run(engine).catch(() => undefined);
+test.each([
+  ["responses", stacks],
+  ["toy", stacks.slice(0, Math.ceil(stacks.length / 3))],
+] as const)(
+  `goes again through runs of random stacks, answered by the log alone: %s (from seed ${firstSeed})`,
+  {
+    timeout: 600_000,
+  },
+  async (dialect, stacks) => {
+    using guard = guardOutside();
+    for (const seed of stacks) {
+      const workshop = createWorkshop(dialects[dialect]);
+      const { conversation, store } = workshop;
+      const thinkingProvider = thinkingProviders[dialect];
+      const ledger: Ledger = new Map();
+      // Every time that anybody looks at the clock it is another.
+      const clock = (): number => {
+        workshop.clock.now += 1;
+        return workshop.clock.now;
+      };
+      for (const text of ["hello", "and then?"]) {
+        await conversation.append(text);
+        const engine = workshop.engine({ ...engineConfig(seed, ledger, thinkingProvider(seed)), clock });
+        await conversation.run(engine).catch(() => undefined);
+      }
+      const done = structuredClone(ledger);
+      const before = (await eventsOf(conversation)).length;
+      const provider = thinkingProvider(seed);
+      const { runs, difference } = await again(workshop, guarded(createEngine(engineConfig(seed, ledger, provider))));
+      expect({ seed, runs, difference }).toEqual({ seed, runs: 2, difference: null });
+      expect({ seed, folds: (await replayed(store, conversation)).difference }).toEqual({ seed, folds: null });
+      for await (const { stream, problem } of verifyStore(store.events, { codecs: store.codecs }))
+        expect({ seed, stream, problem }).toEqual({ seed, stream, problem: null });
+      expect([provider.requests.length, (await eventsOf(conversation)).length]).toEqual([0, before]);
+      expect(ledger).toEqual(done);
     }
-    const done = structuredClone(ledger);
-    const before = (await eventsOf(conversation)).length;
-    const provider = thinkingProvider(seed);
-    const { runs, difference } = await again(workshop, guarded(createEngine(engineConfig(seed, ledger, provider))));
-    expect({ seed, runs, difference }).toEqual({ seed, runs: 2, difference: null });
-    expect({ seed, folds: (await replayed(store, conversation)).difference }).toEqual({ seed, folds: null });
-    expect([provider.requests.length, (await eventsOf(conversation)).length]).toEqual([0, before]);
-    expect(ledger).toEqual(done);
-  }
-  expect(guard.touched).toEqual([]);
-});
+    expect(guard.touched).toEqual([]);
+  },
+);
 
 const lookUp = tool({
   name: "look-up",

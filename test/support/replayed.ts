@@ -1,12 +1,11 @@
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
-import { codecs } from "../../src/providers/codecs.ts";
 import { type FoldReplay, replayFolds } from "../../src/replay/fold-replay.ts";
 
 /** The fold replay of a conversation. */
 export const replayed = (
-  { log }: TurnlogStore,
+  { log, codecs }: TurnlogStore,
   { id }: Pick<Conversation, "id">,
   options: { readonly to?: number } = {},
 ): Promise<FoldReplay> => replayFolds(log, conversationStream(id), { codecs, ...options });

@@ -3,6 +3,7 @@ import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ConversationEvent } from "../../src/domain/events/event.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
+import type { Codec } from "../../src/engine/stack/codec.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
@@ -27,15 +28,19 @@ export type Workshop = {
 
 type Scripted = { readonly engine: Engine; readonly provider: ScriptedProvider };
 
-export type WorkshopOptions = { readonly events?: EventStore; readonly around?: AroundAppend };
+export type WorkshopOptions = {
+  readonly events?: EventStore;
+  readonly around?: AroundAppend;
+  readonly codecs?: readonly Codec[];
+};
 
 /** 1 March 2026, 12:00 UTC. */
 const noon = 1_772_366_400_000;
 
-export function createWorkshop({ events = createMemoryStore(), around }: WorkshopOptions = {}): Workshop {
+export function createWorkshop({ events = createMemoryStore(), around, codecs = [] }: WorkshopOptions = {}): Workshop {
   const watched = watchStore(events, around);
   const clock = { now: noon };
-  const store = new TurnlogStore(watched, { clock: () => clock.now, pause: async () => undefined });
+  const store = new TurnlogStore(watched, { codecs, clock: () => clock.now, pause: async () => undefined });
   onTestFinished(() => store.close());
   let ids = 0;
   const waits: number[] = [];

@@ -59,7 +59,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
       if (call === undefined) unpaired.push(candidate);
       else repairs.push(...renamedResult(candidate, call, pairs));
       open = open.filter((each) => each !== call);
-      if (stretch?.group === null) stretch = null;
+      if (stretch?.group === null || codec.resultsStandTogether === true) stretch = null;
       continue;
     }
     stretch = extended(stretch, candidate, codec);

@@ -1,10 +1,10 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, setMember, withLiterals } from "../../base/json.ts";
-import type { Block } from "../../domain/block.ts";
+import { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import type { Codec } from "../stack/codec.ts";
+import type { Answer, Codec } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 
 type Decoding = {
@@ -25,18 +25,42 @@ export function decodeResponse(
   const { inferenceId } = request;
   const { scope, codec } = provider;
   const { capabilities } = request.decision;
-  const asked = { scope, inferenceId, settings, capabilities, isMasked };
-  const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, asked);
-  const { id, blocks: drafts, rest, status, isComplete, ...told } = answer;
-  const blocks = drafts.map((block) => block.withId(newBlockId()));
+  const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities });
+  const { id, usage, rest, status, isComplete, anchor, echo, failure } = answer;
+  const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId });
   const data = {
     ...{ inferenceId, responseId: id, status, isComplete },
     ...(isMasked ? { isMasked } : {}),
-    ...told,
+    ...(anchor === undefined ? {} : { anchor }),
+    ...(echo === undefined ? {} : { echo }),
+    ...(failure === undefined ? {} : { failure }),
     output: blocks.map(blockToJson),
+    ...(usage === undefined ? {} : { usage: { ...nothingUsed, ...usage } }),
     ...separateEchoes(rest, settings),
   };
   return { data, blocks };
+}
+
+const nothingUsed = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+
+type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
+  readonly scope: string;
+  readonly inferenceId: string;
+  readonly isMasked: boolean;
+};
+
+/** The blocks of an answer, each with where it came from. */
+function blocksOf(
+  { blocks, isComplete, keepsItems = false }: Answer,
+  { scope, inferenceId, isMasked, newBlockId }: ReceivedFrom,
+): readonly Block[] {
+  // Under the ids of masked items the server holds what the log does not: they are not sent by them.
+  const stored = keepsItems && !isMasked;
+  return blocks.map(({ kind, payload, wire }, index, { length: size }) => {
+    const group = { id: inferenceId, index, size, stored };
+    const received = { scope, group, ...(isComplete ? {} : { partial: true as const }) };
+    return new Block({ id: newBlockId(), kind, payload, wire: { ...received, ...wire, ...received } });
+  });
 }
 
 /** The response as it was received: equal as JSON, order of members aside. */

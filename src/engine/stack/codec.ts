@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
-import type { Block } from "../../domain/block.ts";
+import type { Block, Wire } from "../../domain/block.ts";
 import type { ReportedUsage } from "../../domain/events/inference-events.ts";
 
 /**
@@ -9,6 +9,8 @@ import type { ReportedUsage } from "../../domain/events/inference-events.ts";
  *
  * Only `encodeRequest` and `abortedResult` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
  * codec that would write other bytes gets another name, beside the old one; a rule may be mended at any time.
+ *
+ * `defineCodec` fills in what most wires have in common.
  */
 export interface Codec {
   /** `openai-responses/1`: stands in every recorded request. */
@@ -34,6 +36,11 @@ export interface Codec {
 
   /** Which blocks call and which answer: rule: Planning and shaping, 3. */
   readonly pairs: CallPairs;
+  /**
+   * The server takes the results of an answer's calls together, before anything else: a call that is still open where something
+   * other than a result follows one is answered there. Absent, results may stand between the calls of one answer.
+   */
+  readonly resultsStandTogether?: boolean;
   /** What a request says of a call that nothing answers, as a draft. */
   abortedResult(callId: string): Block;
   /** Why a request cannot carry the block, in words for people; null when it can. */
@@ -51,22 +58,20 @@ export interface Codec {
   /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
   lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
 
-  /** What an answer says. Its blocks are drafts, in the order in which the model made them. */
+  /** What an answer says, its blocks in the order in which the model made them. */
   readAnswer(response: JsonObject, asked: Asked): Answer;
   /** The response that an answer was read from: equal as JSON, order of members aside (rule: Nothing is lost). */
-  writeAnswer(answer: Answer): JsonObject;
+  writeAnswer(answer: RecordedAnswer): JsonObject;
   /** The items of a response that cannot be read as a whole; absent, where a response has none that stand by themselves. */
   itemsOf?(response: JsonObject): readonly JsonObject[];
 }
 
 /** What an answer answers. */
 export type Asked = {
-  readonly scope: string;
+  /** Names the request, and is the same again whenever its answer is read: ids of calls can be made of it. */
   readonly inferenceId: string;
   readonly settings: Settings;
   readonly capabilities: Capabilities;
-  /** Something in it was a secret and is masked: the server holds other bytes. */
-  readonly isMasked: boolean;
 };
 
 /** An answer in turnlog's words. What it says of the rest is kept as it came, so that the whole can be written again. */
@@ -81,10 +86,19 @@ export type Answer = {
   readonly echo?: JsonObject;
   /** What went wrong, where it says that something did: the run gets it as the provider's error. */
   readonly failure?: { readonly message: string; readonly code: string | null };
-  readonly blocks: readonly Block[];
-  readonly usage?: ReportedUsage;
+  readonly blocks: readonly Draft[];
+  /** The server keeps the items of its blocks, so that a later request may name them by their ids. */
+  readonly keepsItems?: boolean;
+  /** Tokens as the provider counted them, where it did, and its whole report. */
+  readonly usage?: Partial<ReportedUsage> & Pick<ReportedUsage, "reported">;
   readonly rest: JsonObject;
 };
+
+/** An answer as the log has it: its blocks are those of the conversation. */
+export type RecordedAnswer = Omit<Answer, "blocks"> & { readonly blocks: readonly Block[] };
+
+/** A block of an answer as its codec makes it; the engine adds which answer it came in. What `user` and `toolCall` make is one too. */
+export type Draft = Pick<Block, "kind" | "payload"> & { readonly wire?: Partial<Wire> | null };
 
 /** A tool as settings offer it. */
 export type OfferedTool = { readonly name: string; readonly description: string; readonly parameters: JsonObject };

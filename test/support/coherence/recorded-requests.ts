@@ -2,7 +2,6 @@ import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Decision } from "../../../src/domain/events/inference-events.ts";
 import { rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 
 /** What the events say of one request: its strategy, and the body that they give again. */
 export type RecordedRequest = {
@@ -26,7 +25,7 @@ export async function recordedRequests(store: TurnlogStore): Promise<readonly Re
         if (answered !== undefined) answered.isAnswered = true;
       }
       if (event.type !== "InferenceRequested" || recorded.stream !== stream) continue;
-      const { bodyText } = rebuildRequest(view, recorded, codecs);
+      const { bodyText } = rebuildRequest(view, recorded, store.codecs);
       const request = { strategy: event.data.decision.strategy, bodyText, isAnswered: false };
       requestByPlace.set(`${stream}@${revision}`, request);
       requestByInference.set(event.data.inferenceId, request);

@@ -127,6 +127,7 @@ export class Speech {
     const nonce = nonceOf(block.kind === "other" ? JSON.stringify(block.payload) : block.text);
     const said = nonce === null ? undefined : this.#said.get(nonce);
     if (said === undefined) return null;
-    return said.kind === "result" ? { ...said, callId: block.callId ?? "" } : said;
+    // By which id a call and its result know each other is the wire's: where it has none, its codec makes one.
+    return said.kind === "result" || said.kind === "call" ? { ...said, callId: block.callId ?? "" } : said;
   }
 }

@@ -31,23 +31,28 @@ export function instructed(said: readonly Said[], { instructions, systemAs }: As
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };
 }
 
+/** How the wire differs: whether items stand under ids, and whether the results of an answer's calls have to stand together. */
+export type Wire = { readonly hasIds: boolean; readonly resultsStandTogether: boolean };
+
+type SaidBeside = { readonly instructions: string; readonly tools: readonly Expected[] };
+
 /** What a model is meant to read of these, under the rules of planning and shaping, told anew. */
 export function expectedLines(
   said: readonly Said[],
-  instructions: string,
-  tools: readonly Expected[],
+  { instructions, tools }: SaidBeside,
+  wire: Wire,
 ): readonly string[] {
   return expectedReading([
     ...(instructions === "" ? [] : [{ kind: "instructions", text: instructions } as const]),
     ...tools,
-    ...readable(said),
+    ...readable(said, wire),
   ]);
 }
 
 type OpenCall = { readonly callId: string; readonly ordinal: number; readonly stretch: number };
 
-function readable(said: readonly Said[]): readonly Expected[] {
-  const intact = intactResponses(said);
+function readable(said: readonly Said[], wire: Wire): readonly Expected[] {
+  const intact = intactResponses(said, wire);
   const lines: Expected[] = [];
   let open: OpenCall[] = [];
   let ordinals = 0;
@@ -65,7 +70,7 @@ function readable(said: readonly Said[]): readonly Expected[] {
       if (call === undefined) continue;
       lines.push({ kind: "result", call: call.ordinal, text: one.text });
       open = open.filter((each) => each !== call);
-      if (members.at(-1)?.group === null) members = [];
+      if (members.at(-1)?.group === null || wire.resultsStandTogether) members = [];
       continue;
     }
     const continues = isOneStretch(members, one);
@@ -104,7 +109,7 @@ const isModels = ({ kind }: Said): boolean =>
   kind === "assistant" || kind === "call" || kind === "hosted" || kind === "reasoning";
 
 /** Places whose response is all there, in order, unbroken. */
-function intactResponses(said: readonly Said[]): ReadonlySet<number> {
+function intactResponses(said: readonly Said[], { hasIds }: Wire): ReadonlySet<number> {
   const intact = new Set<number>();
   const seen = new Set<number>();
   for (const [start, { group }] of said.entries()) {
@@ -119,7 +124,7 @@ function intactResponses(said: readonly Said[]): ReadonlySet<number> {
     const isRenamed = said.slice(0, start).some((one) => one.group?.response === group.response && one.kind === "call");
     const hasHosted = places.some((place) => said[place]?.kind === "hosted");
     // A copy of a response is not the response: its items would stand twice under one id.
-    const isIntact = !seen.has(group.response) && !(isRenamed && hasHosted);
+    const isIntact = !hasIds || (!seen.has(group.response) && !(isRenamed && hasHosted));
     if (isIntact) for (const place of places) intact.add(place);
     seen.add(group.response);
   }

@@ -9,22 +9,15 @@ import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
-import {
-  type Expected,
-  type Fault,
-  judge,
-  type ReferenceServer,
-  readItems,
-  type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
+import { type Expected, type Fault, judge, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import type { Dialect, Front } from "../dialects.ts";
 import { replayed } from "../replayed.ts";
 import { createRandom, type Random } from "./random.ts";
 import { randomLayer } from "./random-layer.ts";
 import { recordedRequests } from "./recorded-requests.ts";
 import { Speech } from "./speech.ts";
-import { type Asked, expectedLines, instructed } from "./truth.ts";
+import { type Asked, expectedLines, instructed, type Said } from "./truth.ts";
 
 /** What a world has shown. */
 export type Tally = {
@@ -75,7 +68,8 @@ export const emptyTally = (): Tally => ({
  */
 export class World {
   readonly #random: Random;
-  readonly #server: ReferenceServer;
+  readonly #server: Front;
+  readonly #dialect: Dialect;
   readonly #speech: Speech;
   readonly #tally: Tally;
   readonly #seed: number;
@@ -83,18 +77,19 @@ export class World {
   #judged = 0;
   #hasForgotten = false;
 
-  constructor(seed: number, server: ReferenceServer, tally: Tally) {
+  constructor(seed: number, { server, dialect }: { readonly server: Front; readonly dialect: Dialect }, tally: Tally) {
     this.#seed = seed;
     this.#random = createRandom(seed);
     this.#speech = new Speech(seed, this.#random);
     this.#server = server;
+    this.#dialect = dialect;
     this.#tally = tally;
   }
 
   async play(): Promise<void> {
     const random = this.#random;
     const speech = this.#speech;
-    await using store = new TurnlogStore(createMemoryStore());
+    await using store = new TurnlogStore(createMemoryStore(), { codecs: this.#dialect.codecs });
     let conversation = store.conversation();
     const instructions = random.chance(0.5) ? "Be exact." : "";
     const lookUp = tool({
@@ -107,19 +102,9 @@ export class World {
     const isStored = random.chance(0.95);
     // Ids of unstored and of forgotten items are not sent, and hosted items cannot go without.
     this.#speech.hostedMayBeMissing = !isStored;
+    const parameters = { type: "object", properties: { of: { type: "string" } }, required: ["of"] };
     const tools: Expected[] = hasTools
-      ? [
-          {
-            kind: "tool",
-            definition: {
-              type: "function",
-              name: "look-up",
-              description: "Looks up.",
-              parameters: { type: "object", properties: { of: { type: "string" } }, required: ["of"] },
-              strict: false,
-            },
-          },
-        ]
+      ? [this.#dialect.toolRead({ name: "look-up", description: "Looks up.", parameters })]
       : [];
     if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
     for (let run = 1 + random.below(4); run > 0; run -= 1) {
@@ -138,11 +123,9 @@ export class World {
       });
       const systemAs = random.chance(0.25) ? "instructions" : "input";
       const engine = createEngine({
-        provider: openaiResponses({
+        provider: this.#dialect.provider(this.#server.url, {
           model: "model-1",
           ...(instructions === "" ? {} : { instructions }),
-          baseURL: this.#server.baseUrl,
-          apiKey: "key",
           transport: random.chance(0.1) ? "sse" : "json",
           ...(isStored ? {} : { store: false }),
           systemAs,
@@ -281,26 +264,30 @@ export class World {
         else this.#blame(`request ${this.#judged} was refused: ${request.status} ${request.bodyText.slice(0, 2000)}`);
         continue;
       }
-      const reading = this.#server.reading(this.#judged);
+      const lines = this.#server.lines(this.#judged);
       const said = (this.#outgoing?.blocks ?? []).map((block) => this.#speech.saidOf(block));
       const unknown = said.indexOf(null);
-      if (reading === undefined || unknown >= 0) {
+      if (lines === undefined || unknown >= 0) {
         this.#blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
         continue;
       }
-      const known = said.filter((one) => one !== null);
+      const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
       const { instructions, rest } = instructed(known, asked);
-      const expected = expectedLines(rest, instructions, tools);
+      const expected = expectedLines(rest, { instructions, tools }, this.#dialect);
       if (rest.length < known.length) this.#tally.instructed += 1;
-      const isCompared = (line: string): boolean =>
-        !this.#speech.hostedMayBeMissing || !line.includes("web_search_call");
+      const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;
+      const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
       // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
-      const reasoningPolicy = this.#speech.hostedMayBeMissing ? "subset" : "exact";
-      const judgement = judge(expected.filter(isCompared), readItems(reading.items, reading).filter(isCompared), {
-        reasoning: reasoningPolicy,
+      const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
+        reasoning: mayLackHosted ? "subset" : "exact",
       });
       if (!judgement.coherent) this.#blame(`request ${this.#judged}: ${judgement.summary}`);
     }
+  }
+
+  /** What the model can read of it. */
+  #asHeard(one: Said): Said {
+    return this.#dialect.hasPhases ? one : { ...one, phase: undefined };
   }
 
   /** What was forgotten is refused once, and answered by sending more. */

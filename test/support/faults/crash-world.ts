@@ -11,15 +11,8 @@ import { broughtBy, defineMiddleware, type Layer } from "../../../src/engine/sta
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
-import {
-  type AnswerInput,
-  functionCall,
-  message,
-  readItems,
-  reasoning,
-  type ScriptedAnswer,
-} from "../../../src/reference-server/server.ts";
+import { functionCall, message, reasoning, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
+import { dialects, type Question } from "../dialects.ts";
 
 /*
  * The world of the crash harness: what outlives every process is the store, the model's server and the ledger, and every
@@ -27,14 +20,19 @@ import {
  */
 
 /** Where everything is that outlives a process. */
-export const placeSchema = z.object({ url: z.string(), modelUrl: z.string(), ledger: z.string() });
+export const placeSchema = z.object({
+  url: z.string(),
+  dialect: z.enum(["responses", "toy"]),
+  modelUrl: z.string(),
+  ledger: z.string(),
+});
 export type Place = z.infer<typeof placeSchema>;
 
 /** 1 March 2026, 12:00 UTC. */
 const noon = 1_772_366_400_000;
 
-export const openWorld = ({ url }: Place): Promise<TurnlogStore> =>
-  openStore(url, { clock: () => noon, viewsPath: ":memory:" });
+export const openWorld = ({ url, dialect }: Place): Promise<TurnlogStore> =>
+  openStore(url, { clock: () => noon, viewsPath: ":memory:", codecs: dialects[dialect].codecs });
 
 export const conversationId = (n: number): string => `cnv_crash${String(n).padStart(6, "0")}`;
 
@@ -48,11 +46,10 @@ export const comeLater = (conversation: Conversation): Promise<unknown> =>
  * The model: its answer follows from what it reads, as the server itself puts that together. Six steps with one or two
  * calls, a failure in between, and a last word.
  */
-export function think({ reading }: Pick<AnswerInput, "reading">): ScriptedAnswer {
-  const lines = readItems(reading.items, reading);
+export function think(question: () => Question): ScriptedAnswer {
+  const { lines, results, bodyText } = question();
   const name = sha256Hex(lines.join("\n"));
-  const results = reading.items.filter((item) => item["type"] === "function_call_output").length;
-  if (results === 4 && !JSON.stringify(reading.items).includes("Once more")) {
+  if (results === 4 && !bodyText.includes("Once more")) {
     return {
       output: [],
       status: "failed",
@@ -152,7 +149,7 @@ function rewritten(block: Block, from: string, to: string): Block {
 export function engineOf(place: Place, id: string): Engine {
   let ids = 0;
   return createEngine({
-    provider: openaiResponses({ model: "thinking", apiKey: "sk-crash", baseURL: place.modelUrl }),
+    provider: dialects[place.dialect].provider(place.modelUrl, { model: "thinking" }),
     tools: ledgerTools(place),
     middleware: layers(place),
     clock: () => noon,

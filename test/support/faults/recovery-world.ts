@@ -11,47 +11,95 @@ import {
   type LayerContext,
   type Next,
 } from "../../../src/engine/stack/middleware.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
-import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { functionCall, message, reasoning } from "../../../src/reference-server/server.ts";
+import type { DialectName } from "../dialects.ts";
+import { toy } from "../toy/dialect/provider.ts";
+import { fetchFrom, ToyFront, ToyRefusal } from "../toy/front.ts";
 
 /** What tools and effects have done in the world, by idempotency key: it outlives every process. */
 export type Ledger = Map<string, { readonly name: string; times: number; readonly answer: string }>;
 
 const numberOf = (text: string): number => Number.parseInt(sha256Hex(text).slice(0, 8), 16);
 
-/** A model whose answer follows from what it reads, and from nothing else; now and then it is busy when it reads that first. */
-export function thinkingProvider(seed: number, maxSteps = 5): ScriptedProvider {
-  const wasBusy = new Set<string>();
-  return scripted(
-    ({ context }): ScriptedAnswer => {
-      const reading = JSON.stringify(context.map(({ id: _, status: __, ...read }) => read));
-      const name = sha256Hex(`${seed} ${reading}`);
-      const dice = numberOf(name);
-      if (dice % 17 === 0) return { error: { message: `refused ${name.slice(0, 6)}` } };
-      if (dice % 4 === 1 && !wasBusy.has(name)) {
-        wasBusy.add(name);
-        return { error: { status: dice % 8 === 1 ? 429 : 503, message: "busy" } };
-      }
-      const steps = context.filter(({ type }) => type === "function_call_output").length;
-      const calls = Array.from({ length: steps >= maxSteps || dice % 5 === 0 ? 0 : 1 + (dice % 3) }, (__, n) => ({
-        name: ["look-up", "charge", "remind"][(dice + n) % 3] ?? "look-up",
-        arguments: { of: `${name.slice(0, 6)}${n}` },
-        callId: `call_${name.slice(0, 10)}${n}`,
-      }));
-      const thought = {
-        type: "reasoning",
-        id: `rs_${name.slice(0, 20)}`,
-        summary: [{ type: "summary_text", text: `thought ${name.slice(0, 6)}` }],
-        encrypted_content: `sealed ${name}`,
-      };
+/** A provider that tells how often it was asked. */
+export type ThinkingProvider = Provider & { readonly requests: readonly unknown[] };
+
+/** A model in a dialect whose answer follows from what it reads, and from nothing else; now and then it is busy when it reads that first. */
+export const thinkingProviders: Readonly<Record<DialectName, (seed: number) => ThinkingProvider>> = {
+  responses(seed) {
+    const think = createThinker(seed);
+    return scripted(
+      ({ context }): ScriptedAnswer => {
+        const reading = JSON.stringify(context.map(({ id: _, status: __, ...read }) => read));
+        const thought = think(reading, context.filter(({ type }) => type === "function_call_output").length);
+        if ("error" in thought) return thought;
+        const item = {
+          type: "reasoning",
+          id: `rs_${thought.name.slice(0, 20)}`,
+          summary: [{ type: "summary_text", text: `thought ${thought.name.slice(0, 6)}` }],
+          encrypted_content: `sealed ${thought.name}`,
+        };
+        const text = thought.text === null ? {} : { text: thought.text };
+        return { items: thought.isReasoned ? [item] : [], ...text, calls: thought.calls };
+      },
+      { settings: { model: "thinking" } },
+    );
+  },
+  toy(seed) {
+    const think = createThinker(seed);
+    const front = new ToyFront(({ lines, results }) => {
+      const thought = think(lines.join("\n"), results);
+      if ("error" in thought) throw new ToyRefusal(thought.error.status ?? 400, thought.error.message);
+      const { name, text, calls, isReasoned } = thought;
       return {
-        items: dice % 2 === 0 ? [thought] : [],
-        ...(calls.length === 0 || dice % 7 === 0 ? { text: `answer ${name.slice(0, 8)}` } : {}),
-        calls,
+        output: [
+          ...(isReasoned ? [reasoning({ summary: `thought ${name.slice(0, 6)}` })] : []),
+          ...(text === null ? [] : [message(text)]),
+          ...calls.map((call) => functionCall(call.name, JSON.stringify(call.arguments))),
+        ],
       };
-    },
-    { settings: { model: "thinking" } },
-  );
+    });
+    const { requests } = front;
+    return { ...toy("toy:", { settings: { model: "thinking" }, fetch: fetchFrom(front) }), requests };
+  },
+};
+
+type Thought =
+  | { readonly error: { readonly status?: number; readonly message: string } }
+  | {
+      readonly name: string;
+      readonly isReasoned: boolean;
+      readonly text: string | null;
+      readonly calls: readonly {
+        readonly name: string;
+        readonly arguments: { readonly of: string };
+        readonly callId: string;
+      }[];
+    };
+
+const maxResults = 5;
+
+function createThinker(seed: number): (reading: string, results: number) => Thought {
+  const wasBusy = new Set<string>();
+  return (reading, results) => {
+    const name = sha256Hex(`${seed} ${reading}`);
+    const dice = numberOf(name);
+    if (dice % 17 === 0) return { error: { message: `refused ${name.slice(0, 6)}` } };
+    if (dice % 4 === 1 && !wasBusy.has(name)) {
+      wasBusy.add(name);
+      return { error: { status: dice % 8 === 1 ? 429 : 503, message: "busy" } };
+    }
+    const calls = Array.from({ length: results >= maxResults || dice % 5 === 0 ? 0 : 1 + (dice % 3) }, (_, n) => ({
+      name: ["look-up", "charge", "remind"][(dice + n) % 3] ?? "look-up",
+      arguments: { of: `${name.slice(0, 6)}${n}` },
+      callId: `call_${name.slice(0, 10)}${n}`,
+    }));
+    const text = calls.length === 0 || dice % 7 === 0 ? `answer ${name.slice(0, 8)}` : null;
+    return { name, calls, text, isReasoned: dice % 2 === 0 };
+  };
 }
 
 /** Tools that write what they do into the ledger; only `look-up` and `remind` may be run twice. */
@@ -127,7 +175,7 @@ function firstOf(turn: Turn): Block {
 const louder = (block: Block): Block => (block.kind === "assistant" ? block.withText(`${block.text}!`) : block);
 
 /** A whole engine of a seed, on a ledger and a model that outlive it. */
-export function engineConfig(seed: number, ledger: Ledger, provider: ScriptedProvider): EngineConfig {
+export function engineConfig(seed: number, ledger: Ledger, provider: Provider): EngineConfig {
   return {
     provider,
     tools: ledgerTools(ledger),

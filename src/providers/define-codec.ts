@@ -1,0 +1,76 @@
+import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { checkFunction, checkText, kindOf } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { Block } from "../domain/block.ts";
+import { toolResult } from "../domain/make-block.ts";
+import type { CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../engine/stack/codec.ts";
+
+/** What a codec has to say; the rest has defaults. */
+export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer" | "writeAnswer"> & Partial<Codec>;
+
+/**
+ * A codec whose wire does as most do, but for what is given:
+ *
+ * - its family is the name up to the last `/`;
+ * - settings have the instructions as a text under `instructions` and the tools under `tools`, each with name, description and
+ *   parameters, for `encodeRequest` to write as the wire has them;
+ * - a call is answered by the result that has its `callId`, and else by the text `aborted`;
+ * - every block can be sent; reasoning, and items that only the endpoint knows, with their whole answer and as they came.
+ *
+ * @throws {TypeError} for a definition without a name, or without one of the three functions.
+ */
+export function defineCodec(definition: CodecDefinition): Codec {
+  if (typeof definition !== "object") throw new TypeError(`defineCodec takes an object, not ${kindOf(definition)}`);
+  checkText("defineCodec: name", definition.name, "'my-wire/1': what recorded requests name it by");
+  for (const name of ["encodeRequest", "readAnswer", "writeAnswer"] as const)
+    checkFunction(`defineCodec: ${name}`, definition[name]);
+  const family = definition.name.replace(/\/[^/]*$/, "");
+  return { family, ...commonWays, ...definition };
+}
+
+/** Adds texts to the instructions of settings that have them as one text. */
+export function instruct(settings: Settings, texts: readonly string[]): Settings {
+  if (texts.length === 0) return settings;
+  const own = settings["instructions"] ?? null;
+  if (own !== null && typeof own !== "string")
+    throw new TurnlogError(
+      "instructions-hidden",
+      "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
+    );
+  return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
+}
+
+function offer(settings: Settings, { tools }: { readonly tools: readonly OfferedTool[] }): Settings {
+  return tools.length === 0 ? settings : { ...settings, tools: [...toolsIn(settings), ...tools.map(toolSetting)] };
+}
+
+const toolSetting = ({ name, description, parameters }: OfferedTool): JsonObject => ({ name, description, parameters });
+
+/** The names of the tools under `tools`. */
+export function offeredTools(settings: Settings): readonly string[] {
+  return toolsIn(settings).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
+}
+
+const toolsIn = ({ tools }: Settings): readonly JsonObject[] => (isJsonList(tools) ? tools.filter(isJsonObject) : []);
+
+/** What was edited is not what the endpoint knows, and it knows such an item only by the answer around it. */
+function brokenGroupRule({ kind, wire }: Block, { isBroken }: GroupPlace): string | null {
+  if (kind !== "reasoning" && kind !== "other") return null;
+  if (wire === null) return "edited-item";
+  return isBroken ? "broken-group" : null;
+}
+
+const pairsByCallId: CallPairs = {
+  callOf: ({ kind, callId, type }) =>
+    kind === "tool_call" && callId !== null ? { key: callId, type, mayStayOpen: false } : null,
+  isResult: ({ kind }) => kind === "tool_result",
+  keyOf: ({ callId }) => callId,
+  answers: ({ callId }, { key }) => callId === key,
+};
+
+const commonWays = {
+  ...{ instruct, offer, offeredTools, brokenGroupRule },
+  pairs: pairsByCallId,
+  abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
+  unsendableReason: () => null,
+} satisfies Partial<Codec>;

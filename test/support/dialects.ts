@@ -1,0 +1,121 @@
+import type { JsonObject, JsonValue } from "../../src/base/json.ts";
+import type { Turn } from "../../src/domain/turn.ts";
+import type { Codec } from "../../src/engine/stack/codec.ts";
+import type { Provider } from "../../src/engine/stack/provider.ts";
+import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { responsesItems } from "../../src/providers/responses-items.ts";
+import {
+  type Expected,
+  type Fault,
+  readItems,
+  type ScriptedAnswer,
+  startReferenceServer,
+} from "../../src/reference-server/server.ts";
+import { toyCodec } from "./toy/dialect/codec.ts";
+import { toy } from "./toy/dialect/provider.ts";
+import { serveToy, ToyFront, toolRead } from "./toy/front.ts";
+
+/** What a model knows when it answers: the lines that it reads, how many of them are results, and the request as it came. */
+export type Question = { readonly lines: readonly string[]; readonly results: number; readonly bodyText: string };
+
+/** A server of a dialect, and what a test may ask it. */
+export type Front = AsyncDisposable & {
+  readonly url: string;
+  readonly requests: readonly {
+    readonly method: string;
+    readonly bodyText: string;
+    readonly body: JsonValue | undefined;
+    readonly status: number;
+    readonly hasFaultFired: boolean;
+  }[];
+  /** What the model read for a request, in lines; undefined where nothing was inferred. */
+  lines(index: number): readonly string[] | undefined;
+  responseIds(): readonly string[];
+  forget(responseId: string): void;
+  inject(...faults: readonly Fault[]): void;
+  clear(): void;
+};
+
+type AskedAs = {
+  readonly model: string;
+  readonly instructions?: string;
+  readonly systemAs?: "input" | "instructions";
+  readonly transport?: "json" | "sse";
+  readonly store?: false;
+};
+
+/** A wire that the suites of the laws are played on. */
+export type Dialect = {
+  readonly codecs: readonly Codec[];
+  /** Whether it chains, and names items by their ids. */
+  readonly hasIds: boolean;
+  /** Whether a message of the model has a phase. */
+  readonly hasPhases: boolean;
+  readonly resultsStandTogether: boolean;
+  start(answer: (question: () => Question) => ScriptedAnswer): Promise<Front>;
+  provider(url: string, asked: AskedAs): Provider;
+  /** What a Turn says, whatever ids the wire gave to its calls. */
+  essence(turn: Turn): string;
+  /** A function tool as the model reads it. */
+  toolRead(tool: { readonly name: string; readonly description: string; readonly parameters: JsonObject }): Expected;
+};
+
+const responses: Dialect = {
+  codecs: [responsesItems],
+  ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
+  async start(answer) {
+    const server = await startReferenceServer({
+      seed: "dialect",
+      answer: ({ reading, body }) =>
+        answer(() => ({
+          lines: readItems(reading.items, reading),
+          results: reading.items.filter((item) => item["type"] === "function_call_output").length,
+          bodyText: JSON.stringify([body, reading.items]),
+        })),
+    });
+    return {
+      ...server,
+      url: server.baseUrl,
+      lines(index) {
+        const reading = server.reading(index);
+        return reading === undefined ? undefined : readItems(reading.items, reading);
+      },
+    };
+  },
+  provider: (baseURL, asked) => openaiResponses({ apiKey: "sk-dialect", baseURL, ...asked }),
+  essence: ({ digest }) => digest,
+  toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
+};
+
+const toyDialect: Dialect = {
+  codecs: [toyCodec],
+  ...{ hasIds: false, hasPhases: false, resultsStandTogether: true },
+  async start(answer) {
+    const front = new ToyFront((question) => answer(() => question));
+    const served = await serveToy(front);
+    return {
+      url: served.url,
+      requests: front.requests,
+      lines: (index) => front.reading(index),
+      responseIds: () => [],
+      forget: () => undefined,
+      inject: (...faults) => void front.faults.push(...faults),
+      clear() {
+        front.clear();
+      },
+      [Symbol.asyncDispose]: () => served[Symbol.asyncDispose](),
+    };
+  },
+  provider: (url, { model, instructions, systemAs = "input" }) =>
+    toy(url, { settings: { model, ...(instructions === undefined ? {} : { instructions }) }, systemAs }),
+  essence({ blocks }) {
+    const places = blocks.map(({ callId }, place) =>
+      blocks.slice(0, place).findLastIndex((block) => block.callId === callId),
+    );
+    return JSON.stringify(blocks.map((block, n) => [block.kind, block.name, block.text, block.callId && places[n]]));
+  },
+  toolRead,
+};
+
+export const dialects = { responses, toy: toyDialect } as const;
+export type DialectName = keyof typeof dialects;
