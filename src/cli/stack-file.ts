@@ -2,6 +2,7 @@ import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { Codec } from "../engine/stack/codec.ts";
 import { type Engine, isOwnEngine } from "../engine/stack/create-engine.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
@@ -23,12 +24,32 @@ export async function loadEngine(path: string): Promise<Engine> {
   );
 }
 
-/** Turnlog's own codecs, and that of the engine which a module of the user exports. */
+/**
+ * Turnlog's own codecs, and those of a module of the user: that of its engine, and those that it exports as `codecs`, for
+ * requests of older versions.
+ *
+ * @throws {UsageError} when the module cannot be loaded, or exports neither.
+ */
 export async function codecsOf(path: string | undefined): Promise<Codecs> {
   if (path === undefined) return codecs;
-  const { provider } = (await loadEngine(path)).options;
-  return codecsWith([provider.codec]);
+  await access(path);
+  const listed = member(await load(path), "codecs");
+  if (listed !== undefined && !isCodecList(listed))
+    throw new UsageError(
+      `${path} exports codecs that are no list of codecs: export const codecs = [defineCodec({ … })]`,
+    );
+  if (listed === undefined || hasEngine(await load(path))) {
+    const { provider } = (await loadEngine(path)).options;
+    return codecsWith([...(listed ?? []), provider.codec]);
+  }
+  return codecsWith(listed);
 }
+
+const hasEngine = (loaded: unknown): boolean => (member(loaded, "engine") ?? member(loaded, "default")) !== undefined;
+
+const isCodecList = (value: unknown): value is readonly Codec[] =>
+  Array.isArray(value) &&
+  value.every((each) => typeof member(each, "name") === "string" && isFunction(member(each, "encodeRequest")));
 
 async function load(path: string): Promise<unknown> {
   try {

@@ -12,7 +12,7 @@ export const check: CommandGroup = {
       options: [
         option("--save-heads <file>", "write the heads to a file, to be kept elsewhere"),
         option("--heads <file>", "compare with heads saved before: finds a tail that was cut off"),
-        option("--stack <file>", "a module whose `engine` has the codec of another provider"),
+        option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/verify.ts")).verify,
     },

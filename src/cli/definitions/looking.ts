@@ -91,7 +91,7 @@ export const lookAtRequests: CommandGroup = {
       example: "request @last --pretty",
       options: [
         option("--pretty", "format the body for people"),
-        option("--stack <file>", "a module whose `engine` has the codec of another provider"),
+        option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/request.ts")).request,
     },
@@ -100,7 +100,7 @@ export const lookAtRequests: CommandGroup = {
       arguments: revision,
       summary: "why a request was sent as it was, and who broke the chain",
       example: "why @last@24",
-      options: [option("--stack <file>", "a module whose `engine` has the codec of another provider")],
+      options: [option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it")],
       load: async () => (await import("../commands/why.ts")).why,
     },
   ],

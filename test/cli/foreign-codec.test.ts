@@ -1,0 +1,71 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { turnlogHere } from "../support/cli/command.ts";
+import { engine } from "../support/cli/toy-stack.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+
+const support = join(import.meta.dirname, "../support");
+const stack = join(support, "cli/toy-stack.ts");
+
+/** A store with a conversation whose requests the toy's codec has encoded. */
+async function foreignStore() {
+  const { path, file } = temporaryFolder();
+  await using store = new TurnlogStore(await openSqliteStore(file("turnlog.db")));
+  const conversation = store.conversation("cnv_foreign");
+  for (const said of ["Find it.", "And now?"]) {
+    await conversation.append(said);
+    await conversation.run(engine);
+  }
+  return { file, run: (typed: string) => turnlogHere(typed.split(" "), { cwd: path }) };
+}
+
+const shows: Readonly<Record<string, RegExp>> = {
+  verify: /3 requests verified: all sound/,
+  "why @last": /full: sent 5 of 5 blocks.*because: the provider does not continue from responses/s,
+  "request @last": /"talk":\[\{"who":"user","parts":\[\{"say":"Find it\."\}\]\}/,
+  "replay @last": /3 requests replayed; 2 runs and 3 steps executed: no difference/,
+};
+
+test.each(Object.entries(shows))(
+  "%s reads requests of another provider's codec with --stack",
+  async (command, text) => {
+    const { run } = await foreignStore();
+    const outcome = await run(`${command} --stack ${stack}`);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+    expect(outcome.stdout).toMatch(text);
+  },
+);
+
+test.each(Object.keys(shows))("%s names the codec that is missing without it, and what to do", async (command) => {
+  const { run } = await foreignStore();
+  const { code, stdout, stderr } = await run(command);
+  expect(code).not.toBe(0);
+  expect(stdout + stderr).toMatch(/'toy\/1', which this turnlog does not know: .*--stack FILE/);
+});
+
+test("what needs no request reads such a conversation without it", async () => {
+  const { run } = await foreignStore();
+  for (const command of ["log @last", "show @last", "blame @last", "ls"])
+    expect(await run(command)).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("a module may export codecs alone: those of older requests, or of a provider that is gone", async () => {
+  const { run, file } = await foreignStore();
+  const path = file("codecs.ts");
+  writeFileSync(
+    path,
+    `export { toyCodec } from ${JSON.stringify(join(support, "toy/dialect/codec.ts"))};
+import { toyCodec } from ${JSON.stringify(join(support, "toy/dialect/codec.ts"))};
+export const codecs = [toyCodec];`,
+  );
+  for (const command of ["verify", "why @last", "request @last"])
+    expect(await run(`${command} --stack ${path}`)).toMatchObject({ code: 0, stderr: "" });
+  expect(await run(`replay @last --stack ${path}`)).toMatchObject({ code: 2 });
+  writeFileSync(file("none.ts"), "export const codecs = [1];");
+  const refused = await run(`verify --stack ${file("none.ts")}`);
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain("no list of codecs");
+});
