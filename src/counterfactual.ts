@@ -1,6 +1,6 @@
 import { TurnlogStore } from "./conversation/turnlog-store.ts";
 import type { ConversationId } from "./domain/ids.ts";
-import type { Engine } from "./engine/stack/create-engine.ts";
+import type { AnyEngine } from "./engine/stack/create-engine.ts";
 import type { EventReader } from "./log/codec/event-log.ts";
 import {
   type Counterfactual,
@@ -23,7 +23,7 @@ export type CounterfactualOptions = Omit<EveryOption, "openScratch"> & Partial<P
 export const counterfactual = (
   reader: EventReader,
   id: ConversationId,
-  engine: Engine,
+  engine: AnyEngine,
   options: CounterfactualOptions,
 ): Promise<Counterfactual> => inScratch(reader, id, engine, { openScratch: inMemory, ...options });
 

@@ -3,12 +3,13 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
-import { type Engine, isOwnEngine } from "../engine/stack/create-engine.ts";
+import { type Engine, engineOf, isOwnEngine } from "../engine/stack/create-engine.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /**
- * The engine that a module of the user exports: as `engine` or as its default, itself or a function that gives one.
+ * The engine that a module of the user exports: as `engine` or as its default, itself or a function that gives one. Where the
+ * module exports a `context` too, itself or a function, layers and tools are given that.
  *
  * @throws {UsageError} when the module cannot be loaded, exports no engine, or one that another copy of turnlog made.
  */
@@ -18,7 +19,11 @@ export async function loadEngine(path: string): Promise<Engine> {
   const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
   const given: unknown = isFunction(exported) ? await exported() : exported;
   if (!isEngine(given)) throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
-  if (isOwnEngine(given)) return given;
+  if (isOwnEngine(given)) {
+    const about: unknown = member(loaded, "context");
+    const context: unknown = isFunction(about) ? await about() : about;
+    return context === undefined ? given : engineOf({ ...given.options, context });
+  }
   throw new UsageError(
     `the engine of ${path} was made by another copy of turnlog than this command: run that copy's command, with npx turnlog in its project`,
   );

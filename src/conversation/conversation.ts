@@ -12,7 +12,13 @@ import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.
 import type { Turn } from "../domain/turn.ts";
 import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
 import { iterateParts } from "../engine/run/iterate-parts.ts";
-import { type AnswerOptions, checkedRun, type ResumeOptions, type RunOptions } from "../engine/run/run-options.ts";
+import {
+  type AnswerOptions,
+  checkedRun,
+  type ResumeOptions,
+  type RunOptions,
+  type WithContext,
+} from "../engine/run/run-options.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
 import { idInDoubt, notInDoubt, recordableSettlement } from "../engine/stack/doubt.ts";
@@ -102,11 +108,16 @@ export class Conversation extends ReadableConversation {
    * @throws {ReplayDivergedError} when a run was cut off, and the layers do not do again what they did in it.
    * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
    */
-  async run(engine: Engine, options: AnswerOptions = {}): Promise<RunResult> {
-    return this.#run(...checkedRun("run", engine, options));
+  async run<Context, Made, Output = Made>(
+    engine: Engine<Context, Made>,
+    ...[options = {}]: WithContext<Context, AnswerOptions<Context, Output>>
+  ): Promise<RunResult<Output>> {
+    const result = await this.#run(...checkedRun("run", engine, options));
+    // What it is was validated by the schema that has this type.
+    return result as RunResult<Output>;
   }
 
-  #run(engine: EngineOptions, { key, ...options }: AnswerOptions & RunOptions): Promise<RunResult> {
+  #run(engine: EngineOptions, { key, ...options }: RunOptions & { readonly key?: string }): Promise<RunResult> {
     const wanted = key === undefined ? null : { key, blockId: blockIdOf(this.id, key, 0) };
     return runConversation(this.#stream, engine, { ...options, wanted });
   }
@@ -115,8 +126,13 @@ export class Conversation extends ReadableConversation {
    * Finishes a run that was cut off; null where there is none. It appends nothing of its own: who wants to say more says it
    * and runs.
    */
-  async resume(engine: Engine, options: ResumeOptions = {}): Promise<RunResult | null> {
-    return resumeConversation(this.#stream, ...checkedRun("resume", engine, options));
+  async resume<Context, Made, Output = Made>(
+    engine: Engine<Context, Made>,
+    ...[options = {}]: WithContext<Context, ResumeOptions<Context, Output>>
+  ): Promise<RunResult<Output> | null> {
+    const result = await resumeConversation(this.#stream, ...checkedRun("resume", engine, options));
+    // What it is was validated by the schema that has this type.
+    return result as RunResult<Output> | null;
   }
 
   /**
@@ -151,7 +167,10 @@ export class Conversation extends ReadableConversation {
    * The same run, held before and after every durable write, request, tool call and effect, for a test or a person to look,
    * to inject an answer, to append a message, or to leave it as a crash would. Going on with the iteration lets it go on.
    */
-  step(engine: Engine, options: AnswerOptions = {}): Stepping {
+  step<Context>(
+    engine: Engine<Context, unknown>,
+    ...[options = {}]: WithContext<Context, AnswerOptions<Context>>
+  ): Stepping {
     const [engineOptions, runOptions] = checkedRun("step", engine, options);
     return stepThrough((interceptor) => this.#run(engineOptions, { ...runOptions, interceptor }));
   }
@@ -161,11 +180,14 @@ export class Conversation extends ReadableConversation {
    * one: its blocks, and the end of the run. The run never waits for its reader: of one that is 10,000 deltas, or a million
    * characters, behind, further deltas are dropped, and a `deltas-dropped` part says how many stood there.
    */
-  stream(engine: Engine, options: AnswerOptions = {}): AsyncIterable<RunPart> {
-    const [engineOptions] = checkedRun("stream", engine, options);
+  stream<Context>(
+    engine: Engine<Context, unknown>,
+    ...[options = {}]: WithContext<Context, AnswerOptions<Context>>
+  ): AsyncIterable<RunPart> {
+    const [engineOptions, runOptions] = checkedRun("stream", engine, options);
     return iterateParts((onPart, signal) =>
       this.#run(engineOptions, {
-        ...options,
+        ...runOptions,
         onPart,
         signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),
       }),

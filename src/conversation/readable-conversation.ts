@@ -5,7 +5,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codec } from "../engine/stack/codec.ts";
-import type { Engine } from "../engine/stack/create-engine.ts";
+import type { AnyEngine } from "../engine/stack/create-engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -45,7 +45,13 @@ export type ReadingTools = {
 
 const directions = ["forwards", "backwards"] as const;
 const walkNames: OptionNames<WalkOptions> = { from: true, to: true, direction: true };
-const whatIfNames: OptionNames<WhatIfOptions> = { to: true, without: true, bodies: true, onProgress: true };
+const whatIfNames: OptionNames<WhatIfOptions> = {
+  to: true,
+  context: true,
+  without: true,
+  bodies: true,
+  onProgress: true,
+};
 
 /** What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. */
 export class ReadableConversation {
@@ -216,7 +222,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    * @throws {TypeError} for what is no engine, and for a misspelt option.
    */
-  async whatIf(engine: Engine, options: WhatIfOptions = {}): Promise<Counterfactual> {
+  async whatIf(engine: AnyEngine, options: WhatIfOptions = {}): Promise<Counterfactual> {
     checkOptions("whatIf", options, whatIfNames);
     const { codecs, openScratch } = this.#tools;
     return counterfactual(this.#log, this.id, engine, { ...options, codecs, openScratch });

@@ -218,6 +218,11 @@ export class RunTurns {
     return this.#toolResults.get(callId) ?? null;
   }
 
+  /** Whether a tool of this run has started, whichever. */
+  get hasStartedTools(): boolean {
+    return this.#startedTools.size > 0;
+  }
+
   isToolStarted(callId: BlockId): boolean {
     return this.#startedTools.has(callId);
   }

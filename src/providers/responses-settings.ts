@@ -1,5 +1,7 @@
-import { isJsonList, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import type { Adjustments } from "../domain/events/run-events.ts";
 import type { Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../engine/stack/codec.ts";
+import { outputFormat } from "./output-format.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
 const encryptedReasoning = "reasoning.encrypted_content";
@@ -21,6 +23,24 @@ export function offer(
     ...(asked.length === 0 ? {} : { include: asked }),
   };
 }
+
+export function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { reasoningEffort, toolChoice, output, topP, maxOutputTokens, parallelToolCalls, ...named } = adjustments;
+  const asked: { readonly [name: string]: JsonValue | undefined } = {
+    ...named,
+    top_p: topP,
+    max_output_tokens: maxOutputTokens,
+    parallel_tool_calls: parallelToolCalls,
+    tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice,
+    reasoning:
+      reasoningEffort === undefined ? undefined : { ...membersOf(settings["reasoning"]), effort: reasoningEffort },
+    text: output === undefined ? undefined : { ...membersOf(settings["text"]), format: outputFormat(output) },
+  };
+  const said = Object.entries(asked).filter(([, value]) => value !== undefined);
+  return { ...settings, ...Object.fromEntries(said) };
+}
+
+const membersOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 const functionTool = ({ name, description, parameters }: OfferedTool): JsonObject => ({
   ...{ type: "function", name, description, parameters, strict: false },

@@ -8,8 +8,16 @@ import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Interceptor } from "../engine/session/breakpoint.ts";
+import { mustHaveContext } from "../engine/session/errors.ts";
 import type { Capabilities } from "../engine/stack/codec.ts";
-import { checkedEngine, type Engine, type EngineOptions, engineOf } from "../engine/stack/create-engine.ts";
+import {
+  type AnyEngine,
+  checkedEngine,
+  type Engine,
+  type EngineOptions,
+  engineOf,
+  engineWith,
+} from "../engine/stack/create-engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -23,6 +31,8 @@ import { checkReplay } from "./replay-options.ts";
 export type CounterfactualOptions = {
   readonly codecs: Codecs;
   readonly to?: number;
+  /** What layers and tools are given as `ctx.context`: no log has it. */
+  readonly context?: unknown;
   /** The layer of the engine's stack that is to be left out. */
   readonly without?: string | null;
   /** Keeps the body that each step would have sent, as `otherwise.bodyText`; they may be long, so only who asks has them. */
@@ -46,7 +56,7 @@ type ScratchConversation = {
 type ScratchRun = { readonly interceptor: Interceptor; readonly signal: AbortSignal; readonly again: true };
 
 const optionNames: OptionNames<CounterfactualOptions> = {
-  ...{ codecs: true, to: true, without: true, bodies: true, onProgress: true, openScratch: true },
+  ...{ codecs: true, to: true, context: true, without: true, bodies: true, onProgress: true, openScratch: true },
 };
 
 /** @throws {TypeError} for what is no store: the counterfactual would not know where to write. */
@@ -88,11 +98,12 @@ function layerNotFound(name: string, layers: EngineOptions["layers"]): TurnlogEr
 export async function counterfactual(
   reader: EventReader,
   id: ConversationId,
-  made: Engine,
+  made: AnyEngine,
   options: CounterfactualOptions,
 ): Promise<Counterfactual> {
   checkReplay("counterfactual", reader, options, optionNames);
-  const engine = checkedEngine("counterfactual", made);
+  const own = checkedEngine("counterfactual", made);
+  const engine = { ...own, context: options.context ?? own.context, output: null };
   const { codecs, to: wanted = -1, without = null, bodies = false, onProgress, openScratch } = options;
   const stream = `conversation-${id}`;
   const to = await existingRevision(reader.store, stream, wanted);
@@ -170,6 +181,7 @@ type Played = Pick<Counterfactual, "steps" | "unknown">;
 
 async function playRun(world: World, run: RecordedRun, view: ConversationView): Promise<Played> {
   const { conversation, codecs, clock } = world;
+  mustHaveContext(run, world.engine, "replay");
   const answers = new RecordedAnswers(run.events, { codecs, settings: view.server.settings });
   const order = new RecordedOrder();
   const bodies = new Map<string, string>();
@@ -220,7 +232,7 @@ function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions 
   const capabilities = asked?.data.decision.capabilities ?? engine.provider.capabilities;
   let inferences = 0;
   return {
-    ...engine,
+    ...engineWith(engine, run.started.options ?? {}),
     provider: recordedEndpoint(engine.provider, scope, capabilities),
     chain: run.started.chain,
     // The recording has one answer for a step: what came of its last attempt.

@@ -6,9 +6,9 @@ import { changedSettings, requestSettings, settingsDigest } from "../engine/plan
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
-import { EffectInDoubtError, toolMissing } from "../engine/session/errors.ts";
+import { EffectInDoubtError, mustHaveContext, toolMissing } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
-import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
+import { checkedEngine, type Engine, type EngineOptions, engineWith } from "../engine/stack/create-engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -26,23 +26,34 @@ export type Reexecution = {
   readonly difference: ReplayDifference | null;
 };
 
+export type ReexecuteOptions<Context = unknown> = {
+  /** The newest revision that is looked at; the conversation's newest when absent. */
+  readonly to?: number;
+  /** Told of every event that was passed: how many there are by then. */
+  readonly onProgress?: (events: number) => void;
+  /** What layers and tools are given as `ctx.context`: no log has it. */
+  readonly context?: Context;
+};
+
 /**
  * Executes the layers of every run of a conversation's own stream again, ended ones included, on what the log answers: a
  * recovery whose next append is looked at instead of written. Nothing is sent, run or stored.
  *
  * @throws {TurnlogError} `stack-changed` when a run's stack was another one.
  * @throws {TurnlogError} `tool-missing` when the engine does not have a tool that a run called.
+ * @throws {TurnlogError} `context-missing` when a run was begun with a context, and none is given here.
  * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
-export async function reexecute(
+export async function reexecute<Context>(
   reader: EventReader,
   stream: string,
-  made: Engine,
-  options: { readonly to?: number; readonly onProgress?: (events: number) => void } = {},
+  made: Engine<Context, unknown>,
+  options: ReexecuteOptions<Context> = {},
 ): Promise<Reexecution> {
-  checkReplay("reexecute", reader, options, { to: true, onProgress: true });
-  const engine = checkedEngine("reexecute", made);
+  checkReplay("reexecute", reader, options, { to: true, onProgress: true, context: true });
   const { to: wanted = -1, onProgress } = options;
+  const own = checkedEngine("reexecute", made);
+  const engine = { ...own, context: options.context ?? own.context };
   const to = await existingRevision(reader.store, stream, wanted);
   let [runs, steps, events] = [0, 0, 0];
   for await (const { run, view } of historyOf(reader, stream, to)) {
@@ -50,6 +61,7 @@ export async function reexecute(
     onProgress?.(events);
     if (run === null || run.events[0]?.stream !== stream) continue;
     mustFit(run, view, engine);
+    mustHaveContext(run, engine, "replay");
     runs += 1;
     steps += run.events.filter(({ event }) => event.type === "InferenceRequested" && event.data.attempt === 0).length;
     const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, view, engine }));
@@ -80,7 +92,8 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
 
 /** Settings that are others than the run's from the beginning are told as such, and blamed on no layer. */
 function startDifference(run: RecordedRun, view: ConversationView, engine: EngineOptions): ReplayDifference | null {
-  const settings = requestSettings(engine, engine.provider.capabilities, []);
+  const { options = {} } = run.started;
+  const settings = requestSettings(engineWith(engine, options), engine.provider.capabilities, []);
   const found = firstDifference(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
   const started = run.events.find(({ event }) => event.type === "RunStarted");
   if (found === null || started === undefined) return null;
@@ -95,8 +108,9 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
   const { id: runId, started, turns, events, startedRevision: firstRevision, startedAt } = run;
   const last = events.at(-1);
   const replayOptions: EngineOptions = {
-    ...engine,
+    ...engineWith(engine, started.options ?? {}),
     chain: started.chain,
+    output: null,
     clock: () => Math.max(startedAt, Date.parse(last?.at ?? "")),
     newId: (prefix) => `${prefix}_${"0".repeat(16)}`,
     learned: new Map(),

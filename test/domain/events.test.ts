@@ -60,7 +60,7 @@ describe("every event that was ever released", () => {
 const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationStarted", ["title", "labels"]],
   ["ConversationRelabelled", ["title", "labels"]],
-  ["RunStarted", ["again"]],
+  ["RunStarted", ["again", "options"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
   ["ResponseReceived", ["anchor", "echo", "failure", "usage", "requestId"]],

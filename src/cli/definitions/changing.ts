@@ -66,7 +66,7 @@ export const goOn: CommandGroup = {
       summary: "finish a run that was cut off, settle what it waits for, or give it up",
       example: "resume @last --stack ./agent.ts",
       options: [
-        option("--stack <file>", "a module that exports the run's `engine`"),
+        option("--stack <file>", "a module that exports the run's `engine`, and its `context` if it has one"),
         option("--settle <call=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT").argParser(
           settlement,
         ),

@@ -23,7 +23,10 @@ export const check: CommandGroup = {
       example: "replay @last --stack ./agent.ts --without redact-emails",
       options: [
         option("--to <revision>", "the last revision to replay; by default the newest"),
-        option("--stack <file>", "execute the layers again too: a module that exports the runs' `engine`"),
+        option(
+          "--stack <file>",
+          "execute the layers again too: a module that exports the runs' `engine`, and their `context` if they have one",
+        ),
         option("--without <layer>", "ask what would have been without this layer of the --stack").conflicts("with"),
         option("--with <file>", "ask what would have been with the `engine` of this module").conflicts("stack"),
         option("--body <step>", "with --without or --with: the body that this step would have sent").argParser(count),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { editSchema } from "../edits.ts";
 import { blockIdSchema, sha256Schema } from "../ids.ts";
-import { layerTimingSchema } from "./shared.ts";
+import { jsonObjectSchema, layerTimingSchema } from "./shared.ts";
 
 /**
  * Which process owns a run. Whether it is still alive can be asked of the operating system on the same boot, in the same pid
@@ -31,6 +31,32 @@ const chainPolicySchema = z.strictObject({
   onSettingsChange: z.record(z.string(), z.string()),
 });
 
+/** What a model is asked otherwise than its provider is set to, in turnlog's own words: a codec translates them. */
+const adjustmentsSchema = z.strictObject({
+  model: z.exactOptional(z.string()),
+  instructions: z.exactOptional(z.string()),
+  temperature: z.exactOptional(z.number()),
+  topP: z.exactOptional(z.number()),
+  maxOutputTokens: z.exactOptional(z.number()),
+  reasoningEffort: z.exactOptional(z.string()),
+  parallelToolCalls: z.exactOptional(z.boolean()),
+  /** `auto`, `none`, `required`, or one tool. */
+  toolChoice: z.exactOptional(z.union([z.string(), z.strictObject({ tool: z.string() })])),
+  /** The JSON Schema that the answer is to be of. */
+  output: z.exactOptional(jsonObjectSchema),
+});
+export type Adjustments = Readonly<z.infer<typeof adjustmentsSchema>>;
+
+/** What the caller of a run said otherwise than its engine does: it holds when the run is taken up or replayed, too. */
+const runOptionsSchema = z.strictObject({
+  /** Of its requests, in turnlog's own words. */
+  settings: z.exactOptional(adjustmentsSchema),
+  maxSteps: z.exactOptional(z.int().positive()),
+  /** A context was given to layers and tools; what it is stands nowhere. */
+  hasContext: z.exactOptional(z.literal(true)),
+});
+export type RecordedRunOptions = Readonly<z.infer<typeof runOptionsSchema>>;
+
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
 export const runStarted = z.strictObject({
   type: z.literal("RunStarted"),
@@ -45,6 +71,7 @@ export const runStarted = z.strictObject({
     base: sha256Schema,
     /** The caller wanted another answer although nothing waited for one. */
     again: z.exactOptional(z.literal(true)),
+    options: z.exactOptional(runOptionsSchema),
   }),
 });
 

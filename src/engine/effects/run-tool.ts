@@ -121,13 +121,14 @@ function saveWhileOthersRun(session: RunSession): void {
 }
 
 /** What a tool is told, with what names the call for one that opens a conversation of its own. */
-const contextOf = ({ stream, runId }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
+const contextOf = ({ stream, runId, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
   conversationId: conversationIdSchema.parse(conversationOfStream(stream)),
   runId: runIdSchema.parse(runId),
   blockId: idOf(call),
   callId: call.callId ?? "",
   idempotencyKey: idOf(call),
   signal,
+  context: engine.context,
 });
 
 async function answerOf(

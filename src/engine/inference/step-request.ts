@@ -7,7 +7,7 @@ import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
-import type { Capabilities } from "../stack/codec.ts";
+import type { Capabilities, Settings } from "../stack/codec.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 
 type Said = { readonly scope: Pick<CallScope, "instructions">; readonly capabilities: Capabilities };
@@ -20,7 +20,7 @@ export function stepRequest(session: RunSession, outgoing: Turn, { scope, capabi
     endpoint: engine.provider,
     settings: (instructions) => {
       const said = [...instructions, ...added];
-      const settings = requestSettings(engine, capabilities, said);
+      const settings = requestSettings({ ...engine, settings: settingsNow(session) }, capabilities, said);
       // The engine's own were looked at when it was made.
       if (said.length > 0) checkSettings(settings);
       return settings;
@@ -32,6 +32,10 @@ export function stepRequest(session: RunSession, outgoing: Turn, { scope, capabi
     now: new Date(engine.clock()).toISOString(),
   });
 }
+
+/** What the provider is asked from here on: a tool that the caller wanted called was called once. */
+export const settingsNow = ({ engine, turns }: RunSession): Settings =>
+  turns.hasStartedTools ? engine.laterSettings : engine.settings;
 
 /** The contexts of the log, with what this run has received and the folds may not hold yet. */
 export function contextLookup(session: RunSession): ContextLookup {

@@ -4,13 +4,13 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
 
-/** The settings of a request: the provider's, the engine's tools, and what the Turn and layers say by the instructions. */
+/** The settings of a request: the run's, the engine's tools, and what the Turn and layers say by the instructions. */
 export function requestSettings(
-  { provider, tools }: Pick<EngineOptions, "provider" | "tools">,
+  { provider, tools, settings }: Pick<EngineOptions, "provider" | "tools" | "settings">,
   capabilities: Capabilities,
   instructions: readonly string[],
 ): Settings {
-  const { codec, settings } = provider;
+  const { codec } = provider;
   return codec.offer(codec.instruct(settings, instructions), { tools, capabilities });
 }
 

@@ -10,7 +10,7 @@ import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
-import { type EngineOptions, takeoverAfterMsDefault } from "../stack/create-engine.ts";
+import { type EngineOptions, engineWith, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { timeAfter } from "./open-session.ts";
@@ -60,7 +60,7 @@ async function answer(
     // What was answered long ago waits for nobody.
     await stream.refresh();
     const answered = await stream.answeredBy(wanted.blockId);
-    if (answered !== null) return giveAgain(stream, answered, { ...options, closedRun: null });
+    if (answered !== null) return giveAgain(stream, answered, engine, { ...options, closedRun: null });
   }
   return inTurn(stream, { ...options, runId }, () => runNow(stream, engine, { ...options, wanted, again, runId }));
 }
@@ -74,7 +74,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
     throwIfCancelled(options.signal, runId);
     await stream.refresh();
     const answered = await answerIn(stream, wanted);
-    if (answered !== null && !again) return giveAgain(stream, answered, { ...options, closedRun });
+    if (answered !== null && !again) return giveAgain(stream, answered, engine, { ...options, closedRun });
     await stream.learnFromAncestors();
     await readTurn(stream, engine, options);
     const { run, committed } = stream.view.client;
@@ -97,8 +97,9 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
       if (committed.length === 0)
         throw new TurnlogError("empty-conversation", `${stream.name} has no blocks; append a message first`);
       const startedAt = timeAfter(stream, engine.clock());
-      const beginning = { runId, base: committed, startedAt, epoch: 0, before: null, again };
-      return await executeRun(stream, engine, beginning, { ...options, closedRun });
+      const { recorded = {} } = options;
+      const beginning = { runId, base: committed, startedAt, epoch: 0, before: null, again, options: recorded };
+      return await executeRun(stream, engineWith(engine, recorded), beginning, { ...options, closedRun });
     } catch (error) {
       if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
     }
@@ -127,9 +128,10 @@ async function readTurn(
 async function giveAgain(
   stream: ConversationWriter,
   answered: CompletedRun,
+  { output }: Pick<EngineOptions, "output">,
   { onPart, closedRun }: Pick<ExecuteOptions, "onPart" | "closedRun">,
 ): Promise<RunResult> {
-  const result = await recordedResult(stream, answered, closedRun);
+  const result = await recordedResult(stream, answered, { closedRun, output });
   if (onPart !== undefined) showAgain(result, onPart);
   return result;
 }
@@ -197,7 +199,7 @@ function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () =
 async function recordedResult(
   writer: ConversationWriter,
   run: CompletedRun,
-  closedRun: string | null,
+  told: { readonly closedRun: string | null } & Pick<EngineOptions, "output">,
 ): Promise<RunResult> {
   const { runId, stream, to, brought } = run;
   const { log } = writer;
@@ -214,7 +216,7 @@ async function recordedResult(
   const calls = record.status === "calls-open" ? madeIn(runId, committed) : [];
   const blocks = [...committed.slice(end).after(end - brought), ...calls];
   const answered = (await turnOf(log, committed, { stream, revision: to, blocks })).slice(end);
-  return resultOf(record, { answered, brought, turn, isNew: false, closedRun });
+  return resultOf(record, { answered, brought, turn, isNew: false, ...told });
 }
 
 /** Shows a recorded result to a reader who wanted to see the run. */

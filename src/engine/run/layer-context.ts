@@ -5,7 +5,7 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
-import { contextLookup } from "../inference/step-request.ts";
+import { contextLookup, settingsNow } from "../inference/step-request.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
@@ -21,6 +21,7 @@ export const contextOf = (session: RunSession, layer: Layer, call: FrameSurround
 class CallContext implements LayerContext {
   readonly runId: string;
   readonly frame: string;
+  readonly context: unknown;
   readonly now: LayerContext["now"];
   readonly id: LayerContext["id"];
   readonly random: LayerContext["random"];
@@ -40,6 +41,7 @@ class CallContext implements LayerContext {
     this.#call = call;
     this.runId = session.runId;
     this.frame = frame;
+    this.context = session.engine.context;
     this.now = () => session.clock;
     this.id = () => newBlockId(session, frame);
     this.random = () => derivedRandom(session, frame);
@@ -78,7 +80,8 @@ class CallContext implements LayerContext {
     const { given, scope } = this.#call;
     const { instructions } = splitTurn(view(), given, engine.provider);
     const added = scope.instructions.map(({ text }) => text);
-    return requestSettings(engine, engine.provider.capabilities, [...instructions, ...added]);
+    const asked = { ...engine, settings: settingsNow(this.#session) };
+    return requestSettings(asked, engine.provider.capabilities, [...instructions, ...added]);
   }
 
   get signal(): AbortSignal {

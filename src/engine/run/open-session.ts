@@ -3,6 +3,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
@@ -46,6 +47,8 @@ export type RunStart = {
   } | null;
   /** The caller wanted another answer although nothing waited for one. */
   readonly again?: boolean;
+  /** What the caller said otherwise than the engine does, of a run that begins. */
+  readonly options?: RecordedRunOptions;
 };
 
 /** Whether something is in doubt that nobody has settled. */

@@ -1,5 +1,8 @@
 import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
-import { checkedEngine, type Engine, type EngineOptions } from "../stack/create-engine.ts";
+import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions, engineWith } from "../stack/create-engine.ts";
+import { checkRunSettings, type RunSettings, runSettingNames } from "../stack/run-settings.ts";
+import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
 import type { ExecuteOptions } from "./run.ts";
 
 /** What becomes of runs before, and how this one is watched. */
@@ -16,21 +19,50 @@ export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "interceptor
   readonly onDiverged?: "abandon" | "throw";
   /** Takes a run from an owner that may still live: what it does from then on is lost. */
   readonly takeover?: boolean;
+  /** What the log has of what the caller said otherwise than the engine does. */
+  readonly recorded?: RecordedRunOptions;
 };
 
 /** How an answer is asked for. */
-export type AnswerOptions = Omit<RunOptions, "onPart"> & {
-  /** Of the message whose answer is wanted, as it was appended with. */
-  readonly key?: string;
+export type AnswerOptions<Context = unknown, Output = unknown> = Omit<RunOptions, "onPart" | "recorded"> &
+  RunSettings &
+  Given<Context, Output> & {
+    /** Of the message whose answer is wanted, as it was appended with. */
+    readonly key?: string;
+  };
+
+/** How a run that was cut off is finished: with the settings that it began with, which its log has. */
+export type ResumeOptions<Context = unknown, Output = unknown> = Omit<
+  RunOptions,
+  "unfinished" | "again" | "onPart" | "recorded"
+> &
+  Given<Context, Output>;
+
+/** What no log has, so that a run which is taken up wants it again. */
+type Given<Context, Output> = {
+  /** What layers and tools get as `ctx.context`: connections, the user who asks. Not recorded. */
+  readonly context?: Context;
+  /**
+   * What the answer is to be: the model is told the JSON Schema, where its provider can be, and `result.output` is the answer
+   * as the schema gives it. Only the JSON Schema is recorded.
+   */
+  readonly output?: StandardSchema<unknown, Output>;
 };
 
-/** How a run that was cut off is finished. */
-export type ResumeOptions = Omit<RunOptions, "unfinished" | "again" | "onPart">;
+/** The options of a run: an engine whose layers or tools want a context cannot do without. */
+export type WithContext<Context, Options> = unknown extends Context
+  ? readonly [options?: Options]
+  : readonly [options: Options & { readonly context: Context }];
 
 const resumeNames: OptionNames<ResumeOptions> = {
   ...{ signal: true, interceptor: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
+  ...{ context: true, output: true },
 };
-const answerNames: OptionNames<AnswerOptions> = { ...resumeNames, again: true, key: true, unfinished: true };
+const answerNames: OptionNames<AnswerOptions> = {
+  ...resumeNames,
+  ...runSettingNames,
+  ...{ again: true, key: true, unfinished: true },
+};
 
 const choices = {
   whileRunning: ["wait", "throw"],
@@ -39,16 +71,19 @@ const choices = {
   onDiverged: ["abandon", "throw"],
 } as const;
 
+/** A run as it is begun: its engine, with what the caller gives this run, and what is recorded of that. */
+type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunOptions, "recorded">];
+
 /**
  * What a run is made with, as it was given.
  *
  * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
  */
-export function checkedRun<Options extends RunOptions & AnswerOptions>(
+export function checkedRun<Options extends Partial<AnswerOptions>>(
   where: string,
-  engine: Engine,
+  made: AnyEngine,
   options: Options,
-): readonly [EngineOptions, Options] {
+): CheckedRun<Options> {
   checkOptions(where, options, where === "resume" ? resumeNames : answerNames);
   const { signal, key } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal))
@@ -63,5 +98,32 @@ export function checkedRun<Options extends RunOptions & AnswerOptions>(
       throw new TypeError(`${where}: ${name} is ${kindOf(value)}: give true or false`);
   }
   if (key !== undefined) checkText(`${where}: key`, key, "the key that the message was appended with");
-  return [checkedEngine(where, engine), options];
+  const { context, output, ...engine } = checkedEngine(where, made);
+  const given = { ...engine, context: options.context ?? context, output: options.output ?? output };
+  const recorded = recordedOptions(where, options, given);
+  // What the provider cannot be asked is told before anything begins.
+  engineWith(given, recorded);
+  return [given, { ...options, recorded }];
+}
+
+/** What the log of a run has of the options that it was begun with. */
+function recordedOptions(where: string, options: Partial<AnswerOptions>, engine: EngineOptions): RecordedRunOptions {
+  const { provider, tools, context } = engine;
+  const offered = [...provider.codec.offeredTools(provider.settings), ...tools.map(({ name }) => name)];
+  checkRunSettings(where, options, offered);
+  const { maxSteps, output } = options;
+  const names = Object.keys(runSettingNames).filter((name) => name !== "maxSteps");
+  const said = names.flatMap((name) => {
+    const value: unknown = Reflect.get(options, name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const settings: Adjustments = {
+    ...Object.fromEntries(said),
+    ...(output === undefined ? {} : { output: outputSchemaOf(where, output) }),
+  };
+  return {
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    ...(maxSteps === undefined ? {} : { maxSteps }),
+    ...(context === undefined ? {} : { hasContext: true }),
+  };
 }

@@ -91,9 +91,10 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     const { run } = session.view().client;
     await session.recorder.flush();
     await cancelUnderWay(run, session.engine);
-    const how = { turn: stream.turnReader(), isNew: true, closedRun };
+    const { output } = session.engine;
+    const how = { turn: stream.turnReader(), isNew: true, closedRun, output };
     const brought = countBrought(base, result);
-    const ended = resultOf(session.record, { answered: result, brought, ...how });
+    const ended = await resultOf(session.record, { answered: result, brought, ...how });
     session.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
@@ -110,8 +111,9 @@ async function park(
   const left = before?.doubts?.left ?? new Map<BlockId, string>();
   record(session, { type: "RunParked", version: 1, data: { blockIds: [...left.keys()] } }, engineActor, "0");
   await session.recorder.flush();
-  const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, inDoubt: [...left] };
-  return resultOf(session.record, { answered: base, brought: 0, ...how });
+  const { output } = session.engine;
+  const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, output };
+  return resultOf(session.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
 }
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
@@ -126,7 +128,7 @@ async function drainAcknowledgements({ acknowledgements, acknowledging, recorder
   await Promise.allSettled(acknowledging);
 }
 
-function recordStart(session: RunSession, { base, again = false }: RunStart): void {
+function recordStart(session: RunSession, { base, again = false, options = {} }: RunStart): void {
   const { engine } = session;
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
@@ -147,6 +149,7 @@ function recordStart(session: RunSession, { base, again = false }: RunStart): vo
     chain: { ...engine.chain, onSettingsChange: { ...engine.chain.onSettingsChange } },
     base: base.digest,
     ...(again ? { again: true as const } : {}),
+    ...(Object.keys(options).length === 0 ? {} : { options }),
   };
   record(session, { type: "RunStarted", version: 1, data }, engineActor, "0", session.clock);
 }

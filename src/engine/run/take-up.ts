@@ -7,10 +7,10 @@ import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
-import { ConversationMovedError, toolMissing } from "../session/errors.ts";
+import { ConversationMovedError, mustHaveContext, toolMissing } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import type { Settings } from "../stack/codec.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import { type EngineOptions, engineWith } from "../stack/create-engine.ts";
 import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
@@ -103,7 +103,8 @@ async function resumeRun(
   if (run.owner === null && run.inDoubt.size > 0) {
     const turn = stream.turnReader();
     const how = { answered: turns.base, brought: 0, turn, isNew: true, closedRun: null, inDoubt: [...run.inDoubt] };
-    return resultOf({ ...newRunRecord(runId), isResumed: true }, how);
+    const { output } = engine;
+    return resultOf({ ...newRunRecord(runId), isResumed: true }, { ...how, output });
   }
   const journal = new Journal(
     turns,
@@ -115,14 +116,16 @@ async function resumeRun(
     journal.log.note(recorded);
     events.push(recorded);
   }
+  mustHaveContext(run, engine, "resume");
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
   const startedAt = Date.parse(run.startedAt);
   const doubts = await decideDoubts(runId, journal, engine);
   const before = { firstRevision, journal, events, doubts };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   try {
-    // A run keeps the policy that it began with: what its requests were planned by is said once.
-    return await executeRun(stream, { ...engine, chain: run.started.chain }, beginning, {
+    // A run keeps the policy and the options that it began with: what its requests were made by is said once.
+    const then = engineWith({ ...engine, chain: run.started.chain }, run.started.options ?? {});
+    return await executeRun(stream, then, beginning, {
       ...options,
       closedRun: null,
     });

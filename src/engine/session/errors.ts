@@ -65,6 +65,17 @@ export function toolMissing(
   );
 }
 
+/** @throws {TurnlogError} `context-missing` where a run needs a context, which no log has, and is given none. */
+export function mustHaveContext(
+  { id, started }: { readonly id: string; readonly started: { readonly options?: { readonly hasContext?: true } } },
+  { context }: { readonly context: unknown },
+  to: "resume" | "replay",
+): void {
+  if (started.options?.hasContext !== true || context !== undefined) return;
+  const what = `run ${id} was begun with a context, which no log has`;
+  throw new TurnlogError("context-missing", `${what}: to ${to} it, give that again (context: { … })`);
+}
+
 /** A run that is replayed was left in doubt about this: what it would have gone on with, nobody can tell. */
 export class EffectInDoubtError extends TurnlogError<"effect-in-doubt"> {
   override readonly name = "EffectInDoubtError";

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
 import type { Block, Wire } from "../../domain/block.ts";
 import type { ReportedUsage } from "../../domain/events/inference-events.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
 
 /**
  * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so
@@ -24,6 +25,12 @@ export interface Codec {
    * @throws {TurnlogError} `instructions-hidden` where the instructions are no text that something could be added to.
    */
   instruct(settings: Settings, texts: readonly string[]): Settings;
+  /**
+   * Settings that ask these things otherwise; absent, where runs cannot. Not frozen: what it gives is recorded with the request.
+   *
+   * @throws {TypeError} for what this wire cannot say.
+   */
+  adjust?(settings: Settings, adjustments: Adjustments): Settings;
   /** Settings that offer these tools, and ask for what an endpoint of these capabilities can give. */
   offer(
     settings: Settings,

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { type ChainPolicy, defaultChainPolicy, type RecordedPolicy } from "./chain-policy.ts";
+import type { Settings } from "./codec.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
@@ -11,6 +13,7 @@ import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
 import type { RunPart } from "./run-part.ts";
+import { outputSchemaOf, type StandardSchema } from "./schema.ts";
 import { checkSettings } from "./settings-size.ts";
 import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
@@ -25,6 +28,15 @@ export type EngineOptions = {
   readonly layers: readonly Layer[];
   /** Tools that the requests offer. */
   readonly tools: readonly Tool[];
+  /** What every run asks otherwise than the provider is set to. */
+  readonly adjustments: Adjustments;
+  /** What the provider is asked in this run, and once a tool of it was called. */
+  readonly settings: Settings;
+  readonly laterSettings: Settings;
+  /** What the answer has to be of; null where any answer will do. */
+  readonly output: StandardSchema | null;
+  /** What the caller gave layers and tools for this run; undefined where that is nothing. */
+  readonly context: unknown;
   readonly chain: RecordedPolicy;
   /** How long a layer may work on its own before the run fails and names it. */
   readonly layerTimeoutMs: number;
@@ -58,13 +70,22 @@ export type Observer = { readonly next: (part: RunPart) => unknown };
  * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in
  * progress and disposes of the provider, where that has something to release; runs begun after that are refused.
  */
-export type Engine = AsyncDisposable & { readonly options: EngineOptions };
+export type Engine<Context = unknown, Output = undefined> = AsyncDisposable & {
+  readonly options: EngineOptions;
+  /** Only for the compiler: what its layers and tools want as `ctx.context`, and what its answers are. */
+  readonly types?: { readonly context: (context: Context) => void; readonly output: Output };
+};
 
-export type EngineConfig = {
+/** An engine, whatever its layers and tools want and its answers are. */
+export type AnyEngine = Engine<never, unknown>;
+
+export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly provider: Provider;
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly Tool<unknown, unknown, Context>[];
   /** First listed is outermost. All of them stand within the tool loop, unless it is listed itself. */
-  readonly middleware?: readonly Layer[];
+  readonly middleware?: readonly Layer<Context>[];
+  /** What every answer is to be, unless a run says otherwise: see the option `output` of runs. */
+  readonly output?: StandardSchema<unknown, Output>;
   readonly chain?: ChainPolicy["mode"] | Partial<ChainPolicy>;
   /** How often the tool loop may ask the model in one run. */
   readonly maxSteps?: number;
@@ -105,14 +126,14 @@ const thisCopy = Symbol("turnlog");
  * Whether this copy of turnlog made an engine. One of another copy looks the same, but its errors, Turns and blocks are of
  * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
  */
-export const isOwnEngine = ({ options }: Pick<Engine, "options">): boolean => options.madeBy === thisCopy;
+export const isOwnEngine = ({ options }: Pick<AnyEngine, "options">): boolean => options.madeBy === thisCopy;
 
 /**
  * What an engine was made with.
  *
  * @throws {TypeError} for what is no engine.
  */
-export function checkedEngine(where: string, engine: Engine): EngineOptions {
+export function checkedEngine(where: string, engine: AnyEngine): EngineOptions {
   const given: unknown = engine;
   const options: unknown = isJsonObject(given) ? given["options"] : undefined;
   if (isJsonObject(options) && "madeBy" in options) return engine.options;
@@ -133,10 +154,14 @@ export const takeoverAfterMsDefault = 15 * 60_000;
  * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
  * @throws {TurnlogError} `settings-too-large` when the provider's settings and the tools are too much to be stored.
  */
-export function createEngine(config: EngineConfig): Engine {
+export function createEngine<Context = unknown, Output = undefined>(
+  config: EngineConfig<Context, Output>,
+): Engine<Context, Output> {
   checkOptions("createEngine", config, optionNames);
   checkConfig(config);
-  const { provider, tools = [], middleware = [], chain = "auto", observers = [] } = config;
+  // What context they want is what the engine's type asks of its runs.
+  const { tools = [], middleware = [] } = config as EngineConfig;
+  const { provider, chain = "auto", observers = [] } = config;
   const policy = typeof chain === "string" ? { mode: chain } : chain;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
@@ -150,6 +175,11 @@ export function createEngine(config: EngineConfig): Engine {
     provider,
     layers,
     tools: layers.flatMap((layer) => layer.tools ?? []),
+    adjustments: config.output === undefined ? {} : { output: outputSchemaOf("createEngine", config.output) },
+    settings: provider.settings,
+    laterSettings: provider.settings,
+    output: config.output ?? null,
+    context: undefined,
     chain: { ...defaultChainPolicy, ...policy },
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
@@ -166,18 +196,51 @@ export function createEngine(config: EngineConfig): Engine {
   };
   checkNames(options.layers, options.tools);
   checkTimeLimits(options);
-  checkSettings(provider.codec.offer(provider.settings, { tools: options.tools, capabilities: provider.capabilities }));
-  return engineOf(options);
+  return engineOf(engineWith(options, {}));
 }
 
 /** The engine of these options, which shares the life of the one that they come from. */
-export const engineOf = (options: EngineOptions): Engine => ({
+export const engineOf = <Context, Output>(options: EngineOptions): Engine<Context, Output> => ({
   options,
   [Symbol.asyncDispose]: () => options.life.end(),
 });
 
+/**
+ * What a provider is asked, adjusted.
+ *
+ * @throws {TypeError} where its codec cannot say this.
+ */
+function adjusted({ codec, settings, name }: Provider, adjustments: Adjustments): Settings {
+  if (Object.keys(adjustments).length === 0) return settings;
+  if (codec.adjust !== undefined) return codec.adjust(settings, adjustments);
+  const names = Object.keys(adjustments).join(", ");
+  throw new TypeError(
+    `the provider ${name} takes no settings of a run (${names}): its codec ${codec.name} has no adjust`,
+  );
+}
+
+/**
+ * The engine as a run of these options uses it: one that begins, or one that is taken up or replayed, by what its log has.
+ *
+ * @throws {TypeError} where the provider cannot be asked so.
+ * @throws {SettingsTooLargeError} when the settings are too much to be stored.
+ */
+export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: RecordedRunOptions): EngineOptions {
+  const { provider, tools, adjustments } = engine;
+  const asked: Adjustments = { ...adjustments, ...settings };
+  const { toolChoice, ...later } = asked;
+  const isForced = toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none";
+  const first = adjusted(provider, asked);
+  checkSettings(provider.codec.offer(first, { tools, capabilities: provider.capabilities }));
+  const limited = maxSteps === undefined ? {} : { layers: limitedSteps(engine.layers, maxSteps) };
+  return { ...engine, ...limited, settings: first, laterSettings: isForced ? adjusted(provider, later) : first };
+}
+
+const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): EngineOptions["layers"] =>
+  layers.map((layer) => (layer.isEngine === true ? toolLoop(layer.tools ?? [], { maxSteps }) : layer));
+
 const optionNames: OptionNames<EngineConfig> = {
-  ...{ provider: true, tools: true, middleware: true, chain: true, maxSteps: true, layerTimeoutMs: true },
+  ...{ provider: true, tools: true, middleware: true, output: true, chain: true, maxSteps: true, layerTimeoutMs: true },
   ...{ takeoverAfterMs: true, stuckAfterMs: true, observers: true, onInDoubt: true, onLostResponse: true, retry: true },
   ...{ onToolError: true, sleep: true, clock: true, newId: true },
 };

@@ -16,18 +16,18 @@ import type { Tool } from "./tool.ts";
 export type Next = (turn: Turn) => Promise<Turn>;
 
 /** What a layer does with one call. */
-export type LayerHandler = (turn: Turn, ctx: LayerContext) => Promise<Turn>;
+export type LayerHandler<Context = unknown> = (turn: Turn, ctx: LayerContext<Context>) => Promise<Turn>;
 
 /** A layer of the stack, as a function of what is inside it. */
-export type Layer = {
+export type Layer<Context = unknown> = {
   readonly name: string;
   /** Semantic version: recovery asks whether the major one is still the same. */
   readonly version: string;
   /** Digest of its configuration, so that an audit can tell two stacks of the same names apart. */
   readonly configDigest: string;
-  readonly handle: (next: Next) => LayerHandler;
+  readonly handle: (next: Next) => LayerHandler<Context>;
   /** Tools that the layer runs: the requests within it offer them to the model. */
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly Tool<unknown, unknown, Context>[];
   /** The tool loop is the engine itself: what it does is not middleware. */
   readonly isEngine?: true;
 };
@@ -46,7 +46,9 @@ export type EffectOptions = {
 };
 
 /** What a layer is given besides the Turn. Time, ids and randomness come from the log, so that a replay is the same. */
-export type LayerContext = {
+export type LayerContext<Context = unknown> = {
+  /** What the caller of the run gave as its `context`; it is recorded nowhere. Undefined where none was given. */
+  readonly context: Context;
   readonly runId: string;
   readonly frame: string;
   /** The settings that the request will carry. */
@@ -94,7 +96,10 @@ const layerNames: OptionNames<LayerName> = { name: true, version: true, config: 
  *
  * @throws {TypeError} for a name or a version that is none, a config that is no JSON, and what is no function of `next`.
  */
-export function defineMiddleware(description: LayerName, handle: (next: Next) => LayerHandler): Layer {
+export function defineMiddleware<Context = unknown>(
+  description: LayerName,
+  handle: (next: Next) => LayerHandler<Context>,
+): Layer<Context> {
   checkOptions("defineMiddleware", description, layerNames);
   const { name, version, config = null } = description;
   checkLayerName("defineMiddleware", name, version);
@@ -106,7 +111,7 @@ export function defineMiddleware(description: LayerName, handle: (next: Next) =>
   throw new TypeError(`defineMiddleware: '${name}' is ${what}: write (next) => async (turn, ctx) => next(turn)`);
 }
 
-export const describeLayer = ({ name, version, configDigest }: Layer): LayerDescription => ({
+export const describeLayer = ({ name, version, configDigest }: Omit<Layer, "handle">): LayerDescription => ({
   name,
   version,
   configDigest,

@@ -1,3 +1,5 @@
+import { messageOf } from "../../base/error-message.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
@@ -6,12 +8,13 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Loss, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
+import { issuesText, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
 
 export type { Loss, RunStep } from "../../projections/run-record.ts";
 export type { Usage } from "../../projections/usage.ts";
 
 /** How a run ended; frozen through and through. */
-export type RunResult = {
+export type RunResult<Output = unknown> = {
   /**
    * `calls-open`: the model called what no tool of the engine answers; append the results and run again. `incomplete`: the
    * last answer broke off at a limit. `parked`: the run waits, without an owner, until what is in doubt has been settled.
@@ -29,6 +32,14 @@ export type RunResult = {
    * in a long conversation needs little of it.
    */
   readonly turn: () => Promise<Turn>;
+  /**
+   * The answer as the wanted schema gives it (`output`, of the run or its engine); undefined where none was wanted.
+   *
+   * @throws {OutputMismatchError} where the answer is not of the schema: `outputIssues` tells so without throwing.
+   */
+  readonly output: Output;
+  /** Why there is no `output` although one was wanted; empty where there is one, and where none was. */
+  readonly outputIssues: readonly SchemaIssue[];
   /** Whether the run had been cut off, and was taken up again. */
   readonly resumed: boolean;
   /** Calls and effects that nobody knows the end of: block ids and names. */
@@ -52,20 +63,26 @@ type Ended = {
   readonly isNew: boolean;
   readonly closedRun: string | null;
   readonly inDoubt?: readonly (readonly [BlockId, string])[];
+  /** What the answer has to be of; null where any will do. */
+  readonly output: StandardSchema | null;
 };
 
 /** A run that has completed, or waits: what its events tell, and the Turn that it left. What it made of that has to be read. */
-export function resultOf(
+export async function resultOf(
   { runId, steps, losses, isResumed, status }: RunRecord,
-  { answered, brought, turn, isNew, closedRun, inDoubt = [] }: Ended,
-): RunResult {
+  { answered, brought, turn, isNew, closedRun, inDoubt = [], output: schema }: Ended,
+): Promise<RunResult> {
   const blocks = answered.after(answered.length - brought);
-  return freezeAll({
+  const text = lastText(blocks);
+  const output = schema === null ? { value: undefined, issues: [] } : await outputOf(schema, status ?? "parked", text);
+  const result: RunResult = {
     status: status ?? "parked",
     isNew,
     runId,
-    text: lastText(blocks),
+    text,
     blocks,
+    output: output.value,
+    outputIssues: output.issues,
     turn,
     resumed: isResumed,
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
@@ -74,7 +91,50 @@ export function resultOf(
     usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps: [...steps],
     closedRun,
-  });
+  };
+  // Not enumerable, so that what prints or copies a result does not come upon it.
+  const get = (): never => {
+    throw new OutputMismatchError(text, output.issues);
+  };
+  if (output.issues.length > 0) Object.defineProperty(result, "output", { get, enumerable: false });
+  return freezeAll(result);
+}
+
+/** The answer is not of the schema that was wanted. It is in the conversation as it came, and was paid for. */
+export class OutputMismatchError extends TurnlogError<"output-mismatch"> {
+  override readonly name = "OutputMismatchError";
+  /** The answer. */
+  readonly text: string;
+  /** What is wrong with it, and where. */
+  readonly issues: readonly SchemaIssue[];
+
+  constructor(text: string, issues: readonly SchemaIssue[]) {
+    super("output-mismatch", `the answer is not of the wanted output: ${issuesText(issues)}`);
+    this.text = text;
+    this.issues = issues;
+  }
+}
+
+type Validated = { readonly value: unknown; readonly issues: readonly SchemaIssue[] };
+
+/** The text of an answer as its schema gives it. Whatever goes wrong with it, the run has completed. */
+async function outputOf(schema: StandardSchema, status: RunResult["status"], text: string): Promise<Validated> {
+  const mismatch = (message: string): Validated => ({ value: undefined, issues: [{ message, path: [] }] });
+  if (status === "parked" || status === "calls-open") return mismatch(`there is no answer yet: the run is ${status}`);
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch (error) {
+    return mismatch(`the answer is no JSON: ${messageOf(error)}`);
+  }
+  try {
+    const validated = await validate(schema, given);
+    return validated.issues === undefined
+      ? { value: validated.value, issues: [] }
+      : { value: undefined, issues: validated.issues };
+  } catch (error) {
+    return mismatch(`the schema could not validate it: ${messageOf(error)}`);
+  }
 }
 
 /** The blocks of a Turn that were made in a run, wherever layers put them: they are named for it. */

@@ -52,16 +52,37 @@ export const issuesText = (issues: readonly SchemaIssue[]): string => z.prettify
  * @param place - The option that holds the schema, with its function.
  * @throws {TypeError} for what is no schema, and for one that has no JSON Schema.
  */
-export function jsonSchemaOf(place: string, schema: unknown, beside?: unknown): JsonObject {
+export function jsonSchemaOf(
+  place: string,
+  schema: unknown,
+  beside?: unknown,
+  otherwise = "give one beside it, as jsonSchema",
+): JsonObject {
   checkSchema(place, schema);
   if (beside !== undefined) checkJson(`${place.slice(0, place.lastIndexOf(" "))} jsonSchema`, beside);
   if (beside !== undefined && !isJsonObject(beside))
     throw new TypeError(`${place}: the jsonSchema beside it is ${kindOf(beside)}: give { type: "object", … }`);
-  const { $schema: _, ...said } = beside ?? ownJsonSchema(place, schema);
+  const { $schema: _, ...said } = beside ?? ownJsonSchema(place, schema, otherwise);
   // A round trip drops hidden members of a library.
   const json = JSON.parse(JSON.stringify(said)) as JsonObject;
   freezeJson(json);
   return json;
+}
+
+/**
+ * What a model is told of the answer that is wanted.
+ *
+ * @throws {TypeError} for what is no schema, has no JSON Schema, or is of no object.
+ */
+export function outputSchemaOf(where: string, schema: unknown): JsonObject {
+  const json = jsonSchemaOf(
+    `${where}: output`,
+    schema,
+    undefined,
+    "have its library make a Standard JSON Schema of it",
+  );
+  if (json["type"] === "object") return json;
+  throw new TypeError(`${where}: output is no object, and models give no other: wrap it in z.object({ … })`);
 }
 
 function checkSchema(place: string, given: unknown): asserts given is StandardSchema {
@@ -72,7 +93,7 @@ function checkSchema(place: string, given: unknown): asserts given is StandardSc
   throw new TypeError(`${place} is ${kindOf(given)}, and no schema: ${instead}`);
 }
 
-function ownJsonSchema(place: string, schema: StandardSchema): Record<string, unknown> {
+function ownJsonSchema(place: string, schema: StandardSchema, otherwise: string): Record<string, unknown> {
   const { jsonSchema, vendor } = schema["~standard"];
   try {
     // A schema of another copy of zod is one too; those of zod 3 are not.
@@ -81,7 +102,7 @@ function ownJsonSchema(place: string, schema: StandardSchema): Record<string, un
   } catch (cause) {
     throw new TypeError(`${place} has no JSON Schema that a model could be told: ${messageOf(cause)}`, { cause });
   }
-  throw new TypeError(`${place} is a schema of ${vendor} that says no JSON Schema: give one beside it, as jsonSchema`);
+  throw new TypeError(`${place} is a schema of ${vendor} that says no JSON Schema: ${otherwise}`);
 }
 
 const isZod = (schema: object): schema is z.ZodType => "_zod" in schema;

@@ -15,7 +15,10 @@ const maxStepsDefault = 32;
  * Runs the tools that an answer calls and asks again, until an answer calls none. It stands outside all layers unless it
  * is placed in the list by hand, where a layer is to see a whole run as one call.
  */
-export function toolLoop(tools: readonly Tool[], options: LoopOptions = {}): Layer {
+export function toolLoop<Context = unknown>(
+  tools: readonly Tool<unknown, unknown, Context>[],
+  options: LoopOptions = {},
+): Layer<Context> {
   checkOptions("toolLoop", options, loopOptions);
   const { maxSteps = maxStepsDefault } = options;
   checkWhole("toolLoop: maxSteps", maxSteps);
@@ -53,7 +56,7 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
 }
 
 /** A tool that the request offered and the engine does not have: the app runs it, and appends what came of it. */
-function isOfTheApp({ name }: Block, tools: readonly Tool[], ctx: LayerContext): boolean {
+function isOfTheApp({ name }: Block, tools: readonly Pick<Tool, "name">[], ctx: LayerContext): boolean {
   if (name === null || tools.some((tool) => tool.name === name)) return false;
   return ctx.offers(name);
 }

@@ -7,7 +7,7 @@ import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
 import { issuesText, jsonSchemaOf, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
 
 /** What a tool is told besides its input. */
-export type ToolContext = {
+export type ToolContext<Context = unknown> = {
   /** The same for every attempt at one call: hand it to services that deduplicate. */
   readonly idempotencyKey: string;
   readonly callId: string;
@@ -16,10 +16,12 @@ export type ToolContext = {
   readonly runId: RunId;
   readonly blockId: BlockId;
   readonly signal: AbortSignal;
+  /** What the caller of the run gave as its `context`; it is recorded nowhere. Undefined where none was given. */
+  readonly context: Context;
 };
 
 /** A function that the model may call, with the types of its arguments and of what it gives. */
-export type Tool<Input = unknown, Result = unknown> = {
+export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of the input, as the provider is told it. */
@@ -31,9 +33,9 @@ export type Tool<Input = unknown, Result = unknown> = {
    * Validates the arguments and runs. Its answer is told to the model: a text as it is, anything else as JSON. What it
    * throws, or gives that is no JSON, is told as its error.
    */
-  readonly run: (argumentsText: string, ctx: ToolContext) => Promise<unknown>;
+  readonly run: (argumentsText: string, ctx: ToolContext<Context>) => Promise<unknown>;
   /** The function that the tool was made with, for tests and for other tools: nothing is validated or recorded. */
-  execute(input: Input, ctx: ToolContext): Result;
+  execute(input: Input, ctx: ToolContext<Context>): Result;
   /**
    * What a call of this tool asks for, validated: for layers that look at calls before they run. Null for every other block.
    *
@@ -46,7 +48,7 @@ export type Tool<Input = unknown, Result = unknown> = {
 const toolTimeoutMs = 60_000;
 
 /** A tool as `tool` takes it. */
-export type ToolDefinition<Input = unknown, Result = unknown> = {
+export type ToolDefinition<Input = unknown, Result = unknown, Context = unknown> = {
   readonly name: string;
   /** What the tool is for, as the model is told it. */
   readonly description: string;
@@ -62,7 +64,7 @@ export type ToolDefinition<Input = unknown, Result = unknown> = {
   /** How long a call may take, in milliseconds; a minute when absent. */
   readonly timeoutMs?: number;
   /** Gives what the model is to be told: a text, or what has a JSON text. */
-  readonly execute: (input: Input, ctx: ToolContext) => Result;
+  readonly execute: (input: Input, ctx: ToolContext<Context>) => Result;
 };
 
 const definitionNames: OptionNames<ToolDefinition> = {
@@ -78,7 +80,9 @@ const definitionNames: OptionNames<ToolDefinition> = {
  *
  * @throws {TypeError} for an option that is none, and for a schema that is none or has no JSON Schema.
  */
-export function tool<Input, Result>(definition: ToolDefinition<Input, Result>): Tool<Input, Result> {
+export function tool<Input, Result, Context = unknown>(
+  definition: ToolDefinition<Input, Result, Context>,
+): Tool<Input, Result, Context> {
   checkOptions("tool", definition, definitionNames);
   const { name, description, inputSchema, jsonSchema, idempotent = false, timeoutMs = toolTimeoutMs } = definition;
   const { execute } = definition;

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
 import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/stack/middleware.ts";
@@ -22,14 +23,18 @@ export function createScene(answers: readonly ScriptedAnswer[], config: Partial<
     conversation: new TurnlogStore(events, { clock: tick }).conversation("cnv_scene"),
     engine: createEngine({ provider, clock: tick, sleep: async () => undefined, ...config, ...changes }),
   });
-  return { provider, process, clock };
+  return { provider, process, clock, store: () => new TurnlogStore(events, { clock: tick }) };
 }
 
 export type Life = { readonly conversation: Conversation; readonly engine: ReturnType<typeof createEngine> };
 
 /** Runs until the stop, and dies there. */
-export async function dieAt({ conversation, engine }: Life, at: (stop: Breakpoint) => boolean): Promise<void> {
-  const stepping = conversation.step(engine);
+export async function dieAt(
+  { conversation, engine }: Life,
+  at: (stop: Breakpoint) => boolean,
+  options: AnswerOptions = {},
+): Promise<void> {
+  const stepping = conversation.step(engine, options);
   const told = stepping.result.catch((error: unknown) => error);
   for await (const stop of stepping) if (at(stop)) break;
   expect(await told).toMatchObject({ code: "stepping-left" });

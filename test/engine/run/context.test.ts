@@ -1,0 +1,109 @@
+import { expect, expectTypeOf, test } from "vitest";
+import * as z from "zod";
+import { messageOf } from "../../../src/base/error-message.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { counterfactual } from "../../../src/counterfactual.ts";
+import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware, type Layer, type LayerContext } from "../../../src/engine/stack/middleware.ts";
+import { type Tool, type ToolContext, tool } from "../../../src/engine/stack/tool.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
+import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { calling } from "../../support/run/tool-runs.ts";
+import { eventsOf, rejectionOf } from "../../support/workshop.ts";
+
+type Session = { readonly user: string; readonly seen: string[] };
+
+const whoAmI = tool({
+  name: "who-am-i",
+  description: "Tells the user's name.",
+  inputSchema: z.object({}),
+  idempotent: true,
+  execute: (_, { context }: ToolContext<Session>) => context.user,
+});
+const greet = defineMiddleware({ name: "greet", version: "1.0.0" }, (next) => (turn, ctx: LayerContext<Session>) => {
+  ctx.context.seen.push(ctx.context.user);
+  ctx.instructions(`Talk to ${ctx.context.user}.`);
+  return next(turn);
+});
+
+function createWorld() {
+  const store = new TurnlogStore(createMemoryStore());
+  const provider = scripted([calling(["who-am-i", "{}"]), "You are Ann.", "Still Ann."]);
+  const engine = createEngine({ provider, tools: [whoAmI], middleware: [greet] });
+  return { store, provider, engine, conversation: store.conversation("cnv_context") };
+}
+
+const session = (): Session => ({ user: "Ann", seen: [] });
+
+test("layers and tools get what the caller gives the run, and the log has nothing of it", async () => {
+  const { conversation, engine, provider } = createWorld();
+  const context = session();
+  await conversation.append("Who am I?");
+  await conversation.run(engine, { context });
+  expect(context.seen).toEqual(["Ann", "Ann"]);
+  expect(provider.requests[1]?.["instructions"]).toBe("Talk to Ann.");
+  const [started] = (await eventsOf(conversation)).filter(({ event }) => event.type === "RunStarted");
+  expect(started?.event.data).toMatchObject({ options: { hasContext: true } });
+  expect(JSON.stringify(started)).not.toContain("seen");
+});
+
+test("a run that was cut off wants its context again, and says so before anything is done", async () => {
+  const { conversation, engine, provider } = createWorld();
+  await conversation.append("Who am I?");
+  for await (const stop of conversation.step(engine, { context: session() }))
+    if (stop.kind === "inference" && provider.requests.length === 1 && stop.phase === "before") break;
+  const before = await eventsOf(conversation);
+  const { options } = engine;
+  const untyped: Engine = { options, [Symbol.asyncDispose]: () => Promise.resolve() };
+  for (const missing of [() => conversation.resume(untyped), () => conversation.run(untyped)]) {
+    const error = await rejectionOf(missing());
+    expect(error).toMatchObject({ code: "context-missing" });
+    expect(messageOf(error)).toMatch(
+      /^run run_\S+ was begun with a context, which no log has: to resume it, give that/,
+    );
+  }
+  expect(await eventsOf(conversation)).toEqual(before);
+  expect(await conversation.resume(engine, { context: session() })).toMatchObject({ text: "You are Ann." });
+});
+
+test("replays take the context again, and say so where it is missing", async () => {
+  const { store, conversation, engine } = createWorld();
+  await conversation.append("Who am I?");
+  await conversation.run(engine, { context: session() });
+  const stream = `conversation-${conversation.id}`;
+  const { log } = store;
+  expect((await reexecute(log, stream, engine, { context: session() })).difference).toBeNull();
+  expect((await reexecute(log, stream, engine, { context: { user: "Bob", seen: [] } })).difference).toMatchObject({
+    layer: "greet",
+  });
+  const again = await counterfactual(log, conversation.id, engine, { codecs, context: session() });
+  expect(again.steps.every(({ isSame }) => isSame)).toBe(true);
+  expect((await conversation.whatIf(engine, { context: session() })).steps).toEqual(again.steps);
+  const missing = { code: "context-missing" };
+  expect(await rejectionOf(reexecute(log, stream, engine))).toMatchObject(missing);
+  expect(await rejectionOf(counterfactual(log, conversation.id, engine, { codecs }))).toMatchObject(missing);
+});
+
+test("the engine's type asks its runs for the context that its layers and tools want", () => {
+  const { conversation, engine } = createWorld();
+  expectTypeOf(whoAmI).toEqualTypeOf<Tool<Record<string, never>, string, Session>>();
+  expectTypeOf(greet).toEqualTypeOf<Layer<Session>>();
+  expectTypeOf(engine).toEqualTypeOf<Engine<Session>>();
+  const run = () => {
+    // @ts-expect-error: a context is wanted.
+    void conversation.run(engine);
+    // @ts-expect-error: and it is a session.
+    void conversation.run(engine, { context: { user: 3 } });
+    // @ts-expect-error: also where a run is resumed.
+    void conversation.resume(engine, {});
+    void conversation.run(createEngine({ provider: scripted([]) }));
+  };
+  expectTypeOf(run).returns.toBeVoid();
+  const mixed = createEngine({
+    provider: scripted([]),
+    middleware: [greet, defineMiddleware({ name: "idle", version: "1.0.0" }, (next) => next)],
+  });
+  expectTypeOf(mixed).toEqualTypeOf<Engine<Session>>();
+});
