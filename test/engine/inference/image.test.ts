@@ -40,7 +40,7 @@ test("an image of 20 MB goes through append, run and reopening, and the server r
   await using store = await openStore(`sqlite:${path}`, { mustExist: true });
   const conversation = store.conversation("cnv_image");
   const { turn, steps } = await conversation.run(engine());
-  expect(turn.length).toBe(4);
+  expect((await turn()).length).toBe(4);
   // Lost there, so sent again: from the store, and byte for byte.
   expect(steps.map(({ decision }) => decision.strategy)).toEqual(["full"]);
   const again = server.requests.at(-1)?.body;
