@@ -1,4 +1,5 @@
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { ResponseCreateParamsBase } from "openai/resources/responses/responses";
+import type { JsonObject } from "../base/json.ts";
 import type { OptionNames } from "../base/options.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
@@ -45,45 +46,35 @@ type ConnectionOptions = {
   /** How much of an answer is taken in, and how long it may pause. */
   readonly limits?: Partial<AnswerLimits> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Further members of the request's body, for servers that know more than OpenAI's; recorded as settings are. */
+  /** Further members of the request's body, for servers that know more than OpenAI's client; recorded as settings are. */
   readonly extraBody?: JsonObject | undefined;
 };
 
-/** Members of the request's body as the Responses API defines them (openai 7.57.0), sent and recorded as they stand. */
-type RequestSettings = Nullable<{
-  readonly access_programs: JsonValue;
-  readonly background: boolean;
-  readonly context_management: readonly JsonObject[];
-  readonly image: JsonObject;
-  readonly include: readonly string[];
-  readonly instructions: Text;
-  readonly max_output_tokens: number;
-  readonly max_tool_calls: number;
-  readonly metadata: JsonObject;
-  readonly moderation: JsonObject;
-  readonly parallel_tool_calls: boolean;
-  readonly prompt_cache_key: Text;
-  readonly prompt_cache_options: JsonObject;
-  readonly prompt_cache_retention: string;
-  readonly reasoning: JsonObject;
-  readonly safety_identifier: Text;
-  readonly service_tier: string;
-  readonly store: boolean;
-  readonly stream_options: JsonObject;
-  readonly temperature: number;
-  readonly text: JsonObject;
-  readonly tool_choice: string | JsonObject;
-  readonly tools: readonly JsonObject[];
-  readonly top_logprobs: number;
-  readonly top_p: number;
-  readonly truncation: string;
-  readonly user: Text;
-}>;
+/** Members of a request's body that every request decides anew, and those that would put the context out of our hands. */
+type Decided = "input" | "previous_response_id" | "stream" | "conversation" | "prompt";
 
-type Nullable<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | null | undefined };
+/**
+ * The other members of a request's body, as the `openai` client types them, sent and recorded as they stand; any text in them may
+ * be `secret("NAME")`.
+ */
+type RequestSettings = {
+  readonly [Name in Exclude<keyof ResponseCreateParamsBase, Decided | "model">]?:
+    | WithSecrets<ResponseCreateParamsBase[Name]>
+    | undefined;
+};
+
+/** The same type for what is only read, where a reference to a secret may stand for any text that is no choice. */
+type WithSecrets<Value> = Value extends string
+  ? string extends Value
+    ? Value | SecretReference
+    : Value
+  : Value extends object
+    ? { readonly [Name in keyof Value]: WithSecrets<Value[Name]> }
+    : Value;
 
 /** The options of `openaiResponses`: where the model is, and the settings of its requests. */
-export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOptions & RequestSettings;
+export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOptions &
+  RequestSettings & { readonly [Name in Decided]?: never };
 
 /** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
 export type OpenaiResponses = Provider &

@@ -8,7 +8,9 @@ import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { answering, serve } from "../support/providers/loopback.ts";
 
 const value = "tok-7f3a9c";
-const tools = [{ type: "mcp", server_label: "crm", server_url: "https://crm.example", authorization: secret("CRM") }];
+const tools = [
+  { type: "mcp" as const, server_label: "crm", server_url: "https://crm.example", authorization: secret("CRM") },
+];
 const secrets = { CRM: value };
 const create = (options: Partial<OpenaiResponsesOptions>) => openaiResponses({ model: "m", apiKey: "k", ...options });
 
@@ -38,12 +40,12 @@ test("what looks like a secret in the input, or is an object of the caller's own
   const payload = { type: "message", role: "user", content: "hi", note: { $secret: "CRM" } };
   await conversation.append(new Block({ id: null, kind: "user", payload, wire: null }));
   await conversation.append('{"$secret":"CRM"}');
-  const metadata = { mine: { $secret: "CRM" } };
-  await conversation.run(createEngine({ provider: create({ baseURL: server.baseURL, tools, secrets, metadata }) }));
+  const extraBody = { mine: { $secret: "CRM" } };
+  await conversation.run(createEngine({ provider: create({ baseURL: server.baseURL, tools, secrets, extraBody }) }));
   const sent: unknown = JSON.parse(server.received[0]?.body ?? "");
   expect(sent).toMatchObject({
     tools: [{ authorization: value }],
-    metadata,
+    ...extraBody,
     input: [{ note: { $secret: "CRM" } }, { content: [{ text: '{"$secret":"CRM"}' }] }],
   });
 });
@@ -76,7 +78,7 @@ test("key and headers may be secrets too", async () => {
 });
 
 describe("refused before anything is sent:", () => {
-  const mcp = { type: "mcp", server_label: "crm", server_url: "https://crm.example" };
+  const mcp = { type: "mcp" as const, server_label: "crm", server_url: "https://crm.example" };
   test.each<[string, Partial<OpenaiResponsesOptions>, RegExp]>([
     ["a secret without a value", { tools }, /^the secret CRM has no value: give it in secrets, as \{ "CRM": … \}$/],
     [

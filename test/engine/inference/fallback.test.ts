@@ -298,7 +298,7 @@ test("what was proved is in one append with the answer that proved it", async ()
 });
 
 test("a refusal of something else that was to be included teaches nothing, and fails", async () => {
-  const include = ["message.input_image.image_url"];
+  const include = ["message.input_image.image_url"] as const;
   const talk = talkTo(await startServer({ answer: plain }), {}, { include });
   talk.server.inject(refusing("Invalid value: 'message.input_image.image_url'.", "include[0]"));
   expect(await rejectionOf(talk.say("one"))).toMatchObject({ kind: "invalid-request" });
