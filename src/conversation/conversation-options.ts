@@ -18,7 +18,7 @@ export type Appended = {
   readonly isNew: boolean;
 };
 
-/** Who forks or reverts. */
+/** Who forks, reverts, or says how a conversation is called. */
 export type ByWhom = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
 
 const authors = ["user", "app", "import"] as const;
@@ -28,7 +28,11 @@ const appendNames: OptionNames<AppendOptions> = { key: true, actor: true };
 const byWhomNames: OptionNames<ByWhom> = { actor: true };
 
 /** How a conversation is called from now on. */
-export type NewLabels = { readonly title?: string; readonly labels?: Record<string, string> };
+export type NewLabels = {
+  readonly title?: string;
+  /** Those that change; null takes one away. */
+  readonly labels?: Readonly<Record<string, string | null>>;
+};
 
 const labelNames: OptionNames<NewLabels> = { title: true, labels: true };
 
@@ -39,9 +43,11 @@ export function checkedLabels(data: NewLabels): NewLabels {
   if (title !== undefined && typeof title !== "string")
     throw new TypeError(`relabel: title is ${kindOf(title)}: give a text`);
   if (!isJsonObject(labels)) throw new TypeError(`relabel: labels is ${kindOf(labels)}: give { name: "value" }`);
-  for (const [name, value] of Object.entries(labels)) {
-    if (typeof value !== "string")
-      throw new TypeError(`relabel: labels.${name} is ${kindOf(value)}: a label's value is a text`);
+  for (const [name, value] of Object.entries<unknown>(labels)) {
+    if (typeof value !== "string" && value !== null)
+      throw new TypeError(
+        `relabel: labels.${name} is ${kindOf(value)}: a label's value is a text, or null to take it away`,
+      );
   }
   return data;
 }

@@ -9,6 +9,7 @@ import type { ConversationOrigin } from "../domain/events/conversation-events.ts
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
+import { hiddenLabel } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
 import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
 import { iterateParts } from "../engine/run/iterate-parts.ts";
@@ -87,11 +88,19 @@ export class Conversation extends ReadableConversation {
     return { blocks: await Promise.all(recorded), isNew: isNew.size > 0 };
   }
 
-  /** Names the conversation for people; labels are for programs. */
-  async relabel(data: NewLabels): Promise<void> {
-    await this.commit([
-      { event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor: { kind: "app" } },
-    ]);
+  /** Names the conversation for people; labels are for programs, and one that is given as null is taken away. */
+  async relabel(data: NewLabels, byWhom: ByWhom = {}): Promise<void> {
+    const actor = checkedByWhom("relabel", { actor: { kind: "app" }, ...byWhom });
+    await this.commit([{ event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor }]);
+  }
+
+  /** Takes the conversation out of lists; it can be read, run and found as before, and `unhide` lists it again. */
+  async hide(byWhom: ByWhom = {}): Promise<void> {
+    await this.relabel({ labels: { [hiddenLabel]: "true" } }, byWhom);
+  }
+
+  async unhide(byWhom: ByWhom = {}): Promise<void> {
+    await this.relabel({ labels: { [hiddenLabel]: null } }, byWhom);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { isJsonObject } from "../base/json.ts";
 import { checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import { isHidden } from "../domain/labels.ts";
 import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
 import {
   type ConversationListView,
@@ -18,6 +19,8 @@ export type ListOptions = {
   readonly after?: string;
   /** Only conversations that have all of these: `{ user: "ann" }`. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Whether those that `conversation.hide` took out of lists are listed too. */
+  readonly withHidden?: boolean;
   /** Told, while events are read that no list has seen yet, how many were. */
   readonly onProgress?: (events: number) => void;
 };
@@ -34,22 +37,29 @@ export type ConversationPage = {
   readonly conversations: readonly ListedConversation[];
   /** How many there are with these labels, on this page or not. */
   readonly total: number;
+  /** How many more there are that are hidden, and were not asked for. */
+  readonly hidden: number;
   /** What to give as `after` for those that follow; null when none do. */
   readonly next: string | null;
 };
 
-const optionNames: OptionNames<ListOptions> = { limit: true, after: true, labels: true, onProgress: true };
+const optionNames: OptionNames<ListOptions> = { limit: true, after: true, labels: true, withHidden: true, onProgress: true };
 
 /** @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have. */
 export async function listConversations(events: EventStore, options: ListOptions): Promise<ConversationPage> {
   checkOptions("list", options, optionNames);
-  const { limit = 20, after, labels = {}, onProgress } = options;
+  const { limit = 20, after, labels = {}, withHidden = false, onProgress } = options;
   checkWhole("list: limit", limit);
   if (after !== undefined) checkText("list: after", after, "`next` of the page before, or leave it out");
   checkLabels(labels);
   const projector = await caughtUp(events, conversationList, onProgress === undefined ? {} : { onProgress });
   const found: ProjectedView<ConversationListView>[] = [];
-  for await (const row of projector.readAll()) if (hasLabels(row.view.summary, labels)) found.push(row);
+  let hidden = 0;
+  for await (const row of projector.readAll()) {
+    if (!hasLabels(row.view.summary, labels)) continue;
+    if (withHidden || !isHidden(row.view.summary.labels)) found.push(row);
+    else hidden += 1;
+  }
   const newestFirst = found.toSorted((left, right) => comparePositions(right.position, left.position));
   const left =
     after === undefined ? newestFirst : newestFirst.filter(({ position }) => comparePositions(position, after) < 0);
@@ -57,6 +67,7 @@ export async function listConversations(events: EventStore, options: ListOptions
   return {
     conversations: page.flatMap(listed),
     total: found.length,
+    hidden,
     next: left.length > page.length ? (page.at(-1)?.position ?? null) : null,
   };
 }

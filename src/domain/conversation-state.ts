@@ -3,6 +3,7 @@ import { anchorName } from "./anchor.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import { learnedName } from "./events/inference-events.ts";
+import { type Labels, labelsAfter } from "./labels.ts";
 
 /** What `decide` asks for, and nothing else: what people look at are projections. */
 export type ConversationState = {
@@ -12,7 +13,7 @@ export type ConversationState = {
   readonly blockIds: Ids;
   readonly settings: Ids;
   title: string | null;
-  readonly labels: Names<string>;
+  labels: Labels;
   /** Responses, by scope and id, and scopes (with the id null) that are not continued from. */
   readonly invalid: Names<boolean>;
   /** What endpoints were seen to do, by scope and capability. */
@@ -42,7 +43,7 @@ export const initialState = (): ConversationState => ({
   blockIds: new Set(),
   settings: new Set(),
   title: null,
-  labels: new Map(),
+  labels: {},
   invalid: new Map(),
   learned: new Map(),
   quarantined: new Set(),
@@ -61,10 +62,10 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       state.origin = event.data.origin;
       // A fork goes on from its parent, but no run of the parent goes on in it.
       state.run = null;
-      relabel(state, event.data);
+      relabel(state, event);
       break;
     case "ConversationRelabelled":
-      relabel(state, event.data);
+      relabel(state, event);
       break;
     case "BlockAppended":
       state.blockIds.add(event.data.block.id);
@@ -133,10 +134,10 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
 
 function relabel(
   state: ConversationState,
-  { title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"],
+  event: ConversationEventOf<"ConversationStarted" | "ConversationRelabelled">,
 ): void {
-  state.title = title ?? state.title;
-  for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
+  state.title = event.data.title ?? state.title;
+  state.labels = labelsAfter(state.labels, event);
 }
 
 /** What an endpoint was seen to do goes by its scope and the capability. */
@@ -154,7 +155,7 @@ export function draftState(state: ConversationState): ConversationState {
     blockIds: idsAbove(state.blockIds),
     settings: idsAbove(state.settings),
     title: state.title,
-    labels: namesAbove(state.labels),
+    labels: state.labels,
     invalid: namesAbove(state.invalid),
     learned: namesAbove(state.learned),
     quarantined: idsAbove(state.quarantined),

@@ -5,6 +5,7 @@ import { type ConversationState, capabilityName, type RunState } from "./convers
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import type { ProposedEvent } from "./events/recorded.ts";
+import { areNews } from "./labels.ts";
 
 type Proposed = ProposedEvent["event"];
 
@@ -143,6 +144,4 @@ const isSameOrigin = (left: ConversationOrigin, right: ConversationOrigin): bool
 const changesLabels = (
   state: ConversationState,
   { title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"],
-): boolean =>
-  (title !== undefined && title !== state.title) ||
-  Object.entries(labels).some(([name, value]) => state.labels.get(name) !== value);
+): boolean => (title !== undefined && title !== state.title) || areNews(state.labels, labels);

@@ -3,6 +3,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type Labels, labelsAfter } from "../domain/labels.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { excerpt } from "./wording.ts";
@@ -12,7 +13,7 @@ export type ConversationSummary = {
   /** A fork has the title and the labels of its parent until it is given others. */
   title: string | null;
   /** What programs keep of it: `{ user: "ann" }`. */
-  labels: Readonly<Record<string, string>>;
+  labels: Labels;
   /** How the first user message begins. */
   begins: string | null;
   /** How it came into being, and the conversation that it is a fork or a child of. */
@@ -72,9 +73,9 @@ export const conversationList: Projection<ConversationListView> = {
     }
     const { summary } = view;
     if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") {
-      const { title, labels } = event.data;
+      const { title } = event.data;
       if (title !== undefined) summary.title = excerpt(title, 80);
-      if (labels !== undefined) summary.labels = { ...summary.labels, ...labels };
+      summary.labels = labelsAfter(summary.labels, event);
     }
     // A fork sees the settings and the names of its parents, too.
     if (stream !== view.stream) return view;

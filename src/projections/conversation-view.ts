@@ -1,4 +1,5 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { labelsAfter } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -48,5 +49,5 @@ function noteNewest(view: ConversationView, { event }: RecordedEvent): void {
 function noteLabels(view: ConversationView, { event }: RecordedEvent): void {
   if (event.type !== "ConversationStarted" && event.type !== "ConversationRelabelled") return;
   view.title = event.data.title ?? view.title;
-  view.labels = { ...view.labels, ...event.data.labels };
+  view.labels = labelsAfter(view.labels, event);
 }

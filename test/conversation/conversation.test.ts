@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { isHidden } from "../../src/domain/labels.ts";
 import { assistant, system, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -116,6 +118,37 @@ test("titles and labels are told by the newest, and labels add up", async () => 
   await conversation.relabel({ title: "The talk" });
   const { title, labels } = (await (await conversation.at(-1)).load()).view;
   expect({ title, labels }).toEqual({ title: "The talk", labels: { team: "red", state: "open" } });
+});
+
+test("a label is taken away by null, once, and a label may be called as anything", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.relabel({ labels: { team: "red", toString: "mine", constructor: "" } });
+  await conversation.relabel({ labels: { team: null, constructor: null } });
+  await conversation.relabel({ labels: { team: null } });
+  expect(await eventsOf(conversation)).toHaveLength(3);
+  const labelsOf = async (its: Conversation) => Object.entries((await (await its.at(-1)).load()).view.labels);
+  expect(await labelsOf(conversation)).toEqual([["toString", "mine"]]);
+  const opened = workshop.store.conversation(conversation.id);
+  await opened.relabel({ labels: { team: "red" } });
+  expect(await labelsOf(opened)).toEqual([
+    ["toString", "mine"],
+    ["team", "red"],
+  ]);
+});
+
+test("a fork of a hidden conversation is listed, and can be hidden itself", async () => {
+  const { conversation } = createWorkshop();
+  await conversation.append("one");
+  await conversation.hide();
+  await conversation.hide();
+  expect(await eventsOf(conversation)).toHaveLength(3);
+  const fork = await conversation.fork();
+  const isListed = async (its: Conversation) => !isHidden((await (await its.at(-1)).load()).view.labels);
+  expect([await isListed(conversation), await isListed(fork)]).toEqual([false, true]);
+  await fork.hide({ actor: { kind: "operator", name: "Ada" } });
+  expect(await isListed(fork)).toBe(false);
+  await fork.unhide();
+  expect(await isListed(fork)).toBe(true);
 });
 
 test("every revision can be looked at, from the end too, and no other", async () => {

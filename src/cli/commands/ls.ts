@@ -1,32 +1,32 @@
 import type * as z from "zod";
+import { hiddenLabel } from "../../domain/labels.ts";
 import { counted, excerpt, grouped } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { lsDocument } from "../documents/stores.ts";
 
-type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>> };
+type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>>; readonly all?: boolean };
 type Listed = z.infer<typeof lsDocument>["conversations"][number];
 
 /** The conversations of the store, the one written last first. */
 export const ls = commandCode({
   document: lsDocument,
 
-  async *run(context, { options: { limit, label: labels = {} } }: CommandInput<Options>) {
+  async *run(context, { options: { limit, label: labels = {}, all: withHidden = false } }: CommandInput<Options>) {
     await using store = await context.openStore({ mustExist: true });
     const progress = context.progress("events read");
-    const { conversations, total } = await store.list({
+    const { conversations, total, hidden } = await store.list({
       limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit,
-      labels,
+      ...{ labels, withHidden },
       onProgress: (events) => {
         progress.update(events);
       },
     });
     progress.end();
-    yield { conversations, total };
+    yield { conversations, total, hidden };
   },
 
-  render({ conversations, total }, { style, storeUrl, table, note }) {
-    if (total === 0) note(`the store ${shownUrl(storeUrl)} holds no conversation yet`);
+  render({ conversations, total, hidden }, { style, storeUrl, table, note }, { options }: CommandInput<Options>) {
     table(
       conversations.map((listed) => [
         { text: listed.id, style: style.bold },
@@ -38,8 +38,15 @@ export const ls = commandCode({
       ]),
     );
     if (conversations.length < total) note(`${grouped(total - conversations.length)} older ones; --limit 0 shows all`);
+    if (hidden > 0) note(`${grouped(hidden)} hidden; --all shows them`);
+    else if (total === 0) note(options.label !== undefined ? "no conversation has that label" : `the store ${shownUrl(storeUrl)} holds no conversation yet`);
   },
 });
+
+function labelWords(name: string, value: string): string {
+  if (name === hiddenLabel) return "hidden";
+  return value === "" ? name : `${name}=${value}`;
+}
 
 function savedWords({ bytesSent, bytesSaved }: Listed): string {
   return bytesSent === 0 ? "" : `${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
@@ -51,6 +58,6 @@ function titleWords({ isDamaged, isRunOpen, origin, parent, title, begins, label
     isRunOpen ? "[run open]" : "",
     parent === null ? "" : `[${origin} of ${parent.slice(0, 12)}]`,
   ];
-  const labelled = Object.entries(labels).map(([name, value]) => `[${excerpt(`${name}=${value}`, 40)}]`);
+  const labelled = Object.entries(labels).map(([name, value]) => `[${excerpt(labelWords(name, value), 40)}]`);
   return [...marks, ...labelled, title ?? begins ?? ""].filter((word) => word !== "").join(" ");
 }

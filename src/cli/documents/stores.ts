@@ -29,8 +29,10 @@ export const lsDocument = z.strictObject({
       isDamaged: z.boolean(),
     }),
   ),
-  /** How many the store holds, listed or not. */
+  /** How many there are with these labels, listed or not. */
   total: count,
+  /** How many more are hidden, and were not asked for. */
+  hidden: count,
 });
 
 /** `turnlog projections status` */

@@ -47,7 +47,8 @@ export const conversationRelabelled = z.strictObject({
   version: z.literal(1),
   data: z.strictObject({
     title: z.exactOptional(z.string()),
-    labels: z.exactOptional(z.record(z.string(), z.string())),
+    /** Null takes a label away. */
+    labels: z.exactOptional(z.record(z.string(), z.string().nullable())),
   }),
 });
 

@@ -170,7 +170,7 @@ export async function restoreFold(
 
 function restoreState({ state, view: { server, title, labels } }: ConversationFold, data: Snapshot["data"]): void {
   Object.assign(state, { origin: data.origin, title });
-  for (const [name, value] of Object.entries(labels)) state.labels.set(name, value);
+  state.labels = labels;
   for (const digest of server.declared.keys()) state.settings.add(digest);
   for (const anchor of server.invalidResponses.keys()) state.invalid.set(anchor, true);
   for (const scope of data.lostScopes) state.invalid.set(anchorName({ scope, anchor: null }), true);

@@ -166,7 +166,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "relabel({ labels: { size: 5 } })",
     async () => (await conversation()).relabel(odd({ labels: { size: 5 } })),
-    "relabel: labels.size is 5: a label's value is a text",
+    "relabel: labels.size is 5: a label's value is a text, or null to take it away",
   ],
   [
     "fork(-1, { actor: { kind: 'tool' } })",
