@@ -1,10 +1,18 @@
 import type { CommandDefinition, CommandGroup } from "./command.ts";
-import { goOn, tryOut } from "./definitions/changing.ts";
+import { change, goOn, tryOut } from "./definitions/changing.ts";
 import { check, move } from "./definitions/keeping.ts";
 import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 
 /** Every command, in the order of the help. */
-export const commandGroups: readonly CommandGroup[] = [tryOut, lookAtConversations, lookAtRequests, goOn, check, move];
+export const commandGroups: readonly CommandGroup[] = [
+  tryOut,
+  lookAtConversations,
+  lookAtRequests,
+  change,
+  goOn,
+  check,
+  move,
+];
 
 /** Every command that can be run, by what is typed for it: `ls`, `projections rebuild`. */
 export const commandsByName: ReadonlyMap<string, CommandDefinition> = new Map(

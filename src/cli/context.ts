@@ -38,6 +38,7 @@ export type CliContext = Screen & {
   readonly isQuiet: boolean;
   /** Opens the store, or the one at another address, as the command needs it. */
   readonly openStore: (options: StoreUse & { readonly url?: string }) => Promise<TurnlogStore>;
+  readonly stdin: AsyncIterable<Uint8Array>;
   /** Resolves when the reader of stdout has taken what was written, so that much data waits for a slow reader. */
   readonly drained: () => Promise<void>;
   /** The one document of `--json`: `{"version": 1, "data": …}`. */
@@ -72,6 +73,8 @@ type Output = {
 
 /** Where a call of the command happens: a process, or what a test puts in its place. */
 export type CliEnvironment = {
+  /** Empty where it is left out. */
+  readonly stdin?: AsyncIterable<Uint8Array>;
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -83,8 +86,9 @@ export const defaultStoreUrl = "sqlite:./turnlog.db";
 /** The context of one call of the command. */
 export function createContext(
   { store, json = false, quiet = false, color = "auto" }: GlobalOptions,
-  { stdout, stderr, env }: CliEnvironment,
+  environment: CliEnvironment,
 ): CliContext {
+  const { stdout, stderr, env } = environment;
   const isTerminal = stdout.isTTY === true;
   const columns = isTerminal ? (stdout.columns ?? 100) : Number.POSITIVE_INFINITY;
   const storeUrl = store ?? (env["TURNLOG_STORE"] || defaultStoreUrl);
@@ -108,6 +112,10 @@ export function createContext(
       return openStore(url, { mustExist, mayBeReadOnly: use.mustExist && use.isWritten !== true });
     },
     write,
+    // Not before it is asked for: a process opens it then.
+    get stdin() {
+      return environment.stdin ?? nothing();
+    },
     drained: () =>
       new Promise((resolve) => {
         if (stdout.writableNeedDrain === true && stdout.once !== undefined) stdout.once("drain", resolve);
@@ -144,6 +152,10 @@ function isColoured(
   const forced = env["FORCE_COLOR"] ?? "";
   if (forced !== "") return forced !== "0" && forced !== "false";
   return isTerminal && env["TERM"] !== "dumb";
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // A stream that ends at once.
 }
 
 let interruption: AbortSignal | undefined;

@@ -70,6 +70,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["store-not-found", { exitCode: exitCodes.notFound, advice: "`turnlog demo` makes one, --store names another" }],
   ["revision-not-found", { exitCode: exitCodes.notFound }],
   ["request-not-found", { exitCode: exitCodes.notFound }],
+  ["exchange-not-found", { exitCode: exitCodes.notFound }],
   ["not-in-doubt", { exitCode: exitCodes.notFound }],
   ["run-in-progress", { exitCode: exitCodes.failure, advice: "`turnlog resume --takeover` does so" }],
   ["conversation-exists", { exitCode: exitCodes.usage }],

@@ -4,7 +4,10 @@ import { type ReadPlace, readPlace } from "../conversation/place.ts";
 import { type FoundRequest, findRequest } from "../conversation/recorded-request.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { tryToRead } from "../log/codec/recorded.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
@@ -65,9 +68,25 @@ export function newConversationId(text: string): ConversationId {
 /** The conversation that was written last; of a store that would read its whole log for it, the first that `ls` lists. */
 async function newestConversation({ events }: TurnlogStore): Promise<ConversationId | null> {
   const stream = await events.newestStream?.("conversation-");
-  if (stream !== undefined) return stream === null ? null : conversationOfStream(stream);
+  if (stream === null) return null;
+  // To hide a conversation is not to write in it, for the person who then says @last.
+  if (stream !== undefined && !(await isHiddenLast(events, stream))) return conversationOfStream(stream);
   const { conversations } = await listConversations(events, { limit: 1 });
   return conversations[0]?.id ?? null;
+}
+
+/** Whether the newest event of a stream hid its conversation. */
+async function isHiddenLast(events: EventStore, stream: string): Promise<boolean> {
+  for await (const envelope of events.readStream(stream, { direction: "backwards", limit: 1 })) {
+    if (envelope.type !== "ConversationRelabelled") return false;
+    const recorded = await tryToRead(events, envelope);
+    return (
+      !(recorded instanceof Error) &&
+      recorded.event.type === "ConversationRelabelled" &&
+      isHidden(labelsAfter({}, recorded.event))
+    );
+  }
+  return false;
 }
 
 /**

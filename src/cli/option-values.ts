@@ -8,6 +8,10 @@ import type { Settlement } from "../domain/events/tool-events.ts";
 
 export const option = (flags: string, description: string): Option => new Option(flags, description);
 
+/** The id of a conversation that a command makes: one spelling for all of them. */
+export const newId = (when = ""): Option =>
+  option("--id <id>", `${when}the id of the new conversation; by default a random one`);
+
 type Range = { readonly least: number; readonly most?: number; readonly isWhole?: boolean };
 
 export function numberIn({ least, most = Number.MAX_SAFE_INTEGER, isWhole = true }: Range): (text: string) => number {

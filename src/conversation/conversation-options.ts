@@ -21,7 +21,7 @@ export type Appended = {
 /** Who forks, reverts, or says how a conversation is called. */
 export type ByWhom = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
 
-const authors = ["user", "app", "import"] as const;
+const authors = ["user", "app", "import", "operator"] as const;
 const users = ["user", "app", "operator"] as const;
 
 const appendNames: OptionNames<AppendOptions> = { key: true, actor: true };

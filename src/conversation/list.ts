@@ -43,7 +43,13 @@ export type ConversationPage = {
   readonly next: string | null;
 };
 
-const optionNames: OptionNames<ListOptions> = { limit: true, after: true, labels: true, withHidden: true, onProgress: true };
+const optionNames: OptionNames<ListOptions> = {
+  limit: true,
+  after: true,
+  labels: true,
+  withHidden: true,
+  onProgress: true,
+};
 
 /** @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have. */
 export async function listConversations(events: EventStore, options: ListOptions): Promise<ConversationPage> {

@@ -7,6 +7,7 @@ import type { ConversationOrigin } from "../domain/events/conversation-events.ts
 import { type ConversationEvent, type ConversationEventOf, isRunEnd } from "../domain/events/event.ts";
 import { type Decision, type Divergence, learnedName } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { hiddenLabel } from "../domain/labels.ts";
 import { asidesOf } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { usageOf } from "./usage.ts";
@@ -95,7 +96,7 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return `conversation started${as}${title === undefined ? "" : `: ${excerpt(title, 60)}`}`;
     }
     case "ConversationRelabelled":
-      return event.data.title === undefined ? "labelled" : `named ${excerpt(event.data.title, textLength)}`;
+      return namingWords(event.data);
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       return `${blockLabel(block)} ${quote(block)}${view.isRunOpen ? " (pending)" : ""}`;
@@ -153,6 +154,21 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     default:
       return inferenceWords(event);
   }
+}
+
+function namingWords({ title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"]): string {
+  const all = Object.entries(labels);
+  const set = all.flatMap(([name, value]) => (value === null || name === hiddenLabel ? [] : [`${name}=${value}`]));
+  const removed = all.flatMap(([name, value]) => (value === null && name !== hiddenLabel ? [name] : []));
+  const parts = [
+    ...(title === undefined ? [] : [`named ${excerpt(title, textLength)}`]),
+    ...(set.length === 0 ? [] : [`labelled ${excerpt(set.join(", "), textLength)}`]),
+    ...(removed.length === 0 ? [] : [`no longer labelled ${excerpt(removed.join(", "), textLength)}`]),
+    ...(Object.hasOwn(labels, hiddenLabel)
+      ? [labels[hiddenLabel] === null ? "listed again" : "hidden from lists"]
+      : []),
+  ];
+  return parts.length === 0 ? "labelled" : parts.join(", ");
 }
 
 const completedWords = {

@@ -19,7 +19,7 @@ const lines = {
   rehearse: ["rehearse --generate a --limit 1"],
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
-  ls: ["ls", "ls -n 0"],
+  ls: ["ls", "ls -n 0 --all"],
   log: [
     "log DEMO",
     "log DEMO@10..12",
@@ -30,6 +30,13 @@ const lines = {
     "log cnv_fork",
     "log cnv_fork --transcript",
   ],
+  cat: ["cat DEMO@12", "cat DEMO@24 --full"],
+  append: ["append DEMO Hello --key m1", "append @new Hello --as system --id cnv_new"],
+  rename: ["rename DEMO Rome"],
+  label: ["label DEMO user=ann --remove draft", "label DEMO"],
+  revert: ["revert DEMO@24", "revert DEMO --exchange 1"],
+  hide: ["hide DEMO"],
+  unhide: ["unhide DEMO"],
   show: ["show DEMO", "show DEMO@24", "show DEMO@39", "show cnv_fork"],
   diff: ["diff DEMO@20..36", "diff DEMO@22..23", "diff DEMO cnv_fork"],
   compare: ["compare DEMO cnv_fork", "compare cnv_fork cnv_fork"],

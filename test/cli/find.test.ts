@@ -42,18 +42,21 @@ test("@last is the conversation that was written last, not the one that was begu
   expect((await findConversation(store, "@last")).id).toBe("cnv_pear");
 });
 
-test.each(["at hand", "not at hand"])("@last reads no conversation, with the newest stream %s", async (which) => {
-  const { events } = await storeWith("cnv_pear", "cnv_apple", "cnv_plum");
-  const read: string[] = [];
-  const readStream: typeof events.readStream = (stream, options) => {
-    read.push(stream);
-    return events.readStream(stream, options);
-  };
-  const watched: EventStore = { ...events, readStream };
-  if (which === "not at hand") delete watched.newestStream;
-  expect((await findConversation(new TurnlogStore(watched), "@last")).id).toBe("cnv_plum");
-  expect(read).toEqual([]);
-});
+test.each(["at hand", "not at hand"])(
+  "@last reads one event of a conversation at most, with the newest stream %s",
+  async (which) => {
+    const { events } = await storeWith("cnv_pear", "cnv_apple", "cnv_plum");
+    const read: (number | undefined)[] = [];
+    const readStream: typeof events.readStream = (stream, options) => {
+      read.push(options?.limit);
+      return events.readStream(stream, options);
+    };
+    const watched: EventStore = { ...events, readStream };
+    if (which === "not at hand") delete watched.newestStream;
+    expect((await findConversation(new TurnlogStore(watched), "@last")).id).toBe("cnv_plum");
+    expect(read).toEqual(which === "at hand" ? [1] : []);
+  },
+);
 
 test("there is no @last in an empty store", async () => {
   await expect(findConversation(await storeWith(), "@last")).rejects.toMatchObject({ code: "not-found" });

@@ -50,7 +50,7 @@ test("a fork has the title and labels of its parent as they were there, until it
 });
 
 test("an empty store has an empty list", async () => {
-  expect(await createWorkshop().store.list()).toEqual({ conversations: [], total: 0, next: null });
+  expect(await createWorkshop().store.list()).toEqual({ conversations: [], total: 0, hidden: 0, next: null });
 });
 
 const idsOf = ({ conversations }: Awaited<ReturnType<Workshop["store"]["list"]>>): readonly string[] =>

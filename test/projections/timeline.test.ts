@@ -56,7 +56,7 @@ test("tells how a conversation began and what it is called", () => {
       [{ type: "ConversationRelabelled", version: 1, data: { title: "Two" } }],
       [{ type: "ConversationRelabelled", version: 1, data: { labels: { team: "a" } } }],
     ),
-  ).toEqual(["conversation started as import of tau.jsonl: One", "named Two", "labelled"]);
+  ).toEqual(["conversation started as import of tau.jsonl: One", "named Two", "labelled team=a"]);
 });
 
 test("says that a block appended during a run waits for its end", () => {

@@ -39,7 +39,12 @@ export const ls = commandCode({
     );
     if (conversations.length < total) note(`${grouped(total - conversations.length)} older ones; --limit 0 shows all`);
     if (hidden > 0) note(`${grouped(hidden)} hidden; --all shows them`);
-    else if (total === 0) note(options.label !== undefined ? "no conversation has that label" : `the store ${shownUrl(storeUrl)} holds no conversation yet`);
+    else if (total === 0)
+      note(
+        options.label !== undefined
+          ? "no conversation has that label"
+          : `the store ${shownUrl(storeUrl)} holds no conversation yet`,
+      );
   },
 });
 

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { count, numberIn, option, serverAddress, settlement, someText } from "../option-values.ts";
+import { count, newId, numberIn, oneMore, option, serverAddress, settlement, someText } from "../option-values.ts";
 
 const revision = "<conversation[@r]>";
 
@@ -49,6 +49,71 @@ export const tryOut: CommandGroup = {
   ],
 };
 
+export const change: CommandGroup = {
+  heading: "Change conversations:",
+  commands: [
+    {
+      name: "append",
+      arguments: "<conversation> [text]",
+      summary: "append a message; @new begins a conversation, - reads the standard input",
+      example: 'append @last "Go on." --key message-17',
+      options: [
+        option("--as <role>", "whose words they are")
+          .choices(["user", "system", "developer", "assistant", "tool"])
+          .default("user"),
+        option("--call <call>", "with --as tool: the call that it answers, by its id or the name of its tool"),
+        option(
+          "--key <key>",
+          "your own name for the message: what was appended with it is not appended again",
+        ).argParser(someText),
+        newId("with @new: "),
+      ],
+      load: async () => (await import("../commands/append.ts")).append,
+    },
+    {
+      name: "rename",
+      arguments: "<conversation> <title>",
+      summary: "give a conversation a title",
+      example: 'rename @last "A journey to Rome"',
+      load: async () => (await import("../commands/relabel.ts")).rename,
+    },
+    {
+      name: "label",
+      arguments: "<conversation> [name=value...]",
+      summary: "set labels, or take them away; prints those that it has",
+      example: "label @last user=ann --remove draft",
+      options: [option("--remove <name>", "take this label away (may be repeated)").argParser(oneMore)],
+      load: async () => (await import("../commands/relabel.ts")).label,
+    },
+    {
+      name: "revert",
+      arguments: "<conversation[@r]>",
+      summary: "make the Turn what it was at a revision; what came since stays in the log",
+      example: "revert @last@24",
+      options: [
+        option("--exchange <n>", "end the Turn with its nth exchange instead, from 0; -1 is the last").argParser(
+          numberIn({ least: Number.MIN_SAFE_INTEGER }),
+        ),
+      ],
+      load: async () => (await import("../commands/revert.ts")).revert,
+    },
+    {
+      name: "hide",
+      arguments: "<conversation>",
+      summary: "take a conversation out of the list; nothing else changes",
+      example: "hide cnv_8f3k",
+      load: async () => (await import("../commands/relabel.ts")).hide,
+    },
+    {
+      name: "unhide",
+      arguments: "<conversation>",
+      summary: "list a hidden conversation again",
+      example: "unhide cnv_8f3k",
+      load: async () => (await import("../commands/relabel.ts")).unhide,
+    },
+  ],
+};
+
 export const goOn: CommandGroup = {
   heading: "Go on from what was recorded:",
   commands: [
@@ -57,7 +122,7 @@ export const goOn: CommandGroup = {
       arguments: revision,
       summary: "start a new conversation that goes on from a revision; prints its id",
       example: "fork @last@24",
-      options: [option("--id <id>", "the id of the new conversation; by default a random one")],
+      options: [newId()],
       load: async () => (await import("../commands/fork.ts")).fork,
     },
     {

@@ -15,9 +15,10 @@ export const lookAtConversations: CommandGroup = {
           .argParser(numberIn({ least: 0 }))
           .default(20),
         option(
-          "-l, --label <name=value...>",
-          "only conversations with this label; several have to be there together",
+          "-l, --label <name=value>",
+          "only conversations with this label (may be repeated: with all of them)",
         ).argParser(label),
+        option("-a, --all", "list hidden conversations too"),
       ],
       load: async () => (await import("../commands/ls.ts")).ls,
     },
@@ -56,6 +57,14 @@ export const lookAtConversations: CommandGroup = {
       summary: "the Turn, the open run and what servers hold",
       example: "show @last@24",
       load: async () => (await import("../commands/show.ts")).show,
+    },
+    {
+      name: "cat",
+      arguments: revision,
+      summary: "one event as it is stored: envelope, data and digests",
+      example: "cat @last@12",
+      options: [option("--full", "put the long texts that are stored beside the event into its data")],
+      load: async () => (await import("../commands/cat.ts")).cat,
     },
     {
       name: "diff",

@@ -3,6 +3,7 @@ import { actorSchema } from "../../domain/actor.ts";
 import { anchorSchema } from "../../domain/anchor.ts";
 import { blockKinds } from "../../domain/block.ts";
 import { conversationStarted } from "../../domain/events/conversation-events.ts";
+import { jsonValueSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import { differenceDocument } from "./differences.ts";
 import { at, block, change, conversation, count, list, place, revision, stream } from "./parts.ts";
@@ -48,6 +49,35 @@ const transcript = z.strictObject({
   ),
 });
 export type TranscriptDocument = z.infer<typeof transcript>;
+
+/** `turnlog cat`: what the store holds of an event, also where it is damaged. */
+export const catDocument = z.strictObject({
+  ...place,
+  stream,
+  /** Of the event in the whole log. */
+  position: z.string(),
+  id: z.string(),
+  type: z.string(),
+  version: z.number(),
+  at: z.string(),
+  actor: jsonValueSchema,
+  runId: z.exactOptional(z.string()),
+  frame: z.exactOptional(z.string()),
+  causationId: z.exactOptional(z.string()),
+  tenant: z.exactOptional(z.string()),
+  keyId: z.exactOptional(z.string()),
+  nonce: z.exactOptional(z.string()),
+  encoding: z.string(),
+  /** Of the data as it is stored. */
+  dataDigest: z.string(),
+  /** Of the event and all before it, and the same of the event before. */
+  digest: z.string(),
+  previousDigest: z.string().nullable(),
+  /** Why it cannot be read; null when it can. */
+  problem: z.string().nullable(),
+  /** As it is stored, long texts by reference; a text where it is no JSON. With --full with all that is stored beside it. */
+  data: jsonValueSchema,
+});
 
 /** `turnlog log` */
 export const logDocument = z.union([events, followDocument, transcript]);

@@ -12,15 +12,20 @@ export async function turnlogHere(
     cwd,
     terminal,
     env = {},
+    stdin = "",
   }: {
     readonly cwd: string;
     readonly terminal?: { readonly columns: number };
     readonly env?: Readonly<Record<string, string>>;
+    readonly stdin?: string | Uint8Array;
   },
 ): Promise<Outcome> {
   const [out, err]: [string[], string[]] = [[], []];
   const screen = terminal === undefined ? {} : { ...terminal, isTTY: true };
   const code = await execute(["node", "turnlog", ...args], {
+    stdin: (async function* () {
+      yield Buffer.from(stdin);
+    })(),
     stdout: { write: (text) => out.push(text), ...screen },
     stderr: { write: (text) => err.push(text) },
     env: { TURNLOG_STORE: `sqlite:${join(cwd, "turnlog.db")}`, ...env },

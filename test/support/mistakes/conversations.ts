@@ -82,12 +82,12 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append(…, { actor: { kind: 'provider' } })",
     () => actor("provider"),
-    "append: actor.kind is 'provider': give 'user', 'app' or 'import'",
+    "append: actor.kind is 'provider': give 'user', 'app', 'import' or 'operator'",
   ],
   [
     "append(…, { actor: { kind: 'engine' } })",
     () => actor("engine"),
-    "append: actor.kind is 'engine': give 'user', 'app' or 'import'",
+    "append: actor.kind is 'engine': give 'user', 'app', 'import' or 'operator'",
   ],
   ["append(…, { actor: { kind: 'usr' } })", () => actor("usr"), "append: actor.kind is 'usr': did you mean 'user'?"],
   [

@@ -1,0 +1,136 @@
+import type { Conversation } from "../../conversation/conversation.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { type Block, idOf } from "../../domain/block.ts";
+import { openCalls } from "../../domain/calls.ts";
+import type { ChatMessage } from "../../domain/chat-message.ts";
+import { counted, excerpt } from "../../projections/wording.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import type { CliContext } from "../context.ts";
+import { appendDocument } from "../documents/writing.ts";
+import { NotFoundError, UsageError } from "../exit-codes.ts";
+import { findConversation, newConversationId } from "../find.ts";
+
+/** Whose words they are, as chat APIs call them. */
+export type AppendRole = "user" | "system" | "developer" | "assistant" | "tool";
+
+type Options = {
+  readonly as: AppendRole;
+  readonly call?: string;
+  readonly key?: string;
+  readonly id?: string;
+};
+
+/** What is typed for a conversation that is to come into being. */
+const newConversation = "@new";
+
+/** Appends one message by hand. */
+export const append = commandCode({
+  document: appendDocument,
+
+  async *run(context, { arguments: [name = "", typed], options }: CommandInput<Options>) {
+    checkOptions(name, options);
+    const text = await textOf(context, typed);
+    const isNewConversation = name === newConversation;
+    await using store = await context.openStore(
+      isNewConversation ? { mustExist: false } : { mustExist: true, isWritten: true },
+    );
+    const conversation = isNewConversation ? await begin(store, options.id) : await findConversation(store, name);
+    const message = await messageOf(conversation, text, options);
+    const before = (await conversation.head())?.revision ?? -1;
+    const { key } = options;
+    const { blocks, isNew } = await conversation.append(message, {
+      actor: { kind: "operator" },
+      ...(key === undefined ? {} : { key }),
+    });
+    const [block] = blocks;
+    if (block === undefined) throw new Error("a message became no block");
+    const about = {
+      conversation: conversation.id,
+      blockId: idOf(block),
+      kind: block.kind,
+      key: key ?? null,
+      isNewConversation,
+    };
+    const revision = isNew ? await revisionOf(conversation, before + 1, block) : null;
+    yield { ...about, revision, isPending: isNew && (await conversation.at(-1)).run !== null };
+  },
+
+  render({ conversation, revision, kind, key, isNewConversation, isPending }, { print }) {
+    const what = kind === "tool_result" ? "result" : `${kind} message`;
+    if (revision === null) {
+      print(`nothing appended: ${conversation} has a message with the key '${key}' already`);
+      return;
+    }
+    const where = isNewConversation ? `the new conversation ${conversation}` : `${conversation}@${revision}`;
+    print(`${what} appended as ${where}${isPending ? ": it waits for the open run to end" : ""}`);
+  },
+});
+
+function checkOptions(name: string, { as, call, id }: Options): void {
+  if (id !== undefined && name !== newConversation)
+    throw new UsageError(`--id is the id of a new conversation: write ${newConversation} in place of '${name}'`);
+  if (as === "tool" && call === undefined)
+    throw new UsageError("--as tool answers a call: name it with --call ID, by its id or the name of its tool");
+  if (as !== "tool" && call !== undefined) throw new UsageError(`--call goes with --as tool, not --as ${as}`);
+}
+
+/** More than any message of people; what is longer is a mistake, such as the wrong file. */
+const maxBytes = 32 * 1024 * 1024;
+
+async function textOf({ stdin }: CliContext, typed: string | undefined): Promise<string> {
+  if (typed === undefined)
+    throw new UsageError("give the text to append in quotes, or - to read it from the standard input");
+  const text = typed === "-" ? await readText(stdin) : typed;
+  if (text.trim() === "") throw new UsageError("there is nothing to append: the text is empty");
+  return text;
+}
+
+/** What stdin says, without the line feed that ends it. */
+async function readText(stdin: CliContext["stdin"]): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of stdin) {
+    bytes += piece.length;
+    if (bytes > maxBytes)
+      throw new UsageError(`the standard input is longer than ${counted(maxBytes, "byte")}: append less at once`);
+    pieces.push(piece);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces)).replace(/\r?\n$/, "");
+  } catch (error) {
+    throw new UsageError("the standard input is no UTF-8 text: convert it first", { cause: error });
+  }
+}
+
+/** A conversation that is not there yet: the id of one that is would be appended to. */
+async function begin(store: TurnlogStore, id: string | undefined): Promise<Conversation> {
+  const conversation = store.conversation(...(id === undefined ? [] : [newConversationId(id)]));
+  if ((await conversation.head()) === null) return conversation;
+  throw new UsageError(`there is a conversation ${conversation.id} already: name it in place of ${newConversation}`);
+}
+
+async function messageOf(conversation: Conversation, content: string, { as, call }: Options): Promise<ChatMessage> {
+  if (as !== "tool") return { role: as, content };
+  return { role: as, content, tool_call_id: await openCall(conversation, call ?? "") };
+}
+
+/** The id of a call that waits for an answer from outside the engine. */
+async function openCall(conversation: Conversation, name: string): Promise<string> {
+  const calls = openCalls((await conversation.turn()).blocks).map((block) => ({ block, callId: block.callId ?? "" }));
+  const byId = calls.filter(({ block, callId }) => callId === name || block.id === name);
+  const found = byId.length > 0 ? byId : calls.filter(({ block }) => block.name === name);
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only.callId;
+  const named = (found.length > 1 ? found : calls).map(
+    ({ block, callId }) => `${excerpt(block.name ?? "", 40)} (${callId})`,
+  );
+  if (found.length > 1) throw new UsageError(`'${name}' has several open calls: name one of ${named.join(", ")}`);
+  const others = named.length === 0 ? "none waits for an answer" : `those that wait are ${named.join(", ")}`;
+  throw new NotFoundError(`no open call of ${conversation.id} is called '${name}': ${others}`);
+}
+
+async function revisionOf(conversation: Conversation, from: number, block: Block): Promise<number | null> {
+  for await (const { event, revision } of conversation.events(from))
+    if (event.type === "BlockAppended" && event.data.block.id === block.id) return revision;
+  return null;
+}

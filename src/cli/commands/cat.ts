@@ -1,0 +1,54 @@
+import { type JsonValue, parseJson } from "../../base/json.ts";
+import { conversationStream } from "../../domain/ids.ts";
+import { asReading, readEvent } from "../../log/codec/recorded.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
+import { envelopeAt, type StoredEnvelope } from "../../log/ports/event-store.ts";
+import { printableJson } from "../../projections/wording.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { catDocument } from "../documents/conversations.ts";
+import { NotFoundError } from "../exit-codes.ts";
+import { findPlace } from "../find.ts";
+
+type Options = { readonly full?: boolean };
+
+/** One event as it is stored. */
+export const cat = commandCode({
+  document: catDocument,
+
+  async *run(context, { arguments: [place = ""], options: { full = false } }: CommandInput<Options>) {
+    await using store = await context.openStore({ mustExist: true });
+    const { conversation, revision } = await findPlace(store, place);
+    const stream = conversationStream(conversation.id);
+    const envelope = await envelopeAt(store.events, stream, revision);
+    if (envelope === null) throw new NotFoundError(`revision ${revision} of ${conversation.id} is gone from the store`);
+    const previous = revision === 0 ? null : await envelopeAt(store.events, stream, revision - 1);
+    const { data, ...rest } = envelope;
+    const { problem, event } = await reading(store.events, envelope);
+    const told = full && event !== null ? event : stored(data);
+    yield { conversation: conversation.id, ...rest, previousDigest: previous?.digest ?? null, problem, data: told };
+  },
+
+  render(document, { print }) {
+    print(printableJson(JSON.stringify(document, null, 2)));
+  },
+});
+
+/** As it stands in the store, what is stored beside it by reference; what is no JSON is a text. */
+function stored(data: string): JsonValue {
+  try {
+    return parseJson(data);
+  } catch {
+    return data;
+  }
+}
+
+/** What the event says with all that is stored beside it, or why it cannot be read. */
+async function reading(store: EventStore, envelope: StoredEnvelope) {
+  try {
+    const { event } = await readEvent(store, envelope);
+    const whole: JsonValue = parseJson(JSON.stringify(event.data));
+    return { problem: null, event: whole };
+  } catch (error) {
+    return { problem: asReading(error).message, event: null };
+  }
+}
