@@ -22,7 +22,7 @@ export function candidatesOf(found: FoundRequest): readonly ContextCandidate[] {
   const { view, recorded, codecs } = found;
   const asked = recordedRequest(view, recorded, codecs);
   const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
-  return view.server.all.toReversed().map((context) => {
+  return view.server.contexts.all.toReversed().map((context) => {
     const { responseId, inferenceId, stream, revision, length } = context;
     const about = { responseId, inferenceId, stream, revision, length };
     const plain = plainVerdict(found, asked, context);

@@ -27,6 +27,7 @@ import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
 import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
@@ -78,6 +79,7 @@ export class Conversation extends ReadableConversation {
       blocks.map((block) => ({
         event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
         actor,
+        isIdNew: options.key === undefined && this.#others.newId === randomId,
       })),
     );
     // A key that was used before names what was said then.

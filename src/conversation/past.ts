@@ -56,7 +56,7 @@ export class PastConversation {
 
   /** What servers held, in the order of the log. */
   get serverContexts(): readonly ServerContext[] {
-    return this.#folded.view.server.all;
+    return this.#folded.view.server.contexts.all;
   }
 
   /** The decision of the request at this revision; null at other events. */
@@ -125,7 +125,7 @@ export class LoadedPast {
   }
 
   get serverContexts(): readonly ServerContext[] {
-    return this.view.server.all;
+    return this.view.server.contexts.all;
   }
 
   /** Who made and changed each block, and who removed it, by block id. */

@@ -39,7 +39,7 @@ export const conversationView: Projection<ConversationView> = {
 
 function noteNewest(view: ConversationView, { event }: RecordedEvent): void {
   if (event.type !== "ResponseReceived") return;
-  const context = view.server.all.at(-1);
+  const context = view.server.contexts.last;
   const frame = view.client.run?.inferences.get(event.data.inferenceId)?.frame;
   const turn = frame === undefined ? null : view.client.run?.turns.result(frame);
   if (context === undefined || context.unusable === "no-id" || turn === null || turn === undefined) return;

@@ -9,6 +9,7 @@ import {
 } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { entersTurn } from "./client-turn.ts";
+import { KnownContexts } from "./known-contexts.ts";
 import { byStream, type Projection } from "./projection.ts";
 
 /**
@@ -52,11 +53,7 @@ export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 export type SettingsPlace = { readonly stream: string; readonly revision: number };
 
 export type ServerContextsView = {
-  readonly byTurn: Map<string, ServerContext[]>;
-  /** By `anchorName`. */
-  readonly byResponse: Map<string, ServerContext>;
-  /** In the order of the log. */
-  readonly all: ServerContext[];
+  readonly contexts: KnownContexts;
   readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
   /** Where settings were declared, by digest. */
   readonly declared: Map<string, SettingsPlace>;
@@ -78,9 +75,7 @@ export const serverContexts: Projection<ServerContextsView> = {
   lineage: "inherit",
   key: byStream,
   initial: () => ({
-    byTurn: new Map(),
-    byResponse: new Map(),
-    all: [],
+    contexts: new KnownContexts(),
     open: new Map(),
     declared: new Map(),
     settings: new Map(),
@@ -111,8 +106,8 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       if (request === undefined) return;
-      const index = view.all.length;
-      addContext(view, serverContextOf({ request, response: event.data, stream, revision, index, at }));
+      const index = view.contexts.length;
+      view.contexts.add(serverContextOf({ request, response: event.data, stream, revision, index, at }));
       return;
     }
     case "EventSkipped":
@@ -127,7 +122,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     case "AnchorInvalidated": {
       const { anchor, scope, reason } = event.data;
-      if (anchor === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.all.length });
+      if (anchor === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.contexts.length });
       else view.invalidResponses.set(anchorName(event.data), { reason, revision });
       return;
     }
@@ -151,16 +146,6 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
  */
 export const settingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
   settings.get(digest) ?? (declared.has(digest) ? notRead() : {});
-
-/** Adds a row; one without an anchor is kept for people, and never looked up. */
-export function addContext(view: ServerContextsView, context: ServerContext): void {
-  view.all.push(context);
-  if (context.anchor === null) return;
-  view.byResponse.set(anchorName(context), context);
-  const sharing = view.byTurn.get(context.turn);
-  if (sharing === undefined) view.byTurn.set(context.turn, [context]);
-  else sharing.push(context);
-}
 
 type Exchange = {
   readonly request: InferenceRequestedData;

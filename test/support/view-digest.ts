@@ -16,7 +16,7 @@ export function viewDigest(view: ConversationView): string {
     canonicalJson({
       committed: turnOf(client.committed),
       run: client.run === null ? null : runOf(client.run),
-      contexts: server.all,
+      contexts: [...server.contexts.all],
       open: [...server.open.keys()],
       invalidResponses: Object.fromEntries(server.invalidResponses),
       invalidScopes: Object.fromEntries(server.invalidScopes),

@@ -10,6 +10,8 @@ export type ProposedEvent = {
   readonly frame?: string | undefined;
   /** When it happened, in milliseconds, where layers were told a time; by default now, never before the event before. */
   readonly at?: number | undefined;
+  /** The id that it gives was drawn at random for it: no earlier event is asked whether it has that already. */
+  readonly isIdNew?: boolean | undefined;
 };
 
 /** What its envelope says of an event. */

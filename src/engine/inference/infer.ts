@@ -191,7 +191,7 @@ async function answeredBefore(
     delivered(session, at);
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
-    acknowledge(session, { index: session.server.all.length, frame });
+    acknowledge(session, { index: session.server.contexts.length, frame });
     session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
     // The fold of the log has them already.
     const { turns } = session.journal;

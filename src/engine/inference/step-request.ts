@@ -45,20 +45,21 @@ export function contextLookup(session: RunSession): ContextLookup {
   return {
     ...logged,
     byTurn: (digest) => {
-      const here = server.byTurn.get(digest) ?? [];
+      const here = server.contexts.byTurn(digest);
       const known = new Set(here.map(({ inferenceId }) => inferenceId));
       return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
     },
-    byResponse: (name) => server.byResponse.get(anchorName(name)) ?? logged.byResponse(name),
+    byResponse: (name) => server.contexts.byAnchor(name) ?? logged.byResponse(name),
     newest(scope) {
-      const context = server.all.findLast((each) => each.scope === scope && each.unusable !== "no-id");
+      const context = server.contexts.all.findLast((each) => each.scope === scope && each.unusable !== "no-id");
       const turn = context === undefined ? null : turns.response(context.inferenceId);
       return context === undefined || turn === null ? logged.newest(scope) : asHeld(view, { context, turn });
     },
     invalidation(context) {
+      const { scope, anchor } = context;
       const name = anchorName(context);
       // Each fold counts the contexts that it knows: what speaks against a whole endpoint speaks against those before it.
-      if (server.byResponse.get(name) === context)
+      if (anchor !== null && server.contexts.byAnchor({ scope, anchor }) === context)
         return invalidationOf(server, context) ?? view.server.invalidResponses.get(name) ?? null;
       return (
         server.invalidResponses.get(name) ?? server.invalidScopes.get(context.scope) ?? logged.invalidation(context)

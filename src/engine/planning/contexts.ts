@@ -22,8 +22,8 @@ import type { ContextLookup } from "./plan.ts";
 export function contextsOf(view: ConversationView): ContextLookup {
   const { server, newest } = view;
   return {
-    byTurn: (digest) => server.byTurn.get(digest) ?? [],
-    byResponse: (name) => server.byResponse.get(anchorName(name)) ?? null,
+    byTurn: (digest) => server.contexts.byTurn(digest),
+    byResponse: (name) => server.contexts.byAnchor(name),
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => settingsOf(server, digest),

@@ -55,7 +55,7 @@ class CallContext implements LayerContext {
     this.onAcknowledged = (work) => {
       const id = newBlockId(session, frame);
       const actor = actorOf("response");
-      session.acknowledgements.push({ id, frame, actor, after: session.server.all.length, work });
+      session.acknowledgements.push({ id, frame, actor, after: session.server.contexts.length, work });
     };
     this.effect = <Value extends JsonValue>(called: string, work: EffectWork<Value>, options: EffectOptions = {}) => {
       const { signal } = scope;

@@ -4,6 +4,7 @@ import { openCalls } from "../../domain/calls.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { randomId } from "../../log/codec/ids.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { countBrought } from "../../projections/answers.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
@@ -151,7 +152,8 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),
   };
-  record(session, { type: "RunStarted", version: 1, data }, engineActor, "0", session.clock);
+  const by = { actor: engineActor, frame: "0", at: session.clock, isIdNew: engine.newId === randomId };
+  session.recorder.record({ type: "RunStarted", version: 1, data }, by);
 }
 
 /** The first thing that the new owner writes, in one append with what it does first. */

@@ -1,4 +1,3 @@
-import { anchorName } from "../../domain/anchor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { readEvent } from "../codec/recorded.ts";
@@ -29,9 +28,9 @@ export async function inheritedInvalidations(
     // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
     const isKnown =
       anchor === null
-        ? server.all.some((each) => each.scope === scope) &&
-          !server.all.some((each) => each.scope === scope && each.stream === own)
-        : server.byResponse.has(anchorName(event.data));
+        ? server.contexts.all.some((each) => each.scope === scope) &&
+          !server.contexts.all.some((each) => each.scope === scope && each.stream === own)
+        : server.contexts.byAnchor({ scope, anchor }) !== null;
     if (isKnown) invalidations.push(event);
   }
   return { invalidations, revision };

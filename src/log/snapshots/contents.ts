@@ -69,9 +69,9 @@ export async function readUnsent(
   fold: ConversationFold,
   { turn, scope }: { readonly turn: Turn; readonly scope: string },
 ): Promise<void> {
-  const { byTurn } = fold.view.server;
+  const { contexts } = fold.view.server;
   for (const { digest } of turn.contexts()) {
-    const held = (byTurn.get(digest) ?? []).filter((context) => context.scope === scope);
+    const held = contexts.byTurn(digest).filter((context) => context.scope === scope);
     if (held.length === 0) continue;
     for (const context of held) await fold.readSettings(reader, context.settingsDigest);
     return readContents(reader, turn.after(Math.min(...held.map(({ inputLength }) => inputLength))));

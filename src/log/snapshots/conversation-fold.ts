@@ -13,7 +13,7 @@ import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { turnOfChunks } from "./chunks.ts";
 import { readList } from "./lists.ts";
 import { type NameEntry, type NameKind, Names } from "./names.ts";
-import { restoreFacts, type ServerContextRows } from "./server-context-rows.ts";
+import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
@@ -156,8 +156,8 @@ export async function restoreFold(
   const lists = { stream, textByName };
   client.committed = turnOfChunks(Turn.empty, data.turn, lists);
   for (const { scope, inferenceId, shared, rest } of data.newest) {
-    const context = server.all.findLast((each) => each.inferenceId === inferenceId);
-    if (context === undefined) throw new TurnlogError("snapshot-damaged", `there is no response to ${inferenceId}`);
+    const context = server.contexts.ofInference(inferenceId);
+    if (context === null) throw new TurnlogError("snapshot-damaged", `there is no response to ${inferenceId}`);
     newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
   }
   const { answeredBy, cameBackTo, answeredLength, title, labels, lastAt } = data;
@@ -183,11 +183,10 @@ function restoreState({ state, view: { server, title, labels } }: ConversationFo
 async function readFacts(
   store: SnapshotStore,
   newest: { readonly stream: string; readonly name: string | null },
-): Promise<readonly ServerContextRows[]> {
-  const lists: ServerContextRows[] = [];
+): Promise<readonly SavedFacts[]> {
+  const lists: SavedFacts[] = [];
   for (let { name } = newest; name !== null; name = lists.at(-1)?.before ?? null) {
-    // The name is the digest of what this code wrote.
-    lists.push(JSON.parse(await readList(store, { stream: newest.stream, name })) as ServerContextRows);
+    lists.push(savedFacts(await readList(store, { stream: newest.stream, name })));
   }
   return lists.reverse();
 }

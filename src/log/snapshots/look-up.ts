@@ -42,7 +42,8 @@ export async function holdNames(
   entries: readonly ProposedEvent[],
 ): Promise<void> {
   if (names.lists.length === 0) return;
-  const asked = entries.map(({ event, runId = null }) => nameIn(event, runId));
+  // The whole history would be looked through for what nobody can have given yet.
+  const asked = entries.map(({ event, runId = null, isIdNew }) => (isIdNew === true ? null : nameIn(event, runId)));
   for (const kind of ["block", "run", "late"] as const) {
     const wanted = asked.flatMap((name) => (name?.[0] === kind ? [name[1]] : []));
     const unknown = wanted.filter((name) => names.held(kind, name) === undefined);

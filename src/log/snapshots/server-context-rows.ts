@@ -2,14 +2,14 @@ import type { JsonValue } from "../../base/json.ts";
 import { type Anchor, anchorName } from "../../domain/anchor.ts";
 import { learnedName } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import {
-  addContext,
-  type Invalidation,
-  type ScopeInvalidation,
-  type ServerContext,
-  type ServerContextsView,
-  type SettingsPlace,
-  type Unusable,
+import type { StoredContexts } from "../../projections/known-contexts.ts";
+import type {
+  Invalidation,
+  ScopeInvalidation,
+  ServerContext,
+  ServerContextsView,
+  SettingsPlace,
+  Unusable,
 } from "../../projections/server-contexts.ts";
 import type { ListRef } from "./lists.ts";
 
@@ -81,7 +81,7 @@ export function noteFacts(
       return;
     case "AnchorInvalidated": {
       const { scope, anchor, reason } = event.data;
-      const { length: contexts } = view.all;
+      const { length: contexts } = view.contexts;
       if (anchor !== null) facts.others.push(["invalidated", anchorName(event.data), { reason, revision }]);
       else facts.others.push(["scope-invalidated", scope, { reason, revision, contexts }]);
       return;
@@ -110,19 +110,42 @@ export function noteInherited(facts: ServerContextRows, view: ServerContextsView
 }
 
 /** Those that no facts tell yet. */
-function noteContexts(facts: ServerContextRows, { all }: ServerContextsView): void {
-  if (facts.known < all.length)
-    for (const context of all.slice(facts.known)) facts.contexts.push(rowOf(context, facts));
-  facts.known = all.length;
+function noteContexts(facts: ServerContextRows, { contexts }: ServerContextsView): void {
+  for (const context of contexts.after(facts.known)) facts.contexts.push(rowOf(context, facts));
+  facts.known = contexts.length;
 }
 
-/** Puts facts into a view, as the fold of their events did; but settings are not read, it says where they are. */
-export function restoreFacts(view: ServerContextsView, facts: ServerContextRows): void {
-  let previous: string | null = null;
-  for (const row of facts.contexts) {
-    addContext(view, contextOf(row, facts.texts, { previous, index: view.all.length }));
-    previous = row[0];
-  }
+/** The text of a list of facts: a line of all but the contexts, and one of those, which is read when one of them is asked for. */
+export function factsText({ contexts, ...facts }: ServerContextRows): string {
+  return `${JSON.stringify(facts)}\n${JSON.stringify(contexts)}`;
+}
+
+/** Facts as they were saved: the contexts still as text. */
+export type SavedFacts = Omit<ServerContextRows, "contexts"> & { readonly contexts: string };
+
+export function savedFacts(text: string): SavedFacts {
+  const end = text.indexOf("\n");
+  // The text was named by its digest, so that it is what this code wrote.
+  const facts = JSON.parse(text.slice(0, end)) as Omit<ServerContextRows, "contexts">;
+  return { ...facts, contexts: text.slice(end + 1) };
+}
+
+/** Contexts as they were saved, the first of which is known by this number. */
+function storedContexts({ texts, contexts }: SavedFacts, first: number, length: number): StoredContexts {
+  return {
+    length,
+    mayHave: (word) => contexts.includes(JSON.stringify(word).slice(1, -1)),
+    read() {
+      const rows = JSON.parse(contexts) as readonly ContextRow[];
+      return rows.map((row, n) => contextOf(row, texts, { previous: rows[n - 1]?.[0] ?? null, index: first + n }));
+    },
+  };
+}
+
+/** Puts facts into a view, as the fold of their events did; but contexts and settings are not read, it says where they are. */
+export function restoreFacts({ contexts, ...view }: ServerContextsView, facts: SavedFacts): void {
+  const { length: first } = contexts;
+  if (facts.known > first) contexts.store(storedContexts(facts, first, facts.known - first));
   for (const fact of facts.others) {
     switch (fact[0]) {
       case "settings":

@@ -4,7 +4,7 @@ import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";
 import { type ConversationFold, lostScopes } from "./conversation-fold.ts";
 import { listKey, listName, snapshotKey } from "./lists.ts";
-import { hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
+import { factsText, hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
 import { type SnapshotData, snapshotText } from "./snapshot.ts";
 
 /** How much work a fold may be from the nearest snapshot (rule: One append before each effect); a run that is open by then has its end waited for. */
@@ -37,7 +37,7 @@ export class SnapshotWriter {
     if (last !== null) {
       const { committed } = view.client;
       this.#chunks = () => chunksOf(committed, last.turn);
-      this.#facts = noFacts(last.facts, view.server.all.length);
+      this.#facts = noFacts(last.facts, view.server.contexts.length);
       this.#knownLists = names.lists.length;
     } else noteInherited(this.#facts, view.server);
   }
@@ -101,7 +101,7 @@ export class SnapshotWriter {
     this.#facts.names.push(...names.lists.slice(this.#knownLists));
     this.#knownLists = names.lists.length;
     if (hasFacts(this.#facts)) {
-      const text = JSON.stringify(this.#facts);
+      const text = factsText(this.#facts);
       textByName.set(listName(text), text);
       this.#facts = noFacts(listName(text), this.#facts.known);
     }

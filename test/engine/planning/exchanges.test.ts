@@ -112,7 +112,7 @@ async function play(script: readonly Step[], look: Look): Promise<void> {
       const options = optionsOf({ ...step.options, itemIds });
       // Where nothing is left to say at all, no shape is legal.
       if (exchange.planned(turn, options).shaped.length === 0) continue;
-      const known = exchange.view.all.slice();
+      const known = exchange.view.contexts.all.slice();
       const exchanged = await exchange.send(turn, options);
       look(exchanged, known);
       turns.push(turn, exchanged.turn);

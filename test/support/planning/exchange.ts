@@ -9,12 +9,7 @@ import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/pl
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/client-turn.ts";
-import {
-  addContext,
-  type ServerContext,
-  serverContextOf,
-  serverContexts,
-} from "../../../src/projections/server-contexts.ts";
+import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import type { ReferenceServer } from "../../../src/reference-server/server.ts";
@@ -47,8 +42,8 @@ export function createExchange(server: ReferenceServer) {
   const newest: { value: { readonly context: ServerContext; readonly turn: Turn } | null } = { value: null };
   let count = 0;
   const contexts: ContextLookup = {
-    byTurn: (digest) => view.byTurn.get(digest) ?? [],
-    byResponse: (name) => view.byResponse.get(anchorName(name)) ?? null,
+    byTurn: (digest) => view.contexts.byTurn(digest),
+    byResponse: (name) => view.contexts.byAnchor(name),
     newest: (wanted) => (wanted === scope ? newest.value : null),
     invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
     settings: (digest) => view.settings.get(digest) ?? {},
@@ -97,7 +92,7 @@ export function createExchange(server: ReferenceServer) {
       index: count,
       at: now,
     });
-    addContext(view, context);
+    view.contexts.add(context);
     const after = turn.append(...blocks.filter(entersTurn));
     newest.value = { context, turn: after };
     return { ...made, status, answer, turn: after, context };

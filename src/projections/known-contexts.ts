@@ -1,0 +1,108 @@
+import { type Anchor, anchorName } from "../domain/anchor.ts";
+import type { ServerContext } from "./server-contexts.ts";
+
+/** Contexts of which a saved fold has the text: they are read when one of them may be asked for. */
+export type StoredContexts = {
+  readonly length: number;
+  /** Whether the text has this digest or id, so that one of them may be of it. */
+  readonly mayHave: (word: string) => boolean;
+  readonly read: () => readonly ServerContext[];
+};
+
+/**
+ * The contexts that a fold knows, in the order of the log, by the Turn that they are of and by the anchor that names them. One
+ * without an anchor is kept for people, and never looked up.
+ */
+export class KnownContexts {
+  readonly #byTurn = new Map<string, ServerContext[]>();
+  readonly #byAnchor = new Map<string, ServerContext>();
+  /** What a saved fold had comes first, part by part. */
+  readonly #parts: { readonly stored: StoredContexts; read: readonly ServerContext[] | null }[] = [];
+  readonly #added: ServerContext[] = [];
+  #storedLength = 0;
+  /** How often the texts were looked through for nothing. */
+  #misses = 0;
+
+  get length(): number {
+    return this.#storedLength + this.#added.length;
+  }
+
+  get last(): ServerContext | undefined {
+    const part = this.#parts.at(-1);
+    return this.#added.at(-1) ?? (part === undefined ? undefined : this.#read(part).at(-1));
+  }
+
+  get all(): readonly ServerContext[] {
+    return this.#parts.length === 0
+      ? this.#added
+      : [...this.#parts.flatMap((part) => this.#read(part)), ...this.#added];
+  }
+
+  /** Those that came after so many. */
+  after(count: number): readonly ServerContext[] {
+    return count < this.#storedLength ? this.all.slice(count) : this.#added.slice(count - this.#storedLength);
+  }
+
+  /** Those that hold the Turn of this digest, in the order of the log. */
+  byTurn(digest: string): readonly ServerContext[] {
+    this.#look(digest);
+    return this.#byTurn.get(digest) ?? [];
+  }
+
+  /** The newest that an endpoint gave this anchor for. */
+  byAnchor(named: { readonly scope: string; readonly anchor: Anchor }): ServerContext | null {
+    this.#look(named.anchor.id);
+    return this.#byAnchor.get(anchorName(named)) ?? null;
+  }
+
+  /** The answer to a request. */
+  ofInference(inferenceId: string): ServerContext | null {
+    const isOf = (context: ServerContext): boolean => context.inferenceId === inferenceId;
+    for (const part of this.#parts.filter(({ stored }) => stored.mayHave(inferenceId))) {
+      const context = this.#read(part).find(isOf);
+      if (context !== undefined) return context;
+    }
+    return this.#added.find(isOf) ?? null;
+  }
+
+  add(context: ServerContext): void {
+    this.#added.push(context);
+    this.#index(context);
+  }
+
+  /** Adds what a saved fold had, before all that is added else. */
+  store(stored: StoredContexts): void {
+    this.#parts.push({ stored, read: null });
+    this.#storedLength += stored.length;
+  }
+
+  #look(word: string): void {
+    const unread = this.#parts.filter(({ read }) => read === null);
+    if (unread.length === 0) return;
+    // Who asks for much that is not there compares a Turn that was edited: an index costs less than all these searches.
+    const isSearched = this.#misses < maxMisses;
+    const found = isSearched ? unread.filter(({ stored }) => stored.mayHave(word)) : unread;
+    for (const part of found) this.#read(part);
+    if (found.length === 0) this.#misses += 1;
+  }
+
+  #read(part: { readonly stored: StoredContexts; read: readonly ServerContext[] | null }): readonly ServerContext[] {
+    if (part.read === null) {
+      part.read = part.stored.read();
+      for (const context of part.read) this.#index(context);
+    }
+    return part.read;
+  }
+
+  #index(context: ServerContext): void {
+    if (context.anchor === null) return;
+    const name = anchorName(context);
+    // Older ones may be read after newer ones.
+    if ((this.#byAnchor.get(name)?.index ?? -1) < context.index) this.#byAnchor.set(name, context);
+    const sharing = this.#byTurn.get(context.turn);
+    if (sharing === undefined) this.#byTurn.set(context.turn, [context]);
+    else sharing.splice(sharing.findLastIndex(({ index }) => index < context.index) + 1, 0, context);
+  }
+}
+
+const maxMisses = 16;
