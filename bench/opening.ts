@@ -1,6 +1,10 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
+import * as z from "zod";
+import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
+import type { EventStore } from "../src/log/ports/event-store.ts";
 import { foldWhole } from "../src/log/snapshots/fold.ts";
 import { scripted } from "../src/providers/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
@@ -14,12 +18,16 @@ const exchanges = 10_000;
 
 /**
  * What it costs a process that has just begun to append to a conversation of 50,000 events, and to answer in it, against
- * folding it whole.
+ * folding it whole; and how its memory grows with events that left nothing in the Turn.
  */
-export function benchOpening(): Promise<readonly BenchRow[]> {
+export async function benchOpening(): Promise<readonly BenchRow[]> {
+  return [...(await timeRows()), await memoryRow()];
+}
+
+function timeRows(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
     await using events = await openSqliteStore(join(folder, "opening.db"));
-    const { stream, id } = await fill(events);
+    const { stream, id } = await filled(events, (conversation) => chat(conversation, { exchanges, bytes: 500 }));
     const opened = () => new TurnlogStore(events).conversation(id);
     const { log } = new TurnlogStore(events);
     const engine = createEngine({ provider: scripted(() => "as ever", { transport: "json", prefix: "later" }) });
@@ -41,10 +49,56 @@ export function benchOpening(): Promise<readonly BenchRow[]> {
   });
 }
 
-async function fill(events: Awaited<ReturnType<typeof openSqliteStore>>) {
+/** Two conversations of one Turn: what the longer one has besides was taken back, failed, or named it. */
+async function memoryRow(): Promise<BenchRow> {
+  const [short, long] = [await heldBy(2_000), await heldBy(20_000)];
+  const kilobytes = (bytes: number): string => `${(bytes / 2 ** 10).toFixed(0)} KB`;
+  if (short.blocks !== long.blocks) throw new Error("the two conversations differ in their Turns");
+  return {
+    name: `memory of an open conversation of ${long.events} events against ${short.events}, for one Turn`,
+    ...{ value: long.heldBytes / short.heldBytes, unit: "x", bound: 1.2, kind: "at most" },
+    note: `${kilobytes(long.heldBytes)} against ${kilobytes(short.heldBytes)}, ${long.blocks} blocks`,
+  };
+}
+
+const heldSchema = z.strictObject({ heldBytes: z.number(), blocks: z.number() });
+
+/** Opens it in a process of its own, which has done nothing else. */
+function heldBy(count: number): Promise<z.infer<typeof heldSchema> & { readonly events: number }> {
+  return inFolder(async (folder) => {
+    const path = join(folder, "opening.db");
+    const events = await openSqliteStore(path);
+    const { stream, id } = await filled(events, (conversation) => withoutTrace(conversation, count));
+    // Read once, so that its snapshots are there.
+    await new TurnlogStore(events).conversation(id).turn();
+    const head = await events.head(stream);
+    await events.close();
+    const child = join(import.meta.dirname, "opening-process.ts");
+    const answer = execFileSync(process.execPath, ["--expose-gc", child, path, id], { encoding: "utf8" });
+    return { ...heldSchema.parse(JSON.parse(answer)), events: (head?.revision ?? -1) + 1 };
+  });
+}
+
+/** A chat of 1,000 events, and more until there are so many: names, messages that are taken back, runs that fail. */
+async function withoutTrace(conversation: Conversation, count: number): Promise<void> {
+  await chat(conversation, { exchanges: 200, bytes: 500 });
+  const failing = createEngine({
+    provider: scripted(() => ({ error: { message: "not today" } }), { transport: "json" }),
+  });
+  const last = async (): Promise<number> => (await conversation.at(-1)).revision;
+  const kept = await last();
+  for (let n = 0; (await last()) < count - 8; n += 1) {
+    await conversation.relabel({ title: `title ${n}`, labels: { state: `${n}` } });
+    await conversation.append(`said in vain ${n}`);
+    await conversation.run(failing).catch(() => undefined);
+    await conversation.revertTo(kept);
+  }
+}
+
+async function filled(events: EventStore, fill: (conversation: Conversation) => Promise<unknown>) {
   const memory = new TurnlogStore(createMemoryStore());
   const conversation = memory.conversation();
-  await chat(conversation, { exchanges, bytes: 500 });
+  await fill(conversation);
   const stream = `conversation-${conversation.id}`;
   await copyStream(memory.events, events, stream);
   return { stream, id: conversation.id };

@@ -77,6 +77,25 @@ test("a run in a process that has just begun reads what is sent, and leaves the 
   }
 });
 
+test("looks through the lists of names for an id of the caller's, and not for one that was drawn", async () => {
+  const { events, clock, looked } = await longConversation();
+  const conversation = new TurnlogStore(events, { clock: () => clock.now }).conversation("cnv_workshop");
+  const lookedBy = async (work: () => Promise<unknown>): Promise<number> => {
+    looked.lists = 0;
+    await work();
+    return looked.lists;
+  };
+  await conversation.at(-1);
+  await conversation.append("opens it");
+  expect(await lookedBy(() => conversation.append("hello"))).toBe(0);
+  expect(await lookedBy(() => conversation.append("hello", { key: "one" }))).toBe(2);
+  // Ids by a function of the caller's may come again.
+  const counted = new TurnlogStore(events, { newId: (prefix) => `${prefix}_${"1".repeat(16)}` });
+  const other = counted.conversation("cnv_workshop");
+  await other.append("opens it");
+  expect(await lookedBy(() => other.append("hello"))).toBe(2);
+});
+
 test("knows ids and digests of blocks, and reads their contents when it is asked", async () => {
   const { conversation, read } = await longConversation();
   const past = await conversation.at(-1);
@@ -190,8 +209,13 @@ async function longConversation() {
   const memory = createMemoryStore();
   const saved: { readonly key: SnapshotKey; readonly snapshot: Snapshot }[] = [];
   const read = { events: 0 };
+  const looked = { lists: 0 };
   const snapshots: SnapshotStore = {
     ...snapshotsOf(memory),
+    get: (key, atMost) => {
+      looked.lists += 1;
+      return snapshotsOf(memory).get(key, atMost);
+    },
     put: (key, snapshot) => {
       saved.push({ key, snapshot });
       return snapshotsOf(memory).put(key, snapshot);
@@ -211,7 +235,7 @@ async function longConversation() {
     await conversation.run(engine);
   }
   read.events = 0;
-  return { ...workshop, events: workshop.watched, answering: engine, saved, read };
+  return { ...workshop, events: workshop.watched, answering: engine, saved, read, looked };
 }
 
 /** How many events some work reads. */

@@ -1,0 +1,15 @@
+import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { heldBytes } from "./held-bytes.ts";
+
+/** Opens one conversation and prints how much memory that holds; for `opening.ts`, with `--expose-gc`. */
+const [path = "", id = ""] = process.argv.slice(2);
+await using store = new TurnlogStore(await openSqliteStore(path, { mustExist: true }));
+// Code is compiled, and pages of the library are there, before it counts.
+await store.conversation("cnv_warm_up").append("hello");
+const before = heldBytes();
+const conversation = store.conversation(id);
+await conversation.append("and then?");
+const held = heldBytes() - before;
+const { length } = await conversation.turn();
+process.stdout.write(JSON.stringify({ heldBytes: held, blocks: length }));
