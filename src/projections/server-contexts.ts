@@ -9,40 +9,10 @@ import {
 } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { entersTurn } from "./client-turn.ts";
-import { KnownContexts } from "./known-contexts.ts";
+import { KnownContexts, type ServerContext, type Unusable } from "./known-contexts.ts";
 import { byStream, type Projection } from "./projection.ts";
 
-/**
- * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, or what its codec
- * says); null when it can, as far as the log tells.
- */
-export type Unusable = string | null;
-
-/** What a provider's server holds after one response: its input followed by its output, as digests (rule: Contexts and anchors). */
-export type ServerContext = {
-  readonly responseId: string;
-  /** What a request names to continue from it; null where there is nothing to name. */
-  readonly anchor: Anchor | null;
-  readonly inferenceId: string;
-  /** Where its answer stands: of a fork, it may be in an ancestor's stream. */
-  readonly stream: string;
-  readonly revision: number;
-  /** Its place among all that the lineage knows. */
-  readonly index: number;
-  readonly at: string;
-  readonly scope: string;
-  readonly settingsDigest: string;
-  /** The outgoing Turn, then the output: what anchors are looked up by. */
-  readonly turn: string;
-  /** The same as it was shaped for the request: what the server really holds. */
-  readonly held: string;
-  /** Blocks of the Turn before the output, and with it. */
-  readonly inputLength: number;
-  readonly length: number;
-  /** The id of what it continued from. */
-  readonly parent: string | null;
-  readonly unusable: Unusable;
-};
+export type { ServerContext, Unusable } from "./known-contexts.ts";
 
 export type Invalidation = { readonly reason: string; readonly revision: number };
 
