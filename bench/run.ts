@@ -10,6 +10,7 @@ import { benchRebuild } from "./rebuild.ts";
 import { benchRecording } from "./recording.ts";
 import { benchResume } from "./resume.ts";
 import { type BenchRow, isKept, report } from "./row.ts";
+import { benchSearch } from "./search.ts";
 import { benchTimeTravel } from "./time-travel.ts";
 
 /**
@@ -28,6 +29,7 @@ const parts = {
   recording: benchRecording,
   resume: benchResume,
   projector: benchProjector,
+  search: benchSearch,
   eventstoredb: benchEventStoreDb,
 } as const;
 

@@ -18,6 +18,7 @@ export type { LoadedPast, PastConversation } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
 export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./conversation/readable-conversation.ts";
 export type { SentRequest } from "./conversation/recorded-request.ts";
+export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
 export type { TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkedEvent } from "./conversation/walk.ts";

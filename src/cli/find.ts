@@ -71,7 +71,7 @@ async function newestConversation({ events }: TurnlogStore): Promise<Conversatio
   if (stream === null) return null;
   // To hide a conversation is not to write in it, for the person who then says @last.
   if (stream !== undefined && !(await isHiddenLast(events, stream))) return conversationOfStream(stream);
-  const { conversations } = await listConversations(events, { limit: 1 });
+  const { conversations } = await listConversations(events, { limit: 1, withHidden: true });
   return conversations[0]?.id ?? null;
 }
 

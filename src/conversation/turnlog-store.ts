@@ -9,6 +9,7 @@ import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
 import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
+import { type SearchOptions, type SearchResult, searchConversations } from "./search.ts";
 import { WeakValues } from "./weak-values.ts";
 
 /** What a store is given: codecs; for tests a clock and ids that repeat, and no waiting before an append is sent again. */
@@ -73,6 +74,22 @@ export class TurnlogStore implements AsyncDisposable {
    */
   list(options: ListOptions = {}): Promise<ConversationPage> {
     return listConversations(this.events, options);
+  }
+
+  /**
+   * Looks for words in all titles and texts of the store: what was said, what tools gave, and what layers wrote. Upper and
+   * lower case are one, a part of a word will do, and languages without spaces need none. Of several words all have to stand
+   * in one text, in any order; what stands between double quotes is looked for as it is.
+   *
+   *     for (const { conversation, revision, snippet } of (await store.search("weather paris")).hits)
+   *       console.log(conversation, revision, snippet);
+   *
+   * @param options - `limit`: how many places at most, by default 20, newest conversations first.
+   * @throws {TypeError} for a text without a word, and for a misspelt option.
+   * @throws {RangeError} for a limit that is no whole number from 1.
+   */
+  search(text: string, options: SearchOptions = {}): Promise<SearchResult> {
+    return searchConversations(this.log, text, options);
   }
 
   /** The ids of all conversations, in the order of their names. */

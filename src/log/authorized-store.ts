@@ -68,6 +68,7 @@ function guardedViews(
     publish: (build) => guarded(() => views.publish(build)),
     row: (build, key) => guarded(() => views.row(build, key)),
     rows: (build, page) => guarded(() => views.rows(build, page)),
+    containing: (build, texts) => guarded(() => views.containing(build, texts)),
     degraded: (build) => guarded(() => views.degraded(build)),
   };
 }

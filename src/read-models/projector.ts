@@ -3,7 +3,12 @@ import type { Observable } from "rxjs";
 import { isJsonObject } from "../base/json.ts";
 import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { type EventStore, StoreClosedError, StoreUnavailableError } from "../log/ports/event-store.ts";
+import {
+  comparePositions,
+  type EventStore,
+  StoreClosedError,
+  StoreUnavailableError,
+} from "../log/ports/event-store.ts";
 import type { ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
@@ -128,6 +133,24 @@ export class Projector<View> {
   /** All views, in the order of their keys' UTF-8 bytes. */
   async *readAll(): AsyncIterable<ProjectedView<View>> {
     for await (const row of readRows(this.#work, () => publishedBuild(this.#work))) yield projectedView(row);
+  }
+
+  /**
+   * The views whose JSON holds all of these texts within its strings, those whose key had the newest event first: what search
+   * over texts is made of. A text may be found elsewhere in the JSON, too, so a caller looks at each view again.
+   */
+  async *readContaining(texts: readonly string[]): AsyncIterable<ProjectedView<View>> {
+    const build = await publishedBuild(this.#work);
+    if (build === null) return;
+    const { views } = this.#work;
+    const places = await views.containing(
+      build,
+      texts.map((text) => JSON.stringify(text).slice(1, -1)),
+    );
+    for (const { key } of places.toSorted((left, right) => comparePositions(right.position, left.position))) {
+      const row = await views.row(build, key);
+      if (row !== null) yield projectedView(row);
+    }
   }
 
   /** The views that lack something, in the order of their keys. */

@@ -37,6 +37,7 @@ const lines = {
   revert: ["revert DEMO@24", "revert DEMO --exchange 1"],
   hide: ["hide DEMO"],
   unhide: ["unhide DEMO"],
+  search: ["search train", "search Rome -n 1", "search Atlantis"],
   show: ["show DEMO", "show DEMO@24", "show DEMO@39", "show cnv_fork"],
   diff: ["diff DEMO@20..36", "diff DEMO@22..23", "diff DEMO cnv_fork"],
   compare: ["compare DEMO cnv_fork", "compare cnv_fork cnv_fork"],

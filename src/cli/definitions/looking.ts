@@ -23,6 +23,18 @@ export const lookAtConversations: CommandGroup = {
       load: async () => (await import("../commands/ls.ts")).ls,
     },
     {
+      name: "search",
+      arguments: "<text...>",
+      summary: "find words, parts of words or a '\"phrase\"' in titles and texts, with the place of each",
+      example: "search weather paris",
+      options: [
+        option("-n, --limit <count>", "maximum number to show; 0 for all")
+          .argParser(numberIn({ least: 0 }))
+          .default(20),
+      ],
+      load: async () => (await import("../commands/search.ts")).search,
+    },
+    {
       name: "log",
       arguments: "<conversation[@r..r]>",
       summary: "what happened, one line for each event",

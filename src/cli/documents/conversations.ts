@@ -82,6 +82,28 @@ export const catDocument = z.strictObject({
 /** `turnlog log` */
 export const logDocument = z.union([events, followDocument, transcript]);
 
+/** `turnlog search` */
+export const searchDocument = z.strictObject({
+  text: z.string(),
+  hits: list(
+    z.strictObject({
+      ...place,
+      title: z.string().nullable(),
+      at,
+      actor: actorSchema,
+      /** The block that says it; null where it is the conversation's title. */
+      blockId: z.string().nullable(),
+      kind: z.enum(blockKinds).nullable(),
+      /** The text around what was found, on one line. */
+      snippet: z.string(),
+      /** Where in the snippet the first of the words stands, in UTF-16 units. */
+      match: z.strictObject({ start: count, end: count }),
+    }),
+  ),
+  /** Whether there are more than were asked for. */
+  hasMore: z.boolean(),
+});
+
 const versions = list(z.strictObject({ digest: sha256Schema, ...change.shape }));
 
 /** `turnlog blame` */

@@ -79,6 +79,9 @@ export interface ViewStore {
   /** Rows in the order of their keys' UTF-8 bytes: at most so many, those after a key. */
   rows(build: ViewBuild, page: { readonly after: string | null; readonly limit: number }): Promise<readonly ViewRow[]>;
 
+  /** Keys and positions, in any order, of the rows in whose `view` all of these texts stand, letter by letter. */
+  containing(build: ViewBuild, texts: readonly string[]): Promise<readonly Pick<ViewRow, "key" | "position">[]>;
+
   /** The rows that lack something, in the order of their keys. */
   degraded(build: ViewBuild): Promise<readonly ViewRow[]>;
 }

@@ -47,6 +47,7 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
       publish: (build) => use(({ views }) => views.publish(build)),
       row: (build, key) => use(({ views }) => views.row(build, key)),
       rows: (build, page) => use(({ views }) => views.rows(build, page)),
+      containing: (build, texts) => use(({ views }) => views.containing(build, texts)),
       degraded: (build) => use(({ views }) => views.degraded(build)),
     },
     close() {

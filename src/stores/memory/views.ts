@@ -46,6 +46,10 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
       rowsOf(build)
         .filter(({ key }) => after === null || compareBytes(key, after) > 0)
         .slice(0, limit),
+    containing: async (build, texts) =>
+      rowsOf(build)
+        .filter(({ view }) => texts.every((text) => view.includes(text)))
+        .map(({ key, position }) => ({ key, position })),
     degraded: async (build) => rowsOf(build).filter(({ quarantine }) => quarantine !== null),
   };
 }

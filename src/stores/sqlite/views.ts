@@ -59,6 +59,8 @@ export function createSqliteViews(database: DatabaseSync, guarded: Guarded): Vie
         const page = after === null ? firstRows.all(id, limit) : rows.all(id, after, limit);
         return (page as StoredRow[]).map(viewRowOf);
       }),
+    containing: ({ id }, texts) =>
+      use(({ containing }) => containing.all(id, JSON.stringify(texts)) as Pick<StoredRow, "key" | "position">[]),
     degraded: ({ id }) => use(({ degraded }) => (degraded.all(id) as StoredRow[]).map(viewRowOf)),
   };
 }
@@ -121,6 +123,10 @@ function open(database: DatabaseSync) {
     row: rowsWhere("AND key = ?"),
     firstRows: rowsWhere("ORDER BY key LIMIT ?"),
     rows: rowsWhere("AND key > ? ORDER BY key LIMIT ?"),
+    containing: database.prepare(
+      `SELECT key, position FROM view_rows WHERE build = ?
+       AND NOT EXISTS (SELECT 1 FROM json_each(?) AS text WHERE instr(view_rows.view, text.value) = 0)`,
+    ),
     degraded: rowsWhere("AND quarantine IS NOT NULL ORDER BY key"),
   };
 }

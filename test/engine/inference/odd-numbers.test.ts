@@ -60,7 +60,9 @@ test("numbers that JavaScript cannot hold are refused from callers by their plac
   for (const number of [2 ** 53, -0, Number.NaN]) {
     expect(() => user("hello").withPayload({ role: "user", content: "hello", score: [number] })).toThrow("score[0]");
     const hostile = { type: "function", name: "n", parameters: { number }, strict: null } as const;
-    expect(() => openaiResponses({ model: "m", apiKey: "sk-test", tools: [hostile] })).toThrow("tools[0].parameters.number");
+    expect(() => openaiResponses({ model: "m", apiKey: "sk-test", tools: [hostile] })).toThrow(
+      "tools[0].parameters.number",
+    );
   }
   const lookUp = tool({
     ...{ name: "look-up", description: "Looks up.", inputSchema: z.object({}) },

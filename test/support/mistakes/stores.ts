@@ -24,6 +24,7 @@ const whatIf = async (options: object) => {
   return counterfactual(store.log, made.id, engine(), odd({ codecs, ...options }));
 };
 
+const search = async (text: string, options: object = {}) => (await openStore("memory:")).search(text, odd(options));
 const list = async (options: object) => (await openStore("memory:")).list(odd(options));
 
 /** What is done with stores, and with what they hold. */
@@ -49,6 +50,22 @@ export const storeMistakes: readonly Mistake[] = [
     "openStore: authorize is a boolean: give a function",
   ],
   ["list({ limit: -1 })", () => list({ limit: -1 }), "list: limit is -1: give a whole number of at least 1"],
+  [
+    "search('')",
+    () => search(""),
+    'search: text is an empty text: give words to look for, or a phrase in double quotes: weather "in Paris"',
+  ],
+  [
+    "search(' \"\" ')",
+    () => search(' "" '),
+    'search: text holds no word: give words to look for, or a phrase in double quotes: weather "in Paris"',
+  ],
+  [
+    "search('a', { limit: -1 })",
+    () => search("a", { limit: -1 }),
+    "search: limit is -1: give a whole number of at least 1",
+  ],
+  ["search('a', { limt })", () => search("a", { limt: 1 }), "search has no option 'limt': did you mean 'limit'?"],
   ["list({ limits })", () => list({ limits: 5 }), "list has no option 'limits': did you mean 'limit'?"],
   [
     "list({ after: null })",

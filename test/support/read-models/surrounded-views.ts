@@ -11,6 +11,7 @@ export function surroundedViews(views: ViewStore, around: AroundStep): ViewStore
     publish: (build) => around(() => views.publish(build)),
     row: (build, key) => around(() => views.row(build, key)),
     rows: (build, page) => around(() => views.rows(build, page)),
+    containing: (build, texts) => around(() => views.containing(build, texts)),
     degraded: (build) => around(() => views.degraded(build)),
   };
 }

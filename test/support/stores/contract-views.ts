@@ -26,6 +26,7 @@ export function describeViews(name: string, create: () => Promise<StoreWithViews
         () => store.views.publish(build),
         () => store.views.row(build, "a"),
         () => store.views.rows(build, page),
+        () => store.views.containing(build, ["a"]),
         () => store.views.degraded(build),
       ];
       for (const call of calls) await expect(call()).rejects.toThrow(StoreClosedError);
@@ -77,6 +78,25 @@ function describeSaves(views: () => ViewStore): void {
     );
     expect(results.filter(({ status }) => status === "saved")).toHaveLength(1);
     expect(await views().rows(begun, page)).toHaveLength(1);
+  });
+
+  test("names the rows in whose view all of some texts stand, letter by letter", async () => {
+    const texts = { a: "one two", b: "two three", c: 'One %_ \\u0000 \u{1F642} \\"2\\"' };
+    const build = await saved(views(), await views().begin("list", 1), {
+      ...batch(1),
+      rows: Object.entries(texts).map(([key, view]) => row(key, { view: `["${view}"]`, position: key })),
+    });
+    const keys = async (...wanted: readonly string[]): Promise<readonly string[]> =>
+      (await views().containing(build, wanted)).map(({ key }) => key).toSorted();
+    expect(await keys("two")).toEqual(["a", "b"]);
+    expect(await keys("two", "ee")).toEqual(["b"]);
+    expect(await keys("one")).toEqual(["a"]);
+    expect(await keys("%_")).toEqual(["c"]);
+    expect(await keys("\\u0000 \u{1F642}", '\\"2')).toEqual(["c"]);
+    expect(await keys("four")).toEqual([]);
+    expect(await keys()).toEqual(["a", "b", "c"]);
+    expect(await views().containing(build, ["three"])).toEqual([{ key: "b", position: "b" }]);
+    expect(await views().containing(await views().begin("list", 2), [])).toEqual([]);
   });
 
   test("gives rows in the order of their keys' bytes, page by page", async () => {

@@ -1,0 +1,49 @@
+import { actorLabel, excerpt, printable } from "../../projections/wording.ts";
+import { dateAndTime, placeName } from "../block-rows.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { searchDocument } from "../documents/conversations.ts";
+import { UsageError } from "../exit-codes.ts";
+
+/** Places in titles and texts of the store where all of the words stand, newest conversations first. */
+export const search = commandCode({
+  document: searchDocument,
+
+  async *run(context, { arguments: words, options: { limit } }: CommandInput<{ readonly limit: number }>) {
+    const text = words.join(" ");
+    if (!/[^\s"]/u.test(text))
+      throw new UsageError(
+        `expected words to look for, or a phrase: ${context.commandName} search 'weather "in Paris"'`,
+      );
+    await using store = await context.openStore({ mustExist: true });
+    const progress = context.progress("events read");
+    const { hits, hasMore } = await store.search(text, {
+      limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit,
+      onProgress: (events) => {
+        progress.update(events);
+      },
+    });
+    progress.end();
+    const told = hits.map(({ block, ...hit }) => ({ ...hit, blockId: block?.id ?? null, kind: block?.kind ?? null }));
+    yield { text, hits: told, hasMore };
+  },
+
+  render({ text, hits, hasMore }, { style, print, note, commandName }) {
+    for (const { conversation, title, revision, at, actor, kind, snippet, match } of hits) {
+      const place = style.bold(placeName(conversation, revision));
+      const [what, who] = [kind ?? "title", actorLabel(actor)];
+      const said = what === who ? what : `${what} by ${who}`;
+      const named = kind === null || title === null ? "" : `, in “${excerpt(title, 60)}”`;
+      const [before, found, after] = [
+        snippet.slice(0, match.start),
+        snippet.slice(match.start, match.end),
+        snippet.slice(match.end),
+      ].map(printable);
+      print(
+        `${place}  ${style.dim(`${dateAndTime(at)}  ${said}${named}`)}`,
+        `  ${before ?? ""}${style.warn(found ?? "")}${after ?? ""}`,
+      );
+    }
+    if (hits.length === 0) note(`nothing in the store says ${excerpt(text, 60)}`);
+    if (hasMore) note(`there are more; \`${commandName} search --limit 0\` shows all`);
+  },
+});

@@ -1,0 +1,139 @@
+import { findFolded, foldText, inOneSpace, type TextRange } from "../base/fold-text.ts";
+import { checkOptions, checkText, checkWhole, type OptionNames } from "../base/options.ts";
+import type { Actor } from "../domain/actor.ts";
+import type { BlockKind } from "../domain/block.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { tryToRead } from "../log/codec/recorded.ts";
+import { envelopeAt } from "../log/ports/event-store.ts";
+import { conversationList } from "../projections/conversation-list.ts";
+import { type SearchText, searchTexts, streamOfRow, textAt } from "../projections/search-texts.ts";
+import { excerpt } from "../projections/wording.ts";
+import { caughtUp } from "./read-models.ts";
+
+/** How much is searched for, and where the search tells how far it is. */
+export type SearchOptions = {
+  /** How many places at most, from 1; by default 20. */
+  readonly limit?: number;
+  /** Told, while events are read that no search has seen yet, how many were. */
+  readonly onProgress?: (events: number) => void;
+};
+
+/** A place where a text was found. */
+export type SearchHit = {
+  readonly conversation: ConversationId;
+  /** What the conversation is called; null where it has no title. */
+  readonly title: string | null;
+  /** Of the event that holds the text. */
+  readonly revision: number;
+  readonly at: string;
+  readonly actor: Actor;
+  /** The block that says it; null where it is the conversation's title. */
+  readonly block: { readonly id: string; readonly kind: BlockKind } | null;
+  /** The text around the first place in it, on one line. */
+  readonly snippet: string;
+  /** Where in the snippet the first of the words stands, in UTF-16 units. */
+  readonly match: TextRange;
+};
+
+/** What a search found, newest conversations first. */
+export type SearchResult = {
+  readonly hits: readonly SearchHit[];
+  /** Whether there are more than were asked for. */
+  readonly hasMore: boolean;
+};
+
+const optionNames: OptionNames<SearchOptions> = { limit: true, onProgress: true };
+
+/** How many words the rows are looked through for; what has those is then looked at for all. */
+const maxRowWords = 8;
+
+/** @throws {TypeError | RangeError} for a text that says nothing, an option that is none, and a limit that it cannot have. */
+export async function searchConversations(log: EventLog, text: string, options: SearchOptions): Promise<SearchResult> {
+  checkOptions("search", options, optionNames);
+  const { limit = 20, onProgress } = options;
+  checkWhole("search: limit", limit);
+  checkText("search: text", text, wanted);
+  const words = wordsOf(text);
+  if (words.length === 0) throw new TypeError(`search: text holds no word: give ${wanted}`);
+  const longest = words.toSorted((left, right) => right.length - left.length).slice(0, maxRowWords);
+  const rows = await caughtUp(log.store, searchTexts, onProgress === undefined ? {} : { onProgress });
+  const describe = await createDescriber(log, words);
+  const hits: SearchHit[] = [];
+  for await (const { key, view } of rows.readContaining(longest)) {
+    for (const found of view.toReversed()) {
+      if (!words.every((word) => found[2].includes(word))) continue;
+      const hit = await describe(streamOfRow(key), found);
+      if (hit === null) continue;
+      if (hits.length === limit) return { hits, hasMore: true };
+      hits.push(hit);
+    }
+  }
+  return { hits, hasMore: false };
+}
+
+const wanted = 'words to look for, or a phrase in double quotes: weather "in Paris"';
+
+/** Folded: each word for itself, and what stands between double quotes as one. */
+const wordsOf = (text: string): readonly string[] =>
+  Array.from(text.matchAll(/"([^"]*)"|[^\s"]+/gu), ([word, phrase]) => foldText((phrase ?? word).trim())).filter(
+    (word) => word !== "",
+  );
+
+type Describe = (stream: string, found: SearchText) => Promise<SearchHit | null>;
+
+/** Tells a place as its event has it, for the rows may be anybody's: null where it is told already, or is an old title. */
+async function createDescriber(log: EventLog, words: readonly string[]): Promise<Describe> {
+  const list = await caughtUp(log.store, conversationList);
+  const told = new Set<string>();
+  return async (stream, [revision, index]) => {
+    const conversation = conversationOfStream(stream);
+    const recorded = await readEvent(log, stream, revision);
+    const text = recorded === null ? null : textAt(recorded, index);
+    if (conversation === null || recorded === null || text === null) return null;
+    const folded = foldText(text);
+    if (!words.every((word) => folded.includes(word))) return null;
+    const block = blocksIn(recorded.event)[index] ?? null;
+    const name = JSON.stringify([stream, block?.id ?? null, text]);
+    const title = (await list.read(stream))?.view.summary.title ?? null;
+    if (told.has(name) || (block === null && title !== excerpt(text, 80))) return null;
+    told.add(name);
+    const { at, actor } = recorded;
+    return {
+      ...{ conversation, title, revision, at, actor },
+      block: block === null ? null : { id: block.id, kind: block.kind },
+      ...snippetOf(text, words),
+    };
+  };
+}
+
+/** Null where it is damaged by now: a search shows what there is. */
+async function readEvent({ store }: EventLog, stream: string, revision: number): Promise<RecordedEvent | null> {
+  const envelope = await envelopeAt(store, stream, revision);
+  const reading = envelope === null ? null : await tryToRead(store, envelope);
+  return reading instanceof Error ? null : reading;
+}
+
+/** How many characters of a text are shown, and how many of them at most before what was found. */
+const snippetLength = 160;
+const snippetBefore = 40;
+
+function snippetOf(text: string, words: readonly string[]): Pick<SearchHit, "snippet" | "match"> {
+  const line = inOneSpace(text);
+  const places = words.map((word) => findFolded(line, word)).filter((place) => place !== null);
+  const [first = { start: 0, end: 0 }] = places.toSorted((left, right) => left.start - right.start);
+  const from = first.start <= snippetBefore ? 0 : atCharacter(line, first.start - snippetBefore);
+  const to = atCharacter(line, Math.max(first.end, from + snippetLength));
+  const [before, after] = [from === 0 ? "" : "…", to < line.length ? "…" : ""];
+  const shift = before.length - from;
+  return {
+    snippet: `${before}${line.slice(from, to)}${after}`,
+    match: { start: first.start + shift, end: first.end + shift },
+  };
+}
+
+/** Not between the halves of a character. */
+const atCharacter = (text: string, index: number): number =>
+  /[\uDC00-\uDFFF]/.test(text.charAt(index)) ? index - 1 : Math.min(index, text.length);

@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { findFolded, foldText } from "../../src/base/fold-text.ts";
+
+test.each([
+  ["Hello", "hELLO"],
+  ["STRASSE", "straße"],
+  ["ΟΔΟΣ", "οδος"],
+  ["e\u0301te\u0301", "ÉTÉ"],
+  ["a\n\t b", "A b"],
+  ["東京", "東京"],
+])("%j and %j fold to the same", (left, right) => {
+  expect(foldText(left)).toBe(foldText(right));
+});
+
+test("letters with and without an accent stay different", () => {
+  expect(foldText("été")).not.toBe(foldText("ete"));
+});
+
+test("a folded text is folded already", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), (text) => {
+      expect(foldText(foldText(text))).toBe(foldText(text));
+    }),
+  );
+});
+
+test.each([
+  ["The Weather", "weather", "Weather"],
+  ["große Straße hier", "strasse", "Straße"],
+  ["ß ß ß Ende", "ende", "Ende"],
+  ["e\u0301 e\u0301 Ende", "ende", "Ende"],
+  ["🙂 今天天气", "天气", "天气"],
+])("in %j a word is found where it stands", (text, folded, found) => {
+  const place = findFolded(text, folded);
+  expect(place === null ? null : text.slice(place.start, place.end)).toBe(found);
+});
+
+test("what is not there is not found", () => {
+  expect(findFolded("weather", "train")).toBeNull();
+});
