@@ -3,7 +3,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";
-import { actorLabel, blockLabel, counted, printable } from "../projections/wording.ts";
+import { actorLabel, counted, printable } from "../projections/wording.ts";
 import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
 
@@ -15,38 +15,60 @@ export const turnDocument = (turn: Turn) => turn.blocks.map(blockDocument);
 /** What differs, with who made it so. */
 export function differenceDocumentOf({ added, removed, modified, moved }: TurnChanges): DifferenceDocument {
   const placed = ({ block, index }: PlacedBlock) => blockDocument(block, index);
-  const changed = (each: ChangedBlock) => ({ ...placed(each), by: each.by });
+  const changed = (each: ChangedBlock) => ({ ...placed(each), by: each.by, label: each.label });
   return {
     added: added.map(changed),
     removed: removed.map(changed),
-    modified: modified.map(({ before, after, by }) => ({ before: placed(before), after: placed(after), by })),
+    modified: modified.map(({ before, after, ...rest }) => ({ before: placed(before), after: placed(after), ...rest })),
     moved: moved.map(changed),
   };
 }
 
-/** A difference in lines: what was there before after `-`, what is there now after `+`. */
+/**
+ * A difference in lines: what, which block at which place, and by whom; then what was there before after `-`, and what is there
+ * now after `+`. Lines at the beginning and the end of a text that stay are counted.
+ */
 export function differenceLines(
   { added, removed, modified, moved }: DifferenceDocument,
   style: Style,
 ): readonly string[] {
-  const head = (what: string, json: BlockJson, actor: Actor | null): string =>
-    style.bold(`${what} ${blockLabel(blockFromJson(json))}`) +
-    (actor === null ? "" : style.dim(`  by ${actorLabel(actor)}`));
-  const text = (mark: string, json: BlockJson, styled: (line: string) => string): readonly string[] =>
-    printable(blockFromJson(json).text)
-      .split("\n")
-      .map((line) => styled(`${mark} ${line}`));
+  const head = (what: string, { index, label, by }: Headed): string =>
+    style.bold(`${what} block ${index}, ${label}`) + (by === null ? "" : style.dim(`  by ${actorLabel(by)}`));
+  const marked = (mark: string, lines: readonly string[], styled: (line: string) => string): readonly string[] =>
+    lines.map((line) => styled(`${mark} ${line}`));
   return [
-    ...removed.flatMap((block) => [head("removed", block, block.by), ...text("-", block, style.bad)]),
-    ...added.flatMap((block) => [head("added", block, block.by), ...text("+", block, style.good)]),
-    ...modified.flatMap(({ before, after, by }) => [
-      head("modified", after, by),
-      ...text("-", before, style.bad),
-      ...text("+", after, style.good),
-    ]),
-    ...moved.map((block) => head("moved", block, block.by)),
+    ...removed.flatMap((block) => [head("removed", block), ...marked("-", linesOf(block), style.bad)]),
+    ...added.flatMap((block) => [head("added", block), ...marked("+", linesOf(block), style.good)]),
+    ...modified.flatMap(({ before, after, by, label }) => {
+      const { same, old, now, rest } = partsOf(linesOf(before), linesOf(after));
+      return [
+        head("modified", { index: after.index, by, label }),
+        ...kept(same, style),
+        ...marked("-", old, style.bad),
+        ...marked("+", now, style.good),
+        ...kept(rest, style),
+      ];
+    }),
+    ...moved.map((block) => head("moved", block)),
   ];
 }
+
+type Headed = { readonly index: number; readonly label: string; readonly by: Actor | null };
+
+const linesOf = (json: BlockJson): readonly string[] => printable(blockFromJson(json).text).split("\n");
+
+/** The lines that two texts begin and end with, and those between. */
+function partsOf(before: readonly string[], after: readonly string[]) {
+  const most = Math.min(before.length, after.length);
+  let same = 0;
+  while (same < most && before[same] === after[same]) same += 1;
+  let rest = 0;
+  while (rest < most - same && before.at(-1 - rest) === after.at(-1 - rest)) rest += 1;
+  return { same, old: before.slice(same, before.length - rest), now: after.slice(same, after.length - rest), rest };
+}
+
+const kept = (lines: number, { dim }: Style): readonly string[] =>
+  lines === 0 ? [] : [dim(`  ${counted(lines, "line")} as before`)];
 
 export const differenceCounts = ({ added, removed, modified, moved }: DifferenceDocument): string =>
   [

@@ -8,8 +8,8 @@ import { existingRevision } from "../log/history/revision.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { compareConversations } from "./compare.ts";
-import { LoadedPast, loadPast } from "./past.ts";
-import { turnSpokenOf } from "./place.ts";
+import { LoadedPast } from "./past.ts";
+import { type ReadPlace, readPlace, turnSpokenOf } from "./place.ts";
 import { type Changers, changedBy, differenceByContent, type TurnChanges, turnChanges } from "./turn-changes.ts";
 
 /** A revision of a conversation; a negative one counts from the end. */
@@ -38,10 +38,11 @@ export async function diffRevisions(log: EventLog, from: RevisionOf, to: Revisio
   const { actor } = after.past.event;
   // Across one pass it was that layer's doing, also where it put back what somebody else had written.
   const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersOf(after.past.view);
+  const labels = new Map([...before.words.labels, ...after.words.labels]);
   return {
     from: { ...first, digest: before.turn.digest },
     to: { ...last, digest: after.turn.digest },
-    ...turnChanges(difference, { from: before.turn, to: after.turn }, changers),
+    ...turnChanges(difference, { from: before.turn, to: after.turn, labels }, changers),
   };
 }
 
@@ -51,13 +52,13 @@ const existing = async (log: EventLog, { conversation, revision }: RevisionOf): 
 });
 
 /** A past, and the Turn that its revision speaks of. */
-type Side = { readonly past: LoadedPast; readonly turn: Turn };
+type Side = ReadPlace & { readonly turn: Turn };
 
 /** Two revisions of one conversation are seen in one reading: the earlier one's Turn as the fold passes it. */
 async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promise<readonly [Side, Side]> {
   const read = async ({ conversation, revision }: RevisionOf, follow?: () => Follower): Promise<Side> => {
-    const past = await loadPast(log, conversationStream(conversation), revision, follow);
-    return { past, turn: turnSpokenOf(past) };
+    const place = await readPlace(log, conversationStream(conversation), revision, follow);
+    return { ...place, turn: turnSpokenOf(place.past) };
   };
   if (from.conversation !== to.conversation) return [await read(from), await read(to)];
   const [first, last] = from.revision <= to.revision ? [from, to] : [to, from];
@@ -67,7 +68,7 @@ async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promis
     if (recorded.stream === stream && recorded.revision === first.revision)
       passed = turnSpokenOf(new LoadedPast(recorded, view));
   });
-  const earlier = { past: later.past, turn: passed ?? later.turn };
+  const earlier = { ...later, turn: passed ?? later.turn };
   return first === from ? [earlier, later] : [later, earlier];
 }
 

@@ -3,12 +3,17 @@ import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
+import type { BlockLabels } from "../projections/timeline.ts";
+import { blockLabel } from "../projections/wording.ts";
 
 /** A block, and its place in its Turn, from 0. */
 export type PlacedBlock = { readonly index: number; readonly block: Block };
 
-/** A block that somebody brought, took out or moved; `by` is null where it is not known who. */
-export type ChangedBlock = PlacedBlock & { readonly by: Actor | null };
+/** Who changed a block, null where that is not known, and what it is in a word or two: `tool_result weather`. */
+type BlockChange = { readonly by: Actor | null; readonly label: string };
+
+/** A block that somebody brought, took out or moved. */
+export type ChangedBlock = PlacedBlock & BlockChange;
 
 /** What differs between two Turns, and who made it so. A block that was moved and modified is in both lists. */
 export type TurnChanges = {
@@ -17,11 +22,7 @@ export type TurnChanges = {
   /** With their places in the earlier Turn. */
   readonly removed: readonly ChangedBlock[];
   /** Blocks that have other content under the same id. */
-  readonly modified: readonly {
-    readonly before: PlacedBlock;
-    readonly after: PlacedBlock;
-    readonly by: Actor | null;
-  }[];
+  readonly modified: readonly (BlockChange & { readonly before: PlacedBlock; readonly after: PlacedBlock })[];
   /** With their places in the later Turn. */
   readonly moved: readonly ChangedBlock[];
 };
@@ -43,19 +44,22 @@ export const changedBy = (actor: Actor | null): Changers => ({
 /** What differs, with who made it so: blocks by their places in the Turns. */
 export function turnChanges(
   { added, removed, modified, moved }: TurnDifference,
-  { from, to }: { readonly from: Turn; readonly to: Turn },
+  { from, to, labels }: { readonly from: Turn; readonly to: Turn; readonly labels: BlockLabels["labels"] },
   { authorOf, removerOf, moverOf }: Changers,
 ): TurnChanges {
+  const labelled = (block: Block, by: Actor | null): BlockChange => {
+    return { by, label: labels.get(idOf(block)) ?? blockLabel(block) };
+  };
   const placed = (turn: Turn, block: Block): PlacedBlock => ({ index: placeIn(turn, block), block });
   return {
-    added: added.map((block) => ({ ...placed(to, block), by: authorOf(block) })),
-    removed: removed.map((block) => ({ ...placed(from, block), by: removerOf(block) })),
+    added: added.map((block) => ({ ...placed(to, block), ...labelled(block, authorOf(block)) })),
+    removed: removed.map((block) => ({ ...placed(from, block), ...labelled(block, removerOf(block)) })),
     modified: modified.map(({ before, after }) => ({
       before: placed(from, before),
       after: placed(to, after),
-      by: authorOf(after),
+      ...labelled(after, authorOf(after)),
     })),
-    moved: moved.map((block) => ({ ...placed(to, block), by: moverOf(block) })),
+    moved: moved.map((block) => ({ ...placed(to, block), ...labelled(block, moverOf(block)) })),
   };
 }
 

@@ -121,7 +121,11 @@ export class Walker {
     if (difference === null || isEmptyDifference(difference)) return null;
     // What one event changed, it changed under its own name; the engine hands on what tools said.
     const { actor } = recorded;
-    return turnChanges(difference, { from, to }, actor.kind === "engine" ? changersOf(this.#view) : changedBy(actor));
+    return turnChanges(
+      difference,
+      { from, to, labels: this.#words.labels },
+      actor.kind === "engine" ? changersOf(this.#view) : changedBy(actor),
+    );
   }
 
   #requestOf(recorded: RecordedEvent): Pick<WalkedEvent, "request" | "problem"> {

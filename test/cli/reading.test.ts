@@ -85,11 +85,29 @@ test("why tells the attempts of one step apart", async () => {
 test("show in mid-run has the Turn untouched, what the run works on, and what servers hold", async () => {
   const { path: cwd } = demoStore();
   const { stdout } = await run(cwd, "show @last@24");
+  const full = (await run(cwd, "show @last@24 --full")).stdout;
   expect(stdout).toMatch(/Turn: 9 blocks\n +0 .*\n +1 +user +user @3 +I am ada@example\.org/);
   expect(stdout).toMatch(
     /Run run_\w+, open since @21: works on 9 blocks, the first 1 as above\n +1 +user +redact-emails@1\.0\.0 @6 +I am \[email\]/,
   );
-  expect(stdout).toMatch(/@17 +8 blocks +no longer true\n.*@8 +5 blocks +a beginning of the Turn/);
+  expect(stdout).toMatch(
+    /Servers hold\n.*@8 +5 blocks +a beginning of the Turn\n +1 that is no longer true: --full lists it\n/,
+  );
+  expect(full).toMatch(/@17 +8 blocks +no longer true\n.*@8 +5 blocks +a beginning of the Turn/);
+});
+
+test("show tells how much it cuts of a text, and of a long Turn, and --full cuts nothing", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  const store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const words = "many words ".repeat(100);
+  await store.conversation("cnv_long").append(Array.from({ length: 60 }, (_, n) => `${n} ${words}\nthe end of ${n}`));
+  await store.close();
+  const { stdout } = await run(cwd, "show cnv_long");
+  expect(stdout).toMatch(/ 4 +user .*… \(1,115 characters\)\n +… 20 blocks: --full shows them\n +25 +user /);
+  expect(stdout).not.toContain("the end of");
+  const full = (await run(cwd, "show cnv_long --full")).stdout;
+  for (let n = 0; n < 60; n += 1)
+    expect(full).toMatch(new RegExp(` ${n} +user .*\n      ${n} many .* words \n      the end of ${n}\n`));
 });
 
 test("show calls no context untrue, anywhere in a run, that its next request continues from", async () => {
@@ -137,7 +155,7 @@ test("diff shows what was modified with its old and new text, and is 0 where not
   const outcome = await run(cwd, "diff @last@58..-1");
   expect(outcome).toMatchObject({ code: 1, stderr: "1 block added, 0 removed, 1 modified, 0 moved\n" });
   expect(outcome.stdout).toContain(
-    "modified system  by speak-french@2.0.1\n- You plan journeys. Be brief.\n+ Réponds en français.\n",
+    "modified block 0, system  by speak-french@2.0.1\n- You plan journeys. Be brief.\n+ Réponds en français.\n",
   );
   expect(await run(cwd, "diff @last@58 @last@59")).toMatchObject({ code: 0 });
 });
@@ -147,15 +165,17 @@ test("diff across a layer's pass shows its edit and who made it, in the middle o
   const shortened = await run(cwd, "diff @last@22..23");
   expect(shortened).toMatchObject({ code: 1, stderr: "0 blocks added, 0 removed, 1 modified, 0 moved\n" });
   expect(shortened.stdout).toMatch(
-    /^modified tool_result {2}by shorten-results@1\.2\.0\n- Friday\n(- .*\n)+\+ Friday\n/m,
+    /^modified block 5, tool_result trains {2}by shorten-results@1\.2\.0\n {2}\d line.* as before\n(- .*\n)+\+ .*\[shortened\]\n/m,
   );
   expect((await run(cwd, "diff @last@40 @last@41")).stdout).toMatch(
-    /^removed system {2}by ask-first@1\.0\.0\n- Name the price/m,
+    /^removed block 13, system {2}by ask-first@1\.0\.0\n- Name the price/m,
   );
   const restored = await run(cwd, "diff @last@41..42");
-  expect(restored.stdout).toMatch(/^modified user {2}by redact-emails@1\.0\.0\n- I am \[email\].*\n\+ I am ada@/m);
+  expect(restored.stdout).toMatch(
+    /^modified block 1, user {2}by redact-emails@1\.0\.0\n- I am \[email\].*\n\+ I am ada@/m,
+  );
   const wholeRun = await run(cwd, "diff @last@36..43");
-  expect(wholeRun.stdout).toMatch(/^added assistant {2}by provider\n\+ That is 119 euros/m);
+  expect(wholeRun.stdout).toMatch(/^added block 13, assistant {2}by provider\n\+ That is 119 euros/m);
 });
 
 test("blame in the middle of a run is of the Turn that was handed on, and of what layers left out of it so far", async () => {
@@ -174,13 +194,15 @@ test("blame in the middle of a run is of the Turn that was handed on, and of wha
 test("log -p shows what every event changed, and by whom", async () => {
   const { path: cwd } = demoStore();
   const { stdout } = await run(cwd, "log @last@20..29 -p");
-  expect(stdout).toMatch(/ 20 .*\n {6}added user {2}by user\n {6}\+ Is there a hotel near the station\?\n {2}21 /);
   expect(stdout).toMatch(
-    / 22 .*\n {6}modified user {2}by redact-emails@1\.0\.0\n {6}- I am ada.*\n {6}\+ I am \[email\].*\n {2}23 /,
+    / 20 .*\n {6}added block 8, user {2}by user\n {6}\+ Is there a hotel near the station\?\n {2}21 /,
   );
-  expect(stdout).toMatch(/ 25 .*\n {6}added tool_call hotels {2}by provider\n/);
+  expect(stdout).toMatch(
+    / 22 .*\n {6}modified block 1, user {2}by redact-emails@1\.0\.0\n {6}- I am ada.*\n {6}\+ I am \[email\].*\n {2}23 /,
+  );
+  expect(stdout).toMatch(/ 25 .*\n {6}added block 9, tool_call hotels {2}by provider\n/);
   // Nothing changed: a line of its own and no more.
-  expect(stdout).toMatch(/\n {2}27 .*\n {2}28 .*\n {2}29 .*\n {6}added tool_result {2}by hotels\n/);
+  expect(stdout).toMatch(/\n {2}27 .*\n {2}28 .*\n {2}29 .*\n {6}added block 10, tool_result hotels {2}by hotels\n/);
   expect(await run(cwd, "log @last -p --transcript")).toMatchObject({ code: 2 });
 });
 

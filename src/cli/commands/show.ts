@@ -4,7 +4,7 @@ import { conversationStream } from "../../domain/ids.ts";
 import { describeOrigin } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
 import { blockRow, eventPlace, placeName } from "../block-rows.ts";
-import { commandCode } from "../command.ts";
+import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import {
   type RunDocument,
@@ -16,11 +16,13 @@ import {
 import { openPlace } from "../find.ts";
 import { ShowFolds } from "../show-document.ts";
 
+type Options = { readonly full?: boolean };
+
 /** A conversation at one revision: the Turn, the open run, and what servers hold. */
 export const show = commandCode({
   document: showDocument,
 
-  async *run(context, { arguments: [text = ""] }) {
+  async *run(context, { arguments: [text = ""] }: CommandInput<Options>) {
     await using store = await context.openStore({ mustExist: true });
     let folds = new ShowFolds("");
     const place = await openPlace(store, text, (own) => {
@@ -34,7 +36,7 @@ export const show = commandCode({
     yield folds.documentOf(place, (await store.events.head(stream))?.revision === revision);
   },
 
-  render(document, screen) {
+  render(document, screen, { options: { full = false } }: CommandInput<Options>) {
     const { conversation, revision, title, origin, event, turn, run, serverContexts, usage } = document;
     const { style, print, table } = screen;
     const own = conversationStream(conversation);
@@ -43,11 +45,10 @@ export const show = commandCode({
     print(...[describeOrigin(origin) ?? []].flat());
     table([[describeActor(event.actor), event.words]]);
     print("", style.bold(`Turn: ${counted(turn.length, "block")}`));
-    table(turn.map((block) => rowOf(block, own, screen)));
-    if (run !== null) renderRun(run, document, screen);
+    renderBlocks(turn, { own, full }, screen);
+    if (run !== null) renderRun(run, { document, full }, screen);
     print("", style.bold("Servers hold"));
-    if (serverContexts.length === 0) print("  nothing yet");
-    table(serverContexts.toReversed().map((context) => contextRow(context, own, screen)));
+    renderContexts(serverContexts.toReversed(), { own, full }, screen);
     if (usage.length > 0) print("", style.bold("Usage"));
     table(
       usage.map(({ day, model, requests, requestBytes, inputTokens, cachedInputTokens, outputTokens }) => [
@@ -61,11 +62,76 @@ export const show = commandCode({
   },
 });
 
-const rowOf = (block: ToldBlock, own: string, { style }: Screen) =>
-  blockRow({ ...block, begins: excerpt(blockFromJson(block).text, 160) }, own, style);
+/** How many characters of a text are shown. */
+const maxText = 160;
+/** Of a longer Turn the beginning and the end are shown. */
+const [maxBlocks, firstBlocks] = [40, 5];
+/** How many contexts are shown at most. */
+const maxContexts = 20;
 
-function renderRun(run: RunDocument, { conversation, turn }: ShowDocument, screen: Screen): void {
+type Shown = { readonly own: string; readonly full: boolean };
+
+function renderBlocks(blocks: readonly ToldBlock[], { own, full }: Shown, screen: Screen): void {
   const { style, print, table } = screen;
+  const isFolded = !full && blocks.length > maxBlocks;
+  const rows = blocks.map((block) => {
+    const { text } = blockFromJson(block);
+    if (full) return { row: blockRow({ ...block, begins: "" }, own, style), text };
+    const begins = excerpt(text, maxText);
+    const isCut = begins.endsWith("…") && begins.length < text.length;
+    return {
+      row: blockRow(
+        { ...block, begins: isCut ? `${begins} (${grouped(text.length)} characters)` : begins },
+        own,
+        style,
+      ),
+      text,
+    };
+  });
+  if (full) {
+    for (const { row, text } of rows) {
+      table([row]);
+      if (text !== "")
+        print(
+          ...printable(text)
+            .split("\n")
+            .map((line) => `      ${line}`),
+        );
+    }
+    return;
+  }
+  if (!isFolded) {
+    table(rows.map(({ row }) => row));
+    return;
+  }
+  const folded = blocks.length - maxBlocks;
+  table([
+    ...rows.slice(0, firstBlocks).map(({ row }) => row),
+    ["", `… ${counted(folded, "block")}: --full shows them`],
+    ...rows.slice(firstBlocks + folded).map(({ row }) => row),
+  ]);
+}
+
+function renderContexts(newestFirst: readonly ServerContextDocument[], { own, full }: Shown, screen: Screen): void {
+  const { print, table } = screen;
+  const held = newestFirst.filter((context) => full || isTrue(context));
+  const shown = full ? held : held.slice(0, maxContexts);
+  if (newestFirst.length === 0) print("  nothing yet");
+  table(shown.map((context) => contextRow(context, own, screen)));
+  const untrue = newestFirst.length - held.length;
+  if (held.length > shown.length) print(`  ${grouped(held.length - shown.length)} older: --full lists them`);
+  if (untrue > 0)
+    print(
+      `  ${grouped(untrue)} that ${untrue === 1 ? "is" : "are"} no longer true: --full lists ${untrue === 1 ? "it" : "them"}`,
+    );
+}
+
+function renderRun(
+  run: RunDocument,
+  { document: { conversation, turn }, full }: { readonly document: ShowDocument; readonly full: boolean },
+  screen: Screen,
+): void {
+  const { style, print } = screen;
   const { id, state, startedRevision, resumptions, working, pending, openCalls, inDoubt } = run;
   const parted = working.findIndex(({ id: block, digest }, index) => {
     const other = turn[index];
@@ -77,7 +143,7 @@ function renderRun(run: RunDocument, { conversation, turn }: ShowDocument, scree
   const what = `works on ${counted(working.length, "block")}${same}`;
   print("", style.bold(`Run ${id}, ${state} since @${startedRevision}${resumed}: ${what}`));
   const own = conversationStream(conversation);
-  table(working.slice(from).map((block) => rowOf(block, own, screen)));
+  renderBlocks(working.slice(from), { own, full }, screen);
   if (run.owner !== null) print(`  ${ownerWords(run.owner, run, screen)}`);
   const doubted = new Set(inDoubt.map(({ blockId }) => blockId));
   for (const { blockId, name, isStarted } of openCalls)
@@ -108,7 +174,7 @@ function ownerWords(
 
 function contextRow(context: ServerContextDocument, own: string, { style }: Screen) {
   const { responseId, length, relation, problem } = context;
-  const isGood = problem === null && relation !== "diverged";
+  const isGood = isTrue(context);
   return [
     `  ${shortId(responseId) || "(no id)"}`,
     { text: eventPlace(context, own), style: style.dim },
@@ -116,6 +182,8 @@ function contextRow(context: ServerContextDocument, own: string, { style }: Scre
     { text: problem ?? relationWords[relation], style: isGood ? style.good : style.dim },
   ];
 }
+
+const isTrue = ({ relation, problem }: ServerContextDocument): boolean => problem === null && relation !== "diverged";
 
 const relationWords: Readonly<Record<ServerContextDocument["relation"], string>> = {
   turn: "a beginning of the Turn",

@@ -68,6 +68,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: revision,
       summary: "the Turn, the open run and what servers hold",
       example: "show @last@24",
+      options: [option("--full", "show texts whole, long Turns too, and contexts that are no longer true")],
       load: async () => (await import("../commands/show.ts")).show,
     },
     {

@@ -3,13 +3,15 @@ import { actorSchema } from "../../domain/actor.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import { block, change, count, list, place, revision, stream } from "./parts.ts";
 
-const changedBlock = z.strictObject({ ...block.shape, by: actorSchema.nullable() });
+/** Who did it, and what the block is in a word or two. */
+const changeOfBlock = { by: actorSchema.nullable(), label: z.string() } as const;
+const changedBlock = z.strictObject({ ...block.shape, ...changeOfBlock });
 
 /** What differs between two Turns, and who made it so; null where that is not known. */
 export const differenceDocument = z.strictObject({
   added: list(changedBlock),
   removed: list(changedBlock),
-  modified: list(z.strictObject({ before: block, after: block, by: actorSchema.nullable() })),
+  modified: list(z.strictObject({ before: block, after: block, ...changeOfBlock })),
   moved: list(changedBlock),
 });
 export type DifferenceDocument = z.infer<typeof differenceDocument>;
