@@ -23,7 +23,7 @@ export type StreamReport = {
   readonly skipped: readonly SkippedEvent[];
 };
 
-type SkippedEvent = {
+export type SkippedEvent = {
   readonly revision: number;
   /** What the operator said. */
   readonly reason: string;
@@ -70,14 +70,14 @@ export type Verification = {
   readonly events: number;
   readonly requests: number;
   /** The first thing that is wrong of each stream that is damaged. */
-  readonly problems: readonly (StreamProblem & StreamName)[];
+  readonly problems: readonly (StreamProblem & VerifiedStreamName)[];
   /** Damaged events that an operator has skipped. */
-  readonly skipped: readonly (SkippedEvent & StreamName)[];
+  readonly skipped: readonly (SkippedEvent & VerifiedStreamName)[];
   /** The newest event of each stream that was found to be right: to be kept elsewhere, and compared the next time. */
   readonly heads: ReadonlyMap<string, Head>;
 };
 
-type StreamName = Pick<StreamReport, "stream" | "conversation">;
+export type VerifiedStreamName = Pick<StreamReport, "stream" | "conversation">;
 
 /** The same as `verifyStore`, summed up. */
 export async function verification(store: EventStore, options: VerifyOptions): Promise<Verification> {

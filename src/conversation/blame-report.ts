@@ -1,24 +1,24 @@
 import { idOf } from "../domain/block.ts";
-import { type Blame, type Change, lastChange } from "../projections/blame.ts";
+import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
 import { type ReadPlace, turnSpokenOf } from "./place.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
 /** Who made a block, and who made each of its versions. */
-type BlockStory = {
+export type BlockStory = {
   readonly id: string;
   /** What it is, in a word or two. */
   readonly label: string;
   /** Null where that is not known. */
-  readonly made: Change | null;
+  readonly made: BlockChange | null;
   /** In the order in which they were made. */
   readonly versions: Blame["versions"];
 };
 
 /** A block of a Turn, and who made the version that stands in it. */
-export type BlamedBlock = PlacedBlock & BlockStory & { readonly changed: Change | null };
+export type BlamedBlock = PlacedBlock & BlockStory & { readonly changed: BlockChange | null };
 
 /** A block that is not in the Turn, and who took it out; null where nobody did, and it waits for the end of an open run. */
-export type RemovedBlock = BlockStory & { readonly removed: Change | null };
+export type RemovedBlock = BlockStory & { readonly removed: BlockChange | null };
 
 /** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
 export type BlameReport = {
@@ -53,5 +53,5 @@ export function blameReport(place: ReadPlace, only: string | null = null): Blame
 }
 
 /** While a run is open, what its layers have left out so far is gone as well. */
-const removalOf = ({ past: { view, blames } }: ReadPlace, id: string): Change | null =>
+const removalOf = ({ past: { view, blames } }: ReadPlace, id: string): BlockChange | null =>
   view.client.run?.removed.get(id) ?? blames.get(id)?.removed ?? null;

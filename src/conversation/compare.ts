@@ -2,7 +2,7 @@ import type { Block } from "../domain/block.ts";
 import { equalBeginning } from "../domain/turn-difference.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { forksOf } from "../log/history/lineage.ts";
-import type { Change } from "../projections/blame.ts";
+import type { BlockChange } from "../projections/blame.ts";
 import { lastChange } from "../projections/blame.ts";
 import type { LoadedPast } from "./past.ts";
 
@@ -13,12 +13,12 @@ export type MergeBase = {
   /** How many blocks at the beginning of their Turns are equal. */
   readonly blocks: number;
   /** What stands behind those, on either side; null where that Turn ends. */
-  readonly left: Departure | null;
-  readonly right: Departure | null;
+  readonly left: TurnDeparture | null;
+  readonly right: TurnDeparture | null;
 };
 
 /** The first block that is another, and who last changed it. */
-type Departure = { readonly block: Block; readonly change: Change | null };
+export type TurnDeparture = { readonly block: Block; readonly change: BlockChange | null };
 
 /** Compares two conversations, each at a revision: what they share by descent, and what their Turns begin with. */
 export async function compareConversations(
@@ -49,7 +49,7 @@ function lastShared(left: readonly LineageEnd[], right: readonly LineageEnd[]): 
   return shared;
 }
 
-function departure({ turn, blames }: LoadedPast, index: number): Departure | null {
+function departure({ turn, blames }: LoadedPast, index: number): TurnDeparture | null {
   const block = turn.at(index);
   return block === undefined ? null : { block, change: lastChange(blames, block) };
 }

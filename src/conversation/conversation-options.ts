@@ -19,25 +19,25 @@ export type Appended = {
 };
 
 /** Who forks, reverts, or says how a conversation is called. */
-export type ByWhom = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
+export type ActorOption = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
 
 const authors = ["user", "app", "import", "operator"] as const;
 const users = ["user", "app", "operator"] as const;
 
 const appendNames: OptionNames<AppendOptions> = { key: true, actor: true };
-const byWhomNames: OptionNames<ByWhom> = { actor: true };
+const byWhomNames: OptionNames<ActorOption> = { actor: true };
 
 /** How a conversation is called from now on. */
-export type NewLabels = {
+export type ConversationLabels = {
   readonly title?: string;
   /** Those that change; null takes one away. */
   readonly labels?: Readonly<Record<string, string | null>>;
 };
 
-const labelNames: OptionNames<NewLabels> = { title: true, labels: true };
+const labelNames: OptionNames<ConversationLabels> = { title: true, labels: true };
 
 /** Names as they were given. */
-export function checkedLabels(data: NewLabels): NewLabels {
+export function checkedLabels(data: ConversationLabels): ConversationLabels {
   checkOptions("relabel", data, labelNames);
   const { title, labels = {} } = data;
   if (title !== undefined && typeof title !== "string")
@@ -62,7 +62,7 @@ export function checkedAppend(options: AppendOptions): { readonly actor: Actor }
 }
 
 /** Who changes a conversation as a whole; `others` are the options that it takes besides. */
-export function checkedByWhom(where: string, options: ByWhom, others: Readonly<Record<string, true>> = {}): Actor {
+export function checkedByWhom(where: string, options: ActorOption, others: Readonly<Record<string, true>> = {}): Actor {
   checkOptions(where, options, { ...byWhomNames, ...others });
   return checkedActor(where, options.actor ?? { kind: "user" }, users);
 }

@@ -4,7 +4,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import { idOf } from "../domain/block.ts";
 import { blockToJson } from "../domain/block-json.ts";
-import { draftsOf, type Said } from "../domain/chat-message.ts";
+import { type AppendInput, draftsOf } from "../domain/chat-message.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
@@ -33,14 +33,14 @@ import { forkOrigin } from "../log/writer/fork.ts";
 import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
 import { skipEvent } from "../log/writer/skip-event.ts";
 import {
+  type ActorOption,
   type Appended,
   type AppendOptions,
-  type ByWhom,
+  type ConversationLabels,
   checkedActor,
   checkedAppend,
   checkedByWhom,
   checkedLabels,
-  type NewLabels,
 } from "./conversation-options.ts";
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
@@ -71,7 +71,7 @@ export class Conversation extends ReadableConversation {
    *
    * @throws {TypeError} for what is none of these, an empty key, and an actor that callers may not be.
    */
-  async append(content: Said | readonly Said[], options: AppendOptions = {}): Promise<Appended> {
+  async append(content: AppendInput | readonly AppendInput[], options: AppendOptions = {}): Promise<Appended> {
     const drafts = draftsOf(content);
     const { actor } = checkedAppend(options);
     const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
@@ -91,17 +91,17 @@ export class Conversation extends ReadableConversation {
   }
 
   /** Names the conversation for people; labels are for programs, and one that is given as null is taken away. */
-  async relabel(data: NewLabels, byWhom: ByWhom = {}): Promise<void> {
+  async relabel(data: ConversationLabels, byWhom: ActorOption = {}): Promise<void> {
     const actor = checkedByWhom("relabel", { actor: { kind: "app" }, ...byWhom });
     await this.commit([{ event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor }]);
   }
 
   /** Takes the conversation out of lists; it can be read, run and found as before, and `unhide` lists it again. */
-  async hide(byWhom: ByWhom = {}): Promise<void> {
+  async hide(byWhom: ActorOption = {}): Promise<void> {
     await this.relabel({ labels: { [hiddenLabel]: "true" } }, byWhom);
   }
 
-  async unhide(byWhom: ByWhom = {}): Promise<void> {
+  async unhide(byWhom: ActorOption = {}): Promise<void> {
     await this.relabel({ labels: { [hiddenLabel]: null } }, byWhom);
   }
 
@@ -213,7 +213,7 @@ export class Conversation extends ReadableConversation {
    * @throws {ConversationDamagedError} when this conversation is damaged up to there.
    * @throws {TurnlogError} `conversation-exists` when `id` is that of another conversation; the same fork again is harmless.
    */
-  async fork(revision = -1, options: ByWhom & { readonly id?: string } = {}) {
+  async fork(revision = -1, options: ActorOption & { readonly id?: string } = {}) {
     const actor = checkedByWhom("fork", options, { id: true });
     const fork = this.#others.conversation(options.id);
     await fork.#startFrom(await forkOrigin(this.#log, this.id, revision), actor);
@@ -236,7 +236,7 @@ export class Conversation extends ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    * @throws {RunInProgressError} while a run is open now.
    */
-  async revertTo(revision: number, byWhom: ByWhom = {}): Promise<Turn> {
+  async revertTo(revision: number, byWhom: ActorOption = {}): Promise<Turn> {
     const actor = checkedByWhom("revertTo", byWhom);
     const past = await this.at(revision);
     const turn = await past.content();
@@ -250,7 +250,7 @@ export class Conversation extends ReadableConversation {
    * @throws {TurnlogError} `exchange-not-found` when there is no such exchange.
    * @throws {RunInProgressError} while a run is open.
    */
-  async revertToExchange(n: number, byWhom: ByWhom = {}): Promise<Turn> {
+  async revertToExchange(n: number, byWhom: ActorOption = {}): Promise<Turn> {
     const actor = checkedByWhom("revertToExchange", byWhom);
     const target = (turn: Turn): Turn => {
       const exchange = turn.exchange(n);

@@ -16,7 +16,7 @@ import { type Changers, changedBy, differenceByContent, type TurnChanges, turnCh
 export type RevisionOf = { readonly conversation: ConversationId; readonly revision: number };
 
 /** One side of a difference: the revision, and the digest of the Turn that it speaks of. */
-type DiffSide = RevisionOf & { readonly digest: string };
+export type DiffSide = RevisionOf & { readonly digest: string };
 
 /** What changed between two revisions, and by whom. */
 export type ConversationDiff = TurnChanges & { readonly from: DiffSide; readonly to: DiffSide };

@@ -1,14 +1,14 @@
 import { type Block, notRead } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
-import { type Change, lastChange } from "../projections/blame.ts";
+import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { blockLabel } from "../projections/wording.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./recorded-request.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
 /** A block that a request sent: what it is in a word or two, and who last changed it. */
-type SentBlock = PlacedBlock & { readonly label: string; readonly changed: Change | null };
+export type ExplainedBlock = PlacedBlock & { readonly label: string; readonly changed: BlockChange | null };
 
 /** Why a request was sent as it was. */
 export type RequestExplanation = {
@@ -34,7 +34,7 @@ export type RequestExplanation = {
   /** What layers did on the way that no Turn shows. */
   readonly timings: NonNullable<InferenceRequestedData["timings"]>;
   /** The blocks that were sent, with their places in the Turn. */
-  readonly sent: readonly SentBlock[];
+  readonly sent: readonly ExplainedBlock[];
 };
 
 /** @throws {TurnlogError} `unknown-codec` when the request's codec is not at hand. */
@@ -45,7 +45,7 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
   const { sendFrom, rejected } = decision;
   const divergence = rejected?.divergence ?? null;
   const blame = view.client.blame ?? notRead();
-  const sentBlock = (block: Block, offset: number): SentBlock => ({
+  const sentBlock = (block: Block, offset: number): ExplainedBlock => ({
     index: sendFrom + offset,
     block,
     label: labels.get(block.id ?? "") ?? blockLabel(block),

@@ -19,9 +19,16 @@ import type { ServerContext } from "../projections/server-contexts.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 
 /** The endpoint that a plan is for. */
-type Endpoint = Pick<Provider, "scope" | "codec" | "transport" | "capabilities" | "settings" | "systemAs">;
+export type PlannedEndpoint = Pick<
+  Provider,
+  "scope" | "codec" | "transport" | "capabilities" | "settings" | "systemAs"
+>;
 
-type PlanOptions = { readonly settings?: JsonObject; readonly policy?: Partial<ChainPolicy>; readonly now?: string };
+export type PlanOptions = {
+  readonly settings?: JsonObject;
+  readonly policy?: Partial<ChainPolicy>;
+  readonly now?: string;
+};
 
 /**
  * A conversation at a revision (rule: Past revisions): every revision is legal, also in the middle of a run or an append. Of its blocks
@@ -77,7 +84,7 @@ export class PastConversation {
   }
 
   /** How a request of the Turn would be sent from here. Reads what follows the newest context that servers hold of it. */
-  async planFor(endpoint: Endpoint, options: PlanOptions = {}): Promise<Decision> {
+  async planFor(endpoint: PlannedEndpoint, options: PlanOptions = {}): Promise<Decision> {
     // What the instructions say has to be read, and every context is of what follows it.
     if (this.#folded.isWhole || endpoint.systemAs === "instructions")
       return (await this.load()).planFor(endpoint, options);
@@ -105,6 +112,7 @@ export class LoadedPast {
   readonly revision: number;
   /** The event of this revision. */
   readonly event: RecordedEvent;
+  /** @internal The fold of its events. */
   readonly view: ConversationView;
 
   constructor(event: RecordedEvent, view: ConversationView) {
@@ -133,7 +141,7 @@ export class LoadedPast {
     return this.view.client.blame ?? notRead();
   }
 
-  planFor(endpoint: Endpoint, options: PlanOptions = {}): Decision {
+  planFor(endpoint: PlannedEndpoint, options: PlanOptions = {}): Decision {
     return planAt(this.event, this.view, { ...options, endpoint });
   }
 
@@ -170,7 +178,7 @@ export async function loadPast(
 function planAt(
   event: RecordedEvent,
   view: ConversationView,
-  { endpoint, settings, policy, now }: PlanOptions & { readonly endpoint: Endpoint },
+  { endpoint, settings, policy, now }: PlanOptions & { readonly endpoint: PlannedEndpoint },
 ): Decision {
   const request = newRequest(view, view.client.committed, {
     endpoint,

@@ -10,10 +10,10 @@ import { blockLabel } from "../projections/wording.ts";
 export type PlacedBlock = { readonly index: number; readonly block: Block };
 
 /** Who changed a block, null where that is not known, and what it is in a word or two: `tool_result weather`. */
-type BlockChange = { readonly by: Actor | null; readonly label: string };
+export type BlockLabel = { readonly by: Actor | null; readonly label: string };
 
 /** A block that somebody brought, took out or moved. */
-export type ChangedBlock = PlacedBlock & BlockChange;
+export type ChangedBlock = PlacedBlock & BlockLabel;
 
 /** What differs between two Turns, and who made it so. A block that was moved and modified is in both lists. */
 export type TurnChanges = {
@@ -22,7 +22,7 @@ export type TurnChanges = {
   /** With their places in the earlier Turn. */
   readonly removed: readonly ChangedBlock[];
   /** Blocks that have other content under the same id. */
-  readonly modified: readonly (BlockChange & { readonly before: PlacedBlock; readonly after: PlacedBlock })[];
+  readonly modified: readonly (BlockLabel & { readonly before: PlacedBlock; readonly after: PlacedBlock })[];
   /** With their places in the later Turn. */
   readonly moved: readonly ChangedBlock[];
 };
@@ -47,7 +47,7 @@ export function turnChanges(
   { from, to, labels }: { readonly from: Turn; readonly to: Turn; readonly labels: BlockLabels["labels"] },
   { authorOf, removerOf, moverOf }: Changers,
 ): TurnChanges {
-  const labelled = (block: Block, by: Actor | null): BlockChange => {
+  const labelled = (block: Block, by: Actor | null): BlockLabel => {
     return { by, label: labels.get(idOf(block)) ?? blockLabel(block) };
   };
   const placed = (turn: Turn, block: Block): PlacedBlock => ({ index: placeIn(turn, block), block });

@@ -78,7 +78,7 @@ export class Block {
     Object.freeze(this);
   }
 
-  /** A block as an event holds it: with the digest that was computed when it was written (decision 0005). */
+  /** @internal A block as an event holds it: with the digest that was computed when it was written (decision 0005). */
   static recorded(fields: BlockFields & { readonly digest: string }): Block {
     const block = new Block(fields, "own");
     block.#digest = fields.digest;

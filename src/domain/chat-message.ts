@@ -5,7 +5,7 @@ import { assistant, system, toolCall, toolResult, user } from "./make-block.ts";
 import { contentParts } from "./message-content.ts";
 
 /** A text, or parts: texts, images, files and audio, in our words or those of the chat APIs. */
-type ChatContent = string | readonly { readonly type: string; readonly [member: string]: unknown }[];
+export type ChatContent = string | readonly { readonly type: string; readonly [member: string]: unknown }[];
 
 /** A message as chat APIs have it. The calls of an assistant's message become blocks of their own. */
 export type ChatMessage =
@@ -18,21 +18,21 @@ export type ChatMessage =
     }
   | { readonly role: "tool"; readonly tool_call_id: string; readonly content: ChatContent };
 
-type ChatCall = {
+export type ChatCall = {
   readonly id: string;
   readonly type?: "function";
   readonly function: { readonly name: string; readonly arguments: string };
 };
 
 /** What may be appended: a text is a user's message. */
-export type Said = string | Block | ChatMessage;
+export type AppendInput = string | Block | ChatMessage;
 
 /**
  * The blocks that say it, as drafts.
  *
  * @throws {TypeError} for what is none of these, or says what no block can.
  */
-export function draftsOf(said: Said | readonly Said[]): readonly Block[] {
+export function draftsOf(said: AppendInput | readonly AppendInput[]): readonly Block[] {
   const list: unknown = said;
   if (!isJsonList(list)) return blocksOf(said, "append: what is said");
   return list.flatMap((each, index) => blocksOf(each, `append: item ${index}`));

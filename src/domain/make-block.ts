@@ -14,11 +14,11 @@ export const system = (content: string | readonly JsonObject[], role: "system" |
 export const assistant = (content: string | readonly JsonObject[], phase?: string): Block =>
   message("assistant", content, phase);
 
-type CallFields = { readonly callId: string; readonly name: string; readonly arguments: string };
-const callFields: OptionNames<CallFields> = { callId: true, name: true, arguments: true };
+export type ToolCallFields = { readonly callId: string; readonly name: string; readonly arguments: string };
+const callFields: OptionNames<ToolCallFields> = { callId: true, name: true, arguments: true };
 
 /** A call of a function tool. */
-export function toolCall(fields: CallFields): Block {
+export function toolCall(fields: ToolCallFields): Block {
   checkOptions("toolCall", fields, callFields);
   const { callId, name, arguments: given } = fields;
   checkText("toolCall: callId", callId, "the id that its result names");
@@ -28,11 +28,11 @@ export function toolCall(fields: CallFields): Block {
   return new Block({ id: null, kind: "tool_call", payload });
 }
 
-type ResultFields = { readonly callId: string; readonly output: JsonValue; readonly type?: string };
-const resultFields: OptionNames<ResultFields> = { callId: true, output: true, type: true };
+export type ToolResultFields = { readonly callId: string; readonly output: JsonValue; readonly type?: string };
+const resultFields: OptionNames<ToolResultFields> = { callId: true, output: true, type: true };
 
 /** What a tool answered to a call: pairing is by position, so it belongs after the call it answers. */
-export function toolResult(fields: ResultFields): Block {
+export function toolResult(fields: ToolResultFields): Block {
   checkOptions("toolResult", fields, resultFields);
   const { callId, output, type = "function" } = fields;
   checkText("toolResult: callId", callId, "the id of the call that it answers");

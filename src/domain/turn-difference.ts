@@ -7,12 +7,12 @@ import type { Turn } from "./turn.ts";
 export type BlockChanges = {
   readonly removed: readonly Block[];
   /** Under the same id: another content, or another word of the provider on it. */
-  readonly modified: readonly Modified[];
+  readonly modified: readonly ModifiedBlock[];
   /** Blocks that are new, or stand elsewhere among those that both have: as few as explain it, in their order. */
   readonly placed: readonly Placed[];
 };
 
-type Modified = { readonly before: Block; readonly after: Block };
+export type ModifiedBlock = { readonly before: Block; readonly after: Block };
 
 /** A block of the second Turn, and the one before it there. */
 export type Placed = { readonly block: Block; readonly after: BlockId | null; readonly isMove: boolean };
@@ -55,7 +55,7 @@ export function blockChanges(from: Turn, to: Turn): BlockChanges {
 export type TurnDifference = {
   readonly added: readonly Block[];
   readonly removed: readonly Block[];
-  readonly modified: readonly Modified[];
+  readonly modified: readonly ModifiedBlock[];
   readonly moved: readonly Block[];
 };
 

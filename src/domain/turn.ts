@@ -41,7 +41,7 @@ export class Turn {
     return Turn.empty.concat(blocks);
   }
 
-  /** The Turn with blocks behind it that are read when they are looked at; its length and digest are known before. */
+  /** @internal The Turn with blocks behind it that are read when they are looked at; its length and digest are known before. */
   static stored(prefix: Turn, blocks: StoredBlocks): Turn {
     return blocks.length === 0 ? prefix : new Turn(prefix.length === 0 ? null : prefix, blocks);
   }

@@ -5,7 +5,7 @@ import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 
 /** Someone's change of a block, and where in the log it stands: of a fork, it may be in an ancestor's stream. */
-export type Change = {
+export type BlockChange = {
   readonly actor: Actor;
   readonly stream: string;
   readonly revision: number;
@@ -13,24 +13,24 @@ export type Change = {
 };
 
 /** A content that a block had, by its digest, and who first gave it that. */
-type Version = { readonly digest: string; readonly change: Change };
+export type BlamedVersion = { readonly digest: string; readonly change: BlockChange };
 
 /** Who made a block, who made each of its versions, and who took it out. */
 export type Blame = {
-  readonly made: Change;
+  readonly made: BlockChange;
   /** In the order they were made, the first of them when the block was. */
-  readonly versions: readonly Version[];
+  readonly versions: readonly BlamedVersion[];
   /** Set while the block is not in the Turn although it was, or was made: who left it out. */
-  readonly removed: Change | null;
+  readonly removed: BlockChange | null;
 };
 
 /** By block id. */
-export type BlameView = Map<string, Blame & { readonly versions: Version[]; removed: Change | null }>;
+export type BlameView = Map<string, Blame & { readonly versions: BlamedVersion[]; removed: BlockChange | null }>;
 
 export const emptyBlame = (): BlameView => new Map();
 
 /** Who last changed a block, as it stands: the author of this version. */
-export function lastChange(view: ReadonlyMap<string, Blame>, block: Block): Change | null {
+export function lastChange(view: ReadonlyMap<string, Blame>, block: Block): BlockChange | null {
   return view.get(idOf(block))?.versions.find(({ digest }) => digest === block.digest)?.change ?? null;
 }
 
@@ -53,7 +53,7 @@ type Ending = {
   /** Who left blocks out in this run. */
   readonly removals: ReadonlyMap<BlockId, Actor>;
   /** Where the run began. */
-  readonly started: Pick<Change, "stream" | "revision">;
+  readonly started: Pick<BlockChange, "stream" | "revision">;
 };
 
 /**
@@ -82,8 +82,13 @@ export function noteResult(view: BlameView | null, end: Ending, recorded: Record
   }
 }
 
-const isAfter = (change: Change, started: Ending["started"]): boolean =>
+const isAfter = (change: BlockChange, started: Ending["started"]): boolean =>
   change.stream === started.stream && change.revision > started.revision;
 
 /** An event as the one that changed something. */
-export const changeOf = ({ actor, stream, revision, at }: RecordedEvent): Change => ({ actor, stream, revision, at });
+export const changeOf = ({ actor, stream, revision, at }: RecordedEvent): BlockChange => ({
+  actor,
+  stream,
+  revision,
+  at,
+});

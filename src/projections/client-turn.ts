@@ -8,7 +8,7 @@ import type { Owner } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type AnswersView, countBrought, noAnswers, noteAppended, noteCompleted, noteTurn } from "./answers.ts";
-import { type BlameView, type Change, changeOf, emptyBlame, noteResult, noteVersion } from "./blame.ts";
+import { type BlameView, type BlockChange, changeOf, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -31,7 +31,7 @@ export type OpenRun = {
   /** Those that its events speak of; the Turns above know the ones that something was handed on to. */
   readonly frames: KnownFrames;
   /** What its passes left out, also what was put back: when, and by whom. */
-  readonly removed: Map<string, Change>;
+  readonly removed: Map<string, BlockChange>;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
   /** Frames and endpoints of the inferences, by inference id. */

@@ -47,7 +47,7 @@ export type ConversationListView = {
   contexts: readonly ContextBytes[];
 };
 
-type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
+export type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
 
 /** A request that continues from a context older than so many requests is taken to have saved nothing. */
 const maxContexts = 64;

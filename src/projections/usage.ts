@@ -25,7 +25,7 @@ export type UsageView = {
   /** The model that each declared settings name. */
   models: DeclaredSettings<string>;
   /** Requests whose answer is not there yet. */
-  open: readonly (Asked & { readonly inferenceId: string })[];
+  open: readonly (UsageOfRequest & { readonly inferenceId: string })[];
 };
 
 /** Tokens and bytes by model and day. A fork counts for itself only, or its parent would be paid for twice. */
@@ -98,16 +98,22 @@ export function usageByDay(views: Iterable<Pick<UsageView, "rows">>): readonly U
   return inOrder.map(([, row]) => row);
 }
 
-type Asked = { readonly day: string; readonly model: string };
-type Cost = Omit<UsageRow, keyof Asked>;
+export type UsageOfRequest = { readonly day: string; readonly model: string };
+type Cost = Omit<UsageRow, keyof UsageOfRequest>;
 
-function addCost(rows: readonly UsageRow[], asked: Asked, cost: Cost): readonly UsageRow[] {
-  const isOf = ({ day, model }: Asked): boolean => day === asked.day && model === asked.model;
+function addCost(rows: readonly UsageRow[], asked: UsageOfRequest, cost: Cost): readonly UsageRow[] {
+  const isOf = ({ day, model }: UsageOfRequest): boolean => day === asked.day && model === asked.model;
   const known = rows.some(isOf) ? rows : [...rows, emptyRow(asked)];
   return known.map((row) => (isOf(row) ? plus(row, cost) : row));
 }
 
-const emptyRow = ({ day, model }: Asked): UsageRow => ({ day, model, ...noUsage, requests: 0, requestBytes: 0 });
+const emptyRow = ({ day, model }: UsageOfRequest): UsageRow => ({
+  day,
+  model,
+  ...noUsage,
+  requests: 0,
+  requestBytes: 0,
+});
 
 const plus = (row: UsageRow, cost: Cost): UsageRow => ({
   ...{ day: row.day, model: row.model, ...addUsage(row, cost) },

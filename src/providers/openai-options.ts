@@ -8,15 +8,15 @@ import type { ResponsesCapabilities } from "./capabilities.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
-type Text = string | SecretReference;
+export type TextOrSecret = string | SecretReference;
 
 /** Where the model is and how it is asked. None of this is recorded. */
-type ConnectionOptions = {
+export type ConnectionOptions = {
   /**
    * `OPENAI_API_KEY` when absent. Masked wherever the provider repeats it, unless it has less than 8 characters, as the
    * placeholders have that servers of one's own ask for.
    */
-  readonly apiKey?: Text | undefined;
+  readonly apiKey?: TextOrSecret | undefined;
   /**
    * `OPENAI_BASE_URL`, else OpenAI's own, when absent. Azure: `https://RESOURCE.openai.azure.com/openai/v1/`. Its query goes
    * with every request, and a user and password as basic authorization; neither is part of the recorded scope.
@@ -27,7 +27,7 @@ type ConnectionOptions = {
   /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps the chains. */
   readonly credentialsOwner?: string | undefined;
   /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
-  readonly headers?: Readonly<Record<string, Text>> | undefined;
+  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
   readonly transport?: "json" | "sse" | undefined;
   /**
    * What this endpoint can do other than OpenAI's own. What is not given here is learnt: a refused request is tried without,
@@ -51,20 +51,20 @@ type ConnectionOptions = {
 };
 
 /** Members of a request's body that every request decides anew, and those that would put the context out of our hands. */
-type Decided = "input" | "previous_response_id" | "stream" | "conversation" | "prompt";
+export type DecidedMember = "input" | "previous_response_id" | "stream" | "conversation" | "prompt";
 
 /**
  * The other members of a request's body, as the `openai` client types them, sent and recorded as they stand; any text in them may
  * be `secret("NAME")`.
  */
-type RequestSettings = {
-  readonly [Name in Exclude<keyof ResponseCreateParamsBase, Decided | "model">]?:
+export type RequestSettings = {
+  readonly [Name in Exclude<keyof ResponseCreateParamsBase, DecidedMember | "model">]?:
     | WithSecrets<ResponseCreateParamsBase[Name]>
     | undefined;
 };
 
 /** The same type for what is only read, where a reference to a secret may stand for any text that is no choice. */
-type WithSecrets<Value> = Value extends string
+export type WithSecrets<Value> = Value extends string
   ? string extends Value
     ? Value | SecretReference
     : Value
@@ -74,7 +74,7 @@ type WithSecrets<Value> = Value extends string
 
 /** The options of `openaiResponses`: where the model is, and the settings of its requests. */
 export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOptions &
-  RequestSettings & { readonly [Name in Decided]?: never };
+  RequestSettings & { readonly [Name in DecidedMember]?: never };
 
 /** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
 export type OpenaiResponses = Provider &

@@ -19,7 +19,17 @@ import { readAnswer, tellItems } from "./read-answer.ts";
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
 
-export type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
+export type { AnswerLimits } from "./answer-limits.ts";
+export type {
+  ConnectionOptions,
+  DecidedMember,
+  OpenaiResponses,
+  OpenaiResponsesOptions,
+  RequestSettings,
+  TextOrSecret,
+  WithSecrets,
+} from "./openai-options.ts";
+export type { Secrets } from "./secrets.ts";
 
 /**
  * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by

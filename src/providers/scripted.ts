@@ -19,7 +19,7 @@ import { type ScriptedAnswer, scriptedResponse, tokensOf } from "./scripted-answ
 export type { ScriptedAnswer } from "./scripted-answer.ts";
 
 /** What a scripted answer may depend on. */
-type ScriptedQuestion = {
+export type ScriptedQuestion = {
   /** From 0, over the life of the provider. */
   readonly requestNumber: number;
   readonly input: readonly JsonObject[];
@@ -28,7 +28,7 @@ type ScriptedQuestion = {
   readonly settings: Settings;
 };
 
-type Answerer = (question: ScriptedQuestion) => ScriptedAnswer;
+export type ScriptedAnswerer = (question: ScriptedQuestion) => ScriptedAnswer;
 
 export type ScriptedOptions = {
   /** Stands in every id: two providers with one prefix would share a scope. Letters, digits and `_`. */
@@ -58,7 +58,7 @@ const optionNames: OptionNames<ScriptedOptions> = {
  * that a later process with the same script never gives an id another meaning.
  */
 export function scripted(
-  answers: Answerer | readonly (ScriptedAnswer | Answerer)[],
+  answers: ScriptedAnswerer | readonly (ScriptedAnswer | ScriptedAnswerer)[],
   options: ScriptedOptions = {},
 ): ScriptedProvider {
   checkOptions("scripted", options, optionNames);
@@ -170,7 +170,7 @@ function contextOf(body: JsonObject, contexts: ReadonlyMap<string, Context>): Co
 }
 
 function answerOf(
-  answers: Answerer | readonly (ScriptedAnswer | Answerer)[],
+  answers: ScriptedAnswerer | readonly (ScriptedAnswer | ScriptedAnswerer)[],
   question: ScriptedQuestion,
 ): ScriptedAnswer {
   if (typeof answers === "function") return answers(question);

@@ -13,7 +13,7 @@ export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
 export { cannedError, type Fault } from "./faults.ts";
 export { type Expected, expectedReading, type Judgement, type JudgeOptions, judge } from "./judge.ts";
 export type { AnswerInput, DialectOptions, Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
-export { lineOf, readItems } from "./readings.ts";
+export { type LineFields, lineOf, type ReadingSettings, readItems } from "./readings.ts";
 export type { Json, JsonObject } from "./wire.ts";
 
 /** A running server, and everything that a test may ask it. */

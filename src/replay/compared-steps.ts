@@ -4,7 +4,7 @@ import type { RecordedAnswers } from "./recorded-answers.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
 /** What one layer did to the Turn on the way to a request. */
-type Edited = {
+export type StepEdit = {
   readonly layer: string;
   readonly direction: "request" | "response";
   /** The operations, in order: `insert`, `replace`, `remove`, `move`. */
@@ -21,7 +21,7 @@ export type StepFacts = Pick<Decision, "strategy" | "reason" | "sendFrom"> & {
   readonly bytes: number;
   readonly requestDigest: string;
   /** Since the request before. */
-  readonly edits: readonly Edited[];
+  readonly edits: readonly StepEdit[];
 };
 
 /** A step as it would have been asked, and the body that it would have sent; null unless bodies were asked for. */
@@ -59,7 +59,7 @@ export function compareSteps(
 /** One for each step: of several attempts the last. */
 function factsOf(events: readonly RecordedEvent[]): readonly StepFacts[] {
   const all: StepFacts[] = [];
-  let edits: Edited[] = [];
+  let edits: StepEdit[] = [];
   for (const { event, actor, revision, frame } of events) {
     if (event.type === "TurnEdited" && actor.kind === "middleware") {
       const { name: layer, direction } = actor;

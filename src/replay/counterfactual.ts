@@ -40,27 +40,32 @@ export type CounterfactualOptions = {
   /** Told of every event of the recording that was passed: how many there are by then. */
   readonly onProgress?: (events: number) => void;
   /** A store of its own for what would have been, by this clock; it is closed when the answer is there. */
-  readonly openScratch: (clock: () => number) => Scratch;
+  readonly openScratch: (clock: () => number) => ScratchStore;
 };
 
 /** What the other run needs of a store: `createStore` and `openStore` give one. */
-type Scratch = AsyncDisposable & { conversation(id: string): ScratchConversation };
+export type ScratchStore = AsyncDisposable & { conversation(id: string): ScratchConversation };
 
-type ScratchConversation = {
+export type ScratchConversation = {
   commit(entries: readonly ProposedEvent[]): Promise<unknown>;
   run(engine: Engine, options: ScratchRun): Promise<unknown>;
   turn(): Promise<Turn>;
   events(): AsyncIterable<RecordedEvent>;
 };
 
-type ScratchRun = { readonly interceptor: Interceptor; readonly signal: AbortSignal; readonly again: true };
+export type ScratchRun = {
+  /** @internal */
+  readonly interceptor: Interceptor;
+  readonly signal: AbortSignal;
+  readonly again: true;
+};
 
 const optionNames: OptionNames<CounterfactualOptions> = {
   ...{ codecs: true, to: true, context: true, without: true, bodies: true, onProgress: true, openScratch: true },
 };
 
 /** @throws {TypeError} for what is no store: the counterfactual would not know where to write. */
-function checkedScratch(given: Scratch): Scratch {
+function checkedScratch(given: ScratchStore): ScratchStore {
   const store: unknown = given;
   if (typeof store === "object" && store !== null && "conversation" in store) return given;
   unwatched(store);
@@ -69,14 +74,14 @@ function checkedScratch(given: Scratch): Scratch {
 }
 
 /** Where the recording does not answer any more. */
-type Unknown = { readonly runId: string; readonly frame: string; readonly what: string };
+export type UnansweredStep = { readonly runId: string; readonly frame: string; readonly what: string };
 
 /** What another stack would have made of a conversation, as far as its log tells. */
 export type Counterfactual = {
   /** Every request of either, in order. */
   readonly steps: readonly CounterfactualStep[];
   /** From here on nobody knows; null where the recording answered to the end. */
-  readonly unknown: Unknown | null;
+  readonly unknown: UnansweredStep | null;
   /** The Turn that there would be. */
   readonly turn: Turn;
 };
@@ -186,7 +191,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
   const order = new RecordedOrder();
   const bodies = new Map<string, string>();
   const end = new AbortController();
-  const unknowns: Unknown[] = [];
+  const unknowns: UnansweredStep[] = [];
   const interceptor: Interceptor = async (stop) => {
     if (stop.kind === "append") order.noteWrite(stop.phase);
     if (stop.phase === "after" || stop.kind === "append") return null;

@@ -2,10 +2,10 @@ import { expect, expectTypeOf, test } from "vitest";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import type { Counterfactual } from "../../src/entries/replay.ts";
 import type {
   BlameReport,
   ConversationDiff,
-  Counterfactual,
   Head,
   RequestExplanation,
   SentRequest,

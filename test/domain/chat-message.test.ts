@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { draftsOf, type Said } from "../../src/domain/chat-message.ts";
+import { type AppendInput, draftsOf } from "../../src/domain/chat-message.ts";
 import {
   assistant,
   audio,
@@ -16,7 +16,7 @@ import { createWorkshop } from "../support/workshop.ts";
 const call = { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } } as const;
 const called = toolCall({ callId: "call_1", name: "weather", arguments: '{"city":"Paris"}' });
 
-test.each<[string, Said | readonly Said[], ReturnType<typeof draftsOf>]>([
+test.each<[string, AppendInput | readonly AppendInput[], ReturnType<typeof draftsOf>]>([
   ["a text", "hi", [user("hi")]],
   ["a user's message", { role: "user", content: "hi" }, [user("hi")]],
   ["a system message", { role: "system", content: "be brief" }, [system("be brief")]],
@@ -24,7 +24,7 @@ test.each<[string, Said | readonly Said[], ReturnType<typeof draftsOf>]>([
   ["an assistant's", { role: "assistant", content: "hello" }, [assistant("hello")]],
   [
     "one as an API answers it, with members that say nothing",
-    { role: "assistant", content: "hello", refusal: null, annotations: [], audio: null } as Said,
+    { role: "assistant", content: "hello", refusal: null, annotations: [], audio: null } as AppendInput,
     [assistant("hello")],
   ],
   ["a refusal", { role: "assistant", content: null, refusal: "no" }, [assistant([{ type: "refusal", refusal: "no" }])]],

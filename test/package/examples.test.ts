@@ -2,12 +2,14 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { main } from "../support/cli/command-process.ts";
 import { root } from "../support/package/consumer.ts";
 import { entrySources } from "../support/package/entries.ts";
-import { outcomeOf } from "../support/process.ts";
+import { outcomeOf, outputOf } from "../support/process.ts";
 
 /** Something that each example says when it does what it is there to show. */
 const saysByExample: Readonly<Record<string, RegExp>> = {
+  "audit.ts": /@\d+ sent \d+ bytes, sha256 [0-9a-f]{64}: \{[\s\S]*requests verified: all sound\n$/,
   "redact-emails.ts":
     /the user reads: {2}Yes: to ada@example\.com, not to bob@example\.com\..*\n(?!.*@example).*<email-2>.*\n.* chained\n/,
 };
@@ -17,6 +19,8 @@ const examples = await readdir(join(root, "examples"));
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "turnlog-examples-"));
+  // What `npm start` leaves, which examples look at.
+  await outputOf([main, "demo"], { cwd: folder });
 });
 afterAll(() => rm(folder, { recursive: true }));
 

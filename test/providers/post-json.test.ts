@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineCodec, postJson } from "../../src/provider.ts";
+import { defineCodec, postJson } from "../../src/entries/provider.ts";
 import { answering, serve } from "../support/providers/loopback.ts";
 
 const { signal } = new AbortController();

@@ -30,5 +30,7 @@ test("and imports turnlog/provider only", () => {
   );
   const own = files.map(({ fileName }) => `"./${fileName.split("/").at(-1)}"`);
   expect(imported.length).toBeGreaterThan(1);
-  expect(imported.filter((name) => !own.includes(name) && name !== '"../../../../src/provider.ts"')).toEqual([]);
+  expect(imported.filter((name) => !own.includes(name) && name !== '"../../../../src/entries/provider.ts"')).toEqual(
+    [],
+  );
 });

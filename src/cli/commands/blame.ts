@@ -3,7 +3,7 @@ import { turnSpokenOf } from "../../conversation/place.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import type { Blame, Change } from "../../projections/blame.ts";
+import type { Blame, BlockChange } from "../../projections/blame.ts";
 import { excerpt, printable } from "../../projections/wording.ts";
 import { changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
@@ -89,7 +89,7 @@ function renderOne({ blocks, removed }: BlameDocument, own: string, { style, pri
   const [block] = blocks;
   const story = block ?? removed[0];
   if (story === undefined) return;
-  const row = (what: string, change: Change, isNow: boolean) => [
+  const row = (what: string, change: BlockChange, isNow: boolean) => [
     what,
     eventPlace(change, own),
     describeActor(change.actor),

@@ -1,5 +1,5 @@
 import type { Conversation } from "../../conversation/conversation.ts";
-import type { NewLabels } from "../../conversation/conversation-options.ts";
+import type { ConversationLabels } from "../../conversation/conversation-options.ts";
 import { isHidden } from "../../domain/labels.ts";
 import { excerpt, inOneLine } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -76,7 +76,10 @@ function titleOf(text: string): string {
   return text;
 }
 
-function changedLabels(names: readonly string[], removed: readonly string[]): NonNullable<NewLabels["labels"]> {
+function changedLabels(
+  names: readonly string[],
+  removed: readonly string[],
+): NonNullable<ConversationLabels["labels"]> {
   const set = Object.fromEntries(names.map(labelOf));
   const both = removed.find((name) => Object.hasOwn(set, name));
   if (both !== undefined) throw new UsageError(`the label '${both}' is set and removed: leave one of the two out`);

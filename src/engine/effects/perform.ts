@@ -3,7 +3,7 @@ import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
-import { type Effect, intercept } from "../session/breakpoint.ts";
+import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import { EffectInDoubtError } from "../session/errors.ts";
 import type { PastEffect } from "../session/run-answers.ts";
 import { type RunSession, record } from "../session/session.ts";
@@ -17,7 +17,7 @@ type Undertaking<Answer> = {
   /** Recorded before it begins. */
   readonly start: ProposedEvent["event"];
   readonly actor: Actor;
-  readonly effect: Effect;
+  readonly effect: BreakpointEffect;
   /** Told when it is durable that it begins. */
   readonly onBegin?: () => void;
   readonly work: () => Promise<Answer>;

@@ -6,7 +6,7 @@ import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
-import { type Effect, intercept } from "../session/breakpoint.ts";
+import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { PastInference } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
@@ -125,7 +125,7 @@ async function ask(
 /** A call to the provider; its failures are values, for each has its own consequence. */
 async function answerOf(
   session: RunSession,
-  effect: Effect,
+  effect: BreakpointEffect,
   work: () => Promise<InferenceResponse>,
 ): Promise<InferenceResponse | ProviderError> {
   try {

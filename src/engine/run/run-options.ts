@@ -1,12 +1,19 @@
 import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
+import type { Interceptor } from "../session/breakpoint.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions, engineWith } from "../stack/create-engine.ts";
+import type { RunPart } from "../stack/run-part.ts";
 import { checkRunSettings, type RunSettings, runSettingNames } from "../stack/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
-import type { ExecuteOptions } from "./run.ts";
 
 /** What becomes of runs before, and how this one is watched. */
-export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "interceptor"> & {
+export type RunOptions = {
+  /** Ends the run as cancelled when it is aborted. */
+  readonly signal?: AbortSignal;
+  /** @internal Told of every part as it comes: `stream` is made of it. */
+  readonly onPart?: (part: RunPart) => void;
+  /** @internal Holds the run before and after each of its effects: `step` is made of it. */
+  readonly interceptor?: Interceptor;
   /** Asks the model although nothing waits for an answer; by default that gives the recorded result. */
   readonly again?: boolean;
   /** Whether to wait for a run of the conversation that goes on in this process (the default), or to be told of it. */
@@ -19,14 +26,14 @@ export type RunOptions = Pick<ExecuteOptions, "signal" | "onPart" | "interceptor
   readonly onDiverged?: "abandon" | "throw";
   /** Takes a run from an owner that may still live: what it does from then on is lost. */
   readonly takeover?: boolean;
-  /** What the log has of what the caller said otherwise than the engine does. */
+  /** @internal What the log has of what the caller said otherwise than the engine does. */
   readonly recorded?: RecordedRunOptions;
 };
 
 /** How an answer is asked for. */
 export type AnswerOptions<Context = unknown, Output = unknown> = Omit<RunOptions, "onPart" | "recorded"> &
   RunSettings &
-  Given<Context, Output> & {
+  UnrecordedOptions<Context, Output> & {
     /** Of the message whose answer is wanted, as it was appended with. */
     readonly key?: string;
   };
@@ -36,10 +43,10 @@ export type ResumeOptions<Context = unknown, Output = unknown> = Omit<
   RunOptions,
   "unfinished" | "again" | "onPart" | "recorded"
 > &
-  Given<Context, Output>;
+  UnrecordedOptions<Context, Output>;
 
 /** What no log has, so that a run which is taken up wants it again. */
-type Given<Context, Output> = {
+export type UnrecordedOptions<Context, Output> = {
   /** What layers and tools get as `ctx.context`: connections, the user who asks. Not recorded. */
   readonly context?: Context;
   /**

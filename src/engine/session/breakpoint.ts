@@ -4,7 +4,7 @@ import type { InferenceRequestedData } from "../../domain/events/inference-event
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 
 /** Something of a run that others can see: a durable write, or a step outside. */
-export type Effect =
+export type BreakpointEffect =
   | { readonly kind: "append"; readonly entries: readonly ProposedEvent[] }
   | {
       readonly kind: "inference";
@@ -16,7 +16,7 @@ export type Effect =
   | { readonly kind: "effect"; readonly frame: string; readonly name: string };
 
 /** A place where a run can be held: before an effect begins, or after it has ended. */
-export type Breakpoint = Effect & { readonly phase: "before" | "after" };
+export type Breakpoint = BreakpointEffect & { readonly phase: "before" | "after" };
 
 /** Takes the place of an effect that would begin: the response, the tool's output or the effect's value. */
 export type Injected = {
@@ -31,7 +31,7 @@ export type Interceptor = (stop: Breakpoint) => Promise<Injected | null>;
 /** An effect, held before and after it; `injected` makes its result of what the interceptor gives instead. */
 export async function intercept<T>(
   interceptor: Interceptor | null,
-  effect: Effect,
+  effect: BreakpointEffect,
   {
     work,
     injected,

@@ -71,6 +71,7 @@ export type Observer = { readonly next: (part: RunPart) => unknown };
  * progress and disposes of the provider, where that has something to release; runs begun after that are refused.
  */
 export type Engine<Context = unknown, Output = undefined> = AsyncDisposable & {
+  /** @internal What it was made with, checked. */
   readonly options: EngineOptions;
   /** Only for the compiler: what its layers and tools want as `ctx.context`, and what its answers are. */
   readonly types?: { readonly context: (context: Context) => void; readonly output: Output };

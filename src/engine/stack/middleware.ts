@@ -87,9 +87,9 @@ export type LayerContext<Context = unknown> = {
 };
 
 /** How a layer is known. Its `config` tells two stacks of the same names apart. */
-export type LayerName = { readonly name: string; readonly version: string; readonly config?: JsonValue };
+export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
-const layerNames: OptionNames<LayerName> = { name: true, version: true, config: true };
+const layerNames: OptionNames<LayerIdentity> = { name: true, version: true, config: true };
 
 /**
  * Names a layer. The first layer listed is the outermost.
@@ -97,7 +97,7 @@ const layerNames: OptionNames<LayerName> = { name: true, version: true, config: 
  * @throws {TypeError} for a name or a version that is none, a config that is no JSON, and what is no function of `next`.
  */
 export function defineMiddleware<Context = unknown>(
-  description: LayerName,
+  description: LayerIdentity,
   handle: (next: Next) => LayerHandler<Context>,
 ): Layer<Context> {
   checkOptions("defineMiddleware", description, layerNames);
@@ -117,7 +117,7 @@ export const describeLayer = ({ name, version, configDigest }: Omit<Layer, "hand
   configDigest,
 });
 
-type LayerErrorCode =
+export type LayerErrorCode =
   | ("empty-turn" | "not-a-turn" | "not-a-handler")
   | ("concurrent-next" | "late-next" | "next-not-awaited" | "layer-timeout");
 

@@ -19,11 +19,13 @@ export type StandardSchema<Input = unknown, Output = Input> = {
   };
 };
 
-type Validation<Output> =
+export type Validation<Output> =
   | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string; readonly path?: readonly PathSegment[] | undefined }[] };
+  | {
+      readonly issues: readonly { readonly message: string; readonly path?: readonly IssuePathSegment[] | undefined }[];
+    };
 
-type PathSegment = PropertyKey | { readonly key: PropertyKey };
+export type IssuePathSegment = PropertyKey | { readonly key: PropertyKey };
 
 /** What of a value is not as its schema says, and where: the names and indexes that lead there. */
 export type SchemaIssue = { readonly message: string; readonly path: readonly PropertyKey[] };

@@ -5,8 +5,8 @@ import { openCalls } from "../../domain/calls.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { checkTool, type Tool } from "./tool.ts";
 
-type LoopOptions = { readonly maxSteps?: number | undefined };
-const loopOptions: OptionNames<LoopOptions> = { maxSteps: true };
+export type ToolLoopOptions = { readonly maxSteps?: number | undefined };
+const loopOptions: OptionNames<ToolLoopOptions> = { maxSteps: true };
 
 /** How often the loop asks the model in one run, unless it is told otherwise. */
 const maxStepsDefault = 32;
@@ -17,7 +17,7 @@ const maxStepsDefault = 32;
  */
 export function toolLoop<Context = unknown>(
   tools: readonly Tool<unknown, unknown, Context>[],
-  options: LoopOptions = {},
+  options: ToolLoopOptions = {},
 ): Layer<Context> {
   checkOptions("toolLoop", options, loopOptions);
   const { maxSteps = maxStepsDefault } = options;

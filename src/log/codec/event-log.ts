@@ -18,12 +18,12 @@ import { type NewEvent, prepareAppend } from "./prepare.ts";
 import { type BlobReading, readEvent, recordedAs } from "./recorded.ts";
 
 /** A conflict names the head that the stream has instead, and gives the events of a split append that were written before. */
-type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
+export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
   | { readonly status: "appended"; readonly head: Head }
   | { readonly status: "conflict"; readonly actual: Head | null }
 );
 
-type ReadEventsOptions = ReadStreamOptions & {
+export type ReadEventsOptions = ReadStreamOptions & {
   /** The last revision to give, in the direction of reading. */
   readonly to?: number;
   readonly blobs?: BlobReading;

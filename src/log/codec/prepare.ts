@@ -10,7 +10,7 @@ import type { EventIds } from "./ids.ts";
 /** A proposed event whose content this layer does not look at. */
 export type NewEvent<Event extends AnyEvent = AnyEvent> = Omit<ProposedEvent, "event"> & { readonly event: Event };
 
-type AnyEvent = {
+export type AnyEvent = {
   readonly type: string;
   readonly version: number;
   /** May hold `BlobReference`s that were read before and `SecretReference`s. */

@@ -51,7 +51,7 @@ export type ViewBuild = {
 export type ViewBatch = Pick<ViewBuild, "checkpoint" | "events"> & { readonly rows: readonly ViewRow[] };
 
 /** A conflict is a value: another process has saved, or the build is gone. */
-type SaveResult = { readonly status: "saved"; readonly build: ViewBuild } | { readonly status: "conflict" };
+export type SaveResult = { readonly status: "saved"; readonly build: ViewBuild } | { readonly status: "conflict" };
 
 /**
  * Where projections keep their rows. All of it is disposable: whoever doubts a build begins another, and the one that was

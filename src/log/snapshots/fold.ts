@@ -12,7 +12,7 @@ import { ConversationFold, restoreFold } from "./conversation-fold.ts";
 import { readSnapshot, type SnapshotData } from "./snapshot.ts";
 import { SnapshotWriter } from "./snapshot-writer.ts";
 
-/** A fold, and what takes snapshots of it as it goes on; null where the store keeps none. */
+/** A fold, and what takes snapshots of it goes on; null where the store keeps none. */
 export type OpenFold = { readonly fold: ConversationFold; readonly taker: SnapshotWriter | null };
 
 /** A conversation folded up to an event. */
@@ -27,7 +27,7 @@ export type Folded = {
 /** A fold that no event went into. */
 export const newFold = (log: EventLog, stream: string): OpenFold => withTaker(log, new ConversationFold(stream));
 
-/** Snapshots are taken of it as it goes on, where the store keeps any. */
+/** Snapshots are taken of it goes on, where the store keeps any. */
 const withTaker = ({ store }: EventLog, fold: ConversationFold, last: SnapshotData | null = null): OpenFold => ({
   fold,
   taker: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, fold, last),

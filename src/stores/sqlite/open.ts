@@ -8,8 +8,8 @@ import { standStillMs } from "./guarded.ts";
 import { openImmutable } from "./immutable-reader.ts";
 import { checkSchema, type FileKind, setUp } from "./schema.ts";
 
-export type OpenOptions = {
-  /** What the file is for; by default a store. */
+export type SqliteOpenOptions = {
+  /** @internal What the file is for; by default a store. */
   readonly kind?: FileKind;
   /** Refuses to create a store: for commands that only read. */
   readonly mustExist?: boolean;
@@ -36,7 +36,7 @@ export type OpenDatabase = {
 export const defaultBusyTimeoutMs = 5_000;
 
 /** Opens a file, creating a store in it unless told not to. Another process's lock is waited for a moment only. */
-export function openDatabase(path: string, options: OpenOptions): OpenDatabase {
+export function openDatabase(path: string, options: SqliteOpenOptions): OpenDatabase {
   const { kind = "store", mustExist = false, mayBeReadOnly = false, warn = emitWarning } = options;
   if (mustExist && !existsSync(path)) throw new StoreNotFoundError(`there is no turnlog store at ${path}`);
   if (!mustExist && path !== ":memory:") makePrivate(path);

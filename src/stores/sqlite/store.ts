@@ -17,7 +17,7 @@ import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded, patiently } from "./guarded.ts";
 import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
-import { defaultBusyTimeoutMs, emitWarning, type OpenDatabase, type OpenOptions, openDatabase } from "./open.ts";
+import { defaultBusyTimeoutMs, emitWarning, type OpenDatabase, openDatabase, type SqliteOpenOptions } from "./open.ts";
 import { createPlaceCheck } from "./place.ts";
 import { createPages, maxPageRows, orphanEvents } from "./read.ts";
 import { createEnvelopes, type EventRow } from "./rows.ts";
@@ -27,7 +27,9 @@ import { createWatch } from "./watch.ts";
 
 export type SqliteStore = EventStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
-export type SqliteStoreOptions = OpenOptions & {
+export type { SqliteOpenOptions };
+
+export type SqliteStoreOptions = SqliteOpenOptions & {
   /** How long a subscription may take to see a write of another process. */
   readonly pollMs?: number;
 };

@@ -1,13 +1,7 @@
-import {
-  codecs,
-  conversationList,
-  copyConversations,
-  counterfactual,
-  createProjector,
-  openStore,
-  reexecute,
-  replayFolds,
-} from "../../../src/index.ts";
+import { copyConversations } from "../../../src/entries/copy.ts";
+import { conversationList, createProjector } from "../../../src/entries/projections.ts";
+import { codecs, counterfactual, reexecute, replayFolds } from "../../../src/entries/replay.ts";
+import { openStore } from "../../../src/index.ts";
 import { engine, type Mistake, odd } from "./mistake.ts";
 
 /** A store with a conversation of one answered message. */

@@ -11,7 +11,7 @@ import {
   other,
   reasoning,
   toolCall,
-} from "../../../../src/provider.ts";
+} from "../../../../src/entries/provider.ts";
 
 /**
  * A wire that is unlike the Responses API where it can be: neighbouring parts of one speaker are one message, results stand in

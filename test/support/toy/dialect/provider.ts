@@ -5,7 +5,7 @@ import {
   type PostJsonOptions,
   type Provider,
   postJson,
-} from "../../../../src/provider.ts";
+} from "../../../../src/entries/provider.ts";
 import { toyCodec } from "./codec.ts";
 
 type ToyOptions = Pick<PostJsonOptions, "fetch"> & {

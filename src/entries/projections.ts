@@ -1,0 +1,22 @@
+/** Read models: rows that follow the log, turnlog's own and those of a program. */
+export type { ConversationOrigin } from "../domain/events/conversation-events.ts";
+export type { Quarantine, QuarantinedEvent, ViewStore } from "../log/ports/view-store.ts";
+export {
+  type ContextBytes,
+  type ConversationListView,
+  type ConversationSummary,
+  conversationList,
+} from "../projections/conversation-list.ts";
+export type { DeclaredSettings } from "../projections/declared-settings.ts";
+export { byStream, type Projection } from "../projections/projection.ts";
+export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
+export type { ProjectedView } from "../read-models/live-views.ts";
+export type { MismatchedRow } from "../read-models/mismatched-rows.ts";
+export {
+  type CatchUpOptions,
+  createProjector,
+  type Projector,
+  type ProjectorOptions,
+} from "../read-models/projector.ts";
+export type { ProjectorStatus } from "../read-models/status.ts";
+export { createMemoryViews } from "../stores/memory/views.ts";

@@ -1,0 +1,37 @@
+/** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
+export { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
+export type { Anchor } from "../domain/anchor.ts";
+export { Block, type BlockKind, type Wire } from "../domain/block.ts";
+export type { ReportedUsage } from "../domain/events/inference-events.ts";
+export type { Adjustments } from "../domain/events/run-events.ts";
+export { assistant, other, reasoning, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
+export type {
+  Answer,
+  Asked,
+  Call,
+  CallPairs,
+  Capabilities,
+  Codec,
+  Draft,
+  GroupPlace,
+  Lesson,
+  OfferedTool,
+  RecordedAnswer,
+  Refusal,
+  RequestParts,
+  SentBlock,
+  Settings,
+} from "../engine/stack/codec.ts";
+export {
+  type FailureKind,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Provider,
+  ProviderError,
+  type StreamDelta,
+  type WaitOptions,
+} from "../engine/stack/provider.ts";
+export { type CodecDefinition, defineCodec } from "../providers/define-codec.ts";
+export { type PostJsonOptions, postJson } from "../providers/post-json.ts";
+export { applyResidue, keepResidue } from "../providers/residue.ts";
