@@ -64,9 +64,13 @@ async function play(tree, folder) {
   const documents = {};
   const url = `sqlite:${join(folder, "generated.db")}`;
   const command = (store, ...words) => outcomeOf(tree, ["--store", store, "--json", ...words]);
+  // Versions before it leave a rehearsal in the store that is named.
+  const keep = outcomeOf(tree, ["rehearse", "--help"]).includes("--keep") ? ["--keep"] : [];
   for (const rate of ["0", "0.2", "0.5"]) {
     const words = ["rehearse", "--generate", "7", "--limit", "30", "--edit-rate", rate, "--reasoning", "--parallel"];
-    documents[`rehearse generated ${rate}`] = normalised(command(rate === "0.2" ? url : "memory:", ...words));
+    documents[`rehearse generated ${rate}`] = normalised(
+      rate === "0.2" ? command(url, ...words, ...keep) : command("memory:", ...words),
+    );
     if (values.recorded !== undefined)
       documents[`rehearse recorded ${rate}`] = normalised(
         command("memory:", "rehearse", values.recorded, "--edit-rate", rate),

@@ -55,6 +55,17 @@ export async function findConversations(store: TurnlogStore, names: readonly str
 }
 
 /**
+ * A conversation that is not there yet, under the id that was typed or a random one.
+ *
+ * @throws {UsageError} for a text that cannot be an id, or is that of a conversation which is there.
+ */
+export async function newConversation(store: TurnlogStore, id: string | undefined): Promise<Conversation> {
+  const conversation = store.conversation(...(id === undefined ? [] : [newConversationId(id)]));
+  if ((await conversation.head()) === null) return conversation;
+  throw new UsageError(`there is a conversation ${conversation.id} already: choose another --id`);
+}
+
+/**
  * The id that a new conversation is to have.
  *
  * @throws {UsageError} for a text that cannot be one.
@@ -71,8 +82,9 @@ async function newestConversation({ events }: TurnlogStore): Promise<Conversatio
   if (stream === null) return null;
   // To hide a conversation is not to write in it, for the person who then says @last.
   if (stream !== undefined && !(await isHiddenLast(events, stream))) return conversationOfStream(stream);
-  const { conversations } = await listConversations(events, { limit: 1, withHidden: true });
-  return conversations[0]?.id ?? null;
+  const { conversations } = await listConversations(events, { limit: 1 });
+  if (conversations[0] !== undefined) return conversations[0].id;
+  return (await listConversations(events, { limit: 1, withHidden: true })).conversations[0]?.id ?? null;
 }
 
 /** Whether the newest event of a stream hid its conversation. */

@@ -9,8 +9,8 @@ import type { Settlement } from "../domain/events/tool-events.ts";
 export const option = (flags: string, description: string): Option => new Option(flags, description);
 
 /** The id of a conversation that a command makes: one spelling for all of them. */
-export const newId = (when = ""): Option =>
-  option("--id <id>", `${when}the id of the new conversation; by default a random one`);
+export const newId = (when = "", otherwise = "; by default a random one"): Option =>
+  option("--id <id>", `${when}the id of the new conversation${otherwise}`);
 
 type Range = { readonly least: number; readonly most?: number; readonly isWhole?: boolean };
 

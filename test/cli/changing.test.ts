@@ -73,7 +73,7 @@ test("append to @new begins a conversation, also a store's first, under an id of
   expectRefusal(
     await run(["append", "@new", "x", "--id", "cnv_mine"]),
     2,
-    /cnv_mine already: name it in place of @new/,
+    /there is a conversation cnv_mine already: choose another --id/,
   );
 });
 

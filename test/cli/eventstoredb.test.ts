@@ -65,7 +65,18 @@ test("recorded conversations are imported to, and rehearsed on, an esdb:// store
   writeFileSync(file("talks.jsonl"), JSON.stringify({ id: "d1", messages }));
   expect(ok(await run("import", file("talks.jsonl")))).toBe("1 conversation imported, 2 blocks\n");
   expect(ok(await run("import", file("talks.jsonl")))).toBe("0 conversations imported, 0 blocks; 1 there already\n");
-  const rehearsed = await run("rehearse", "--generate", "a", "--limit", "2", "--edit-rate", "0.5", "--reasoning");
+  const rehearsed = await run(
+    "rehearse",
+    "--generate",
+    "a",
+    "--limit",
+    "2",
+    "--edit-rate",
+    "0.5",
+    "--reasoning",
+    "--keep",
+    "-q",
+  );
   expect(ok(rehearsed)).toContain("every request read what it had to read");
   expect(listed.parse(documentOf(await run("ls", "--json"))).data.total).toBe(3);
   expect(ok(await run("verify"))).toContain("all sound");

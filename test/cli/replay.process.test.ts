@@ -60,7 +60,7 @@ test("replay tells what would have been without a layer, and keeps it", async ()
   const { path: cwd } = demoStore();
   const before = (await run(cwd, "log @last --json")).stdout;
   const name = /"conversation":"(cnv_\w+)"/.exec(before)?.[1];
-  const outcome = await run(cwd, `replay ${name} --stack ${stack} --without ask-first --save-as cnv_kept --json`);
+  const outcome = await run(cwd, `replay ${name} --stack ${stack} --without ask-first --id cnv_kept --json`);
   expect(outcome).toMatchObject({ code: 1, stderr: "" });
   const { data } = whatIfSchema.parse(documentOf(outcome));
   expect(data.otherwise.broken).toBeLessThan(data.recorded.broken);
@@ -72,6 +72,11 @@ test("replay tells what would have been without a layer, and keeps it", async ()
   expect(kept.stdout).toContain(`"digest":"${data.result.digest}"`);
   expect((await run(cwd, `log ${name} --json`)).stdout).toBe(before);
   expect((await run(cwd, "verify")).code).toBe(0);
+  const again = await run(cwd, `replay ${name} --stack ${stack} --without ask-first --id cnv_kept`);
+  expect(again).toMatchObject({
+    code: 2,
+    stderr: "turnlog: there is a conversation cnv_kept already: choose another --id\n",
+  });
   const shown = await run(cwd, `replay ${name} --stack ${stack} --without ask-first`);
   expect(shown.stdout).toMatch(
     /\d+ of \d+ steps different, the first of them step \d+\n {2}layers did before: .*ask-first insert.*\n {2}layers did then: (?!.*ask-first).*\nbroken chains: \d+ before, \d+ then\n/,
@@ -107,8 +112,8 @@ const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[
   ["replay @last --without ask-first", 2, /--without needs --stack/],
   [`replay @last --with ${stack} --stack ${stack}`, 2, /'--with <file>' cannot be used with option '--stack <file>'/],
   [`replay @last --stack ${stack} --without nobody`, 3, /there is no layer nobody .* it has tool-loop, redact-emails/],
-  [`replay @last --stack ${stack} --without ask-first --save-as de.mo`, 2, /cannot be an id/],
-  ["replay @last --save-as cnv_other", 2, /ask by --without or --with/],
+  [`replay @last --stack ${stack} --without ask-first --save --id de.mo`, 2, /cannot be an id/],
+  ["replay @last --save", 2, /ask by --without or --with/],
   ["replay @last --body 1", 2, /ask by --without or --with/],
   [`replay @last --with ${stack} --body 99`, 3, /there is no step 99: there are \d+ steps/],
 ];

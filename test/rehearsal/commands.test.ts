@@ -81,10 +81,32 @@ test("takes no more conversations than it may", async () => {
   expect(importOf(imported).conversations.map(({ document }) => document)).toEqual(["d1", "d2"]);
 });
 
+test("imports the one conversation of a file under an id of one's own, and refuses it for several", async () => {
+  const { file, store } = place({ id: "d1", messages: whole });
+  const named = ["--id", "cnv_mine", "--store", store];
+  const imported = await turnlog("import", file, ...named, "--json");
+  expect(importOf(imported).conversations).toMatchObject([{ id: "cnv_mine", document: "d1", blocks: 6 }]);
+  expect((await turnlog("import", file, ...named)).stdout).toBe(
+    "0 conversations imported, 0 blocks; 1 there already\n",
+  );
+  const two = place({ id: "d1", messages: whole }, { id: "d2", messages: whole });
+  const refused = await turnlog("import", two.file, "--id", "cnv_mine", "--store", two.store);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toMatch(/^turnlog: .* has several conversations, and --id names one: leave it out\n$/);
+  expect(existsSync(join(two.folder, "store.db"))).toBe(false);
+  const bundle = join(two.folder, "bundle.jsonl");
+  expect((await turnlog("export", "cnv_mine", "-o", bundle, "--store", store)).code).toBe(0);
+  const kept = await turnlog("import", bundle, "--id", "cnv_other", "--store", two.store);
+  expect(kept).toMatchObject({
+    code: 2,
+    stderr: "turnlog: the conversations of a bundle keep their ids: leave out --id\n",
+  });
+});
+
 test("says that a file is not there, and makes no store for it", async () => {
   const { folder, store } = place();
-  for (const command of ["import", "rehearse"]) {
-    const refused = await turnlog(command, join(folder, "nothing.jsonl"), "--store", store);
+  for (const [command, ...options] of [["import"], ["rehearse", "--keep"]] as const) {
+    const refused = await turnlog(command, join(folder, "nothing.jsonl"), "--store", store, ...options);
     expect(refused).toMatchObject({ code: 3, stdout: "" });
     expect(refused.stderr.trim().split("\n")).toHaveLength(1);
   }
@@ -114,10 +136,15 @@ test("prints a rehearsal as one stable document", async () => {
   expect(figures["conversations"]).toBe(2);
 });
 
-test("leaves a rehearsal in a store that was named, where every check of it passes", async () => {
+test("--keep leaves a rehearsal in the store, where every check of it passes, and nothing else does", async () => {
   const { store } = place();
   const options = ["--limit", "2", "--edit-rate", "0.5", "--reasoning", "--parallel", "--json"];
-  const ended = await turnlog("rehearse", "--generate", "a", ...options, "--store", store);
+  const refused = await turnlog("rehearse", "--generate", "a", ...options, "--store", store);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toMatch(/^turnlog: --store names where a rehearsal leaves its conversations: add --keep/);
+  expect((await turnlog("ls", "--store", store)).code).toBe(3);
+  const ended = await turnlog("rehearse", "--generate", "a", ...options, "--store", store, "--keep");
+  expect(ended.stderr).toMatch(/^its conversations are in sqlite:.*\n$/);
   const verified = await turnlog("verify", "--store", store);
   expect(verified.code).toBe(0);
   await using opened = await openStore(store, { mustExist: true });

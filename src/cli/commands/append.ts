@@ -1,5 +1,4 @@
 import type { Conversation } from "../../conversation/conversation.ts";
-import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { ChatMessage } from "../../domain/chat-message.ts";
@@ -8,7 +7,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { appendDocument } from "../documents/writing.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
-import { findConversation, newConversationId } from "../find.ts";
+import { findConversation, newConversation } from "../find.ts";
 
 /** Whose words they are, as chat APIs call them. */
 export type AppendRole = "user" | "system" | "developer" | "assistant" | "tool";
@@ -21,7 +20,7 @@ type Options = {
 };
 
 /** What is typed for a conversation that is to come into being. */
-const newConversation = "@new";
+const begun = "@new";
 
 /** Appends one message by hand. */
 export const append = commandCode({
@@ -30,11 +29,13 @@ export const append = commandCode({
   async *run(context, { arguments: [name = "", typed], options }: CommandInput<Options>) {
     checkOptions(name, options);
     const text = await textOf(context, typed);
-    const isNewConversation = name === newConversation;
+    const isNewConversation = name === begun;
     await using store = await context.openStore(
       isNewConversation ? { mustExist: false } : { mustExist: true, isWritten: true },
     );
-    const conversation = isNewConversation ? await begin(store, options.id) : await findConversation(store, name);
+    const conversation = isNewConversation
+      ? await newConversation(store, options.id)
+      : await findConversation(store, name);
     const message = await messageOf(conversation, text, options);
     const before = (await conversation.head())?.revision ?? -1;
     const { key } = options;
@@ -67,8 +68,8 @@ export const append = commandCode({
 });
 
 function checkOptions(name: string, { as, call, id }: Options): void {
-  if (id !== undefined && name !== newConversation)
-    throw new UsageError(`--id is the id of a new conversation: write ${newConversation} in place of '${name}'`);
+  if (id !== undefined && name !== begun)
+    throw new UsageError(`--id is the id of a new conversation: write ${begun} in place of '${name}'`);
   if (as === "tool" && call === undefined)
     throw new UsageError("--as tool answers a call: name it with --call ID, by its id or the name of its tool");
   if (as !== "tool" && call !== undefined) throw new UsageError(`--call goes with --as tool, not --as ${as}`);
@@ -100,13 +101,6 @@ async function readText(stdin: CliContext["stdin"]): Promise<string> {
   } catch (error) {
     throw new UsageError("the standard input is no UTF-8 text: convert it first", { cause: error });
   }
-}
-
-/** A conversation that is not there yet: the id of one that is would be appended to. */
-async function begin(store: TurnlogStore, id: string | undefined): Promise<Conversation> {
-  const conversation = store.conversation(...(id === undefined ? [] : [newConversationId(id)]));
-  if ((await conversation.head()) === null) return conversation;
-  throw new UsageError(`there is a conversation ${conversation.id} already: name it in place of ${newConversation}`);
 }
 
 async function messageOf(conversation: Conversation, content: string, { as, call }: Options): Promise<ChatMessage> {

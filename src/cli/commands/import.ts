@@ -19,13 +19,14 @@ import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { importDocument, type importedChats } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
+import { newConversationId } from "../find.ts";
 import type { Progress } from "../progress.ts";
 import { copyReport, copyWords, knownWords } from "./copy.ts";
 
 type Imported = z.infer<typeof importedChats>["conversations"][number];
 type Line = z.infer<typeof importedChats>["malformed"][number];
 
-type Options = { readonly format?: "chat" | "bundle"; readonly limit?: number };
+type Options = { readonly format?: "chat" | "bundle"; readonly limit?: number; readonly id?: string };
 
 /**
  * Takes recorded conversations into the store: those of a bundle as they are, or one for each chat document. Ids of the
@@ -35,17 +36,23 @@ type Options = { readonly format?: "chat" | "bundle"; readonly limit?: number };
 export const importFile = commandCode({
   document: importDocument,
 
-  async *run(context, { arguments: [file = ""], options: { format, limit } }: CommandInput<Options>) {
+  async *run(context, { arguments: [file = ""], options: { format, limit, id } }: CommandInput<Options>) {
     const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
     if (header === null && format === "bundle")
       throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
     const progress = context.progress("importing");
     try {
       if (header !== null) {
+        if (id !== undefined) throw new UsageError("the conversations of a bundle keep their ids: leave out --id");
         yield await importBundle(context, { file, header, progress });
         return;
       }
-      const report = await importChats(context, { file, limit, progress });
+      const report = await importChats(context, {
+        file,
+        limit,
+        progress,
+        id: id === undefined ? null : await onlyOf(file, newConversationId(id)),
+      });
       for (const { line, message } of report.malformed) context.note(`${file}, line ${line}: ${message}`);
       if (report.conversations.length === 0) context.note(`no conversation was imported from ${file}`);
       yield report;
@@ -86,9 +93,27 @@ async function firstLine(file: string): Promise<string> {
 
 const textOf = (file: string): AsyncIterable<string> => createReadStream(file, { encoding: "utf8" });
 
+/** An id names one conversation: a file with more of them has to be refused before any is written. */
+async function onlyOf(file: string, id: ConversationId): Promise<ConversationId> {
+  let documents = 0;
+  for await (const line of await readChatFile(file)) {
+    documents += line.status === "malformed" ? 0 : 1;
+    if (documents > 1) throw new UsageError(`${file} has several conversations, and --id names one: leave it out`);
+  }
+  return id;
+}
+
 async function importChats(
   context: CliContext,
-  { file, limit = Number.POSITIVE_INFINITY, progress }: Import & { readonly limit: number | undefined },
+  {
+    file,
+    limit = Number.POSITIVE_INFINITY,
+    progress,
+    id,
+  }: Import & {
+    readonly limit: number | undefined;
+    readonly id: ConversationId | null;
+  },
 ) {
   const lines = await readChatFile(file);
   const conversations: Imported[] = [];
@@ -96,7 +121,7 @@ async function importChats(
   await using store = await context.openStore({ mustExist: false });
   for await (const line of lines) {
     if (context.signal.aborted) break;
-    const taken = line.status === "malformed" ? line : await take(store, basename(file), line);
+    const taken = line.status === "malformed" ? line : await take(store, { source: basename(file), id }, line);
     if ("message" in taken) malformed.push({ line: taken.line, message: taken.message });
     else conversations.push(taken);
     progress.update(conversations.length);
@@ -117,10 +142,10 @@ const actor: Actor = { kind: "import" };
 /** Appends what of a document the store does not hold yet, in one append. */
 async function take(
   store: TurnlogStore,
-  source: string,
+  { source, id: wanted }: { readonly source: string; readonly id: ConversationId | null },
   { line, document }: { readonly line: number; readonly document: ChatDocument },
 ): Promise<Imported | Line> {
-  const id = conversationIdSchema.parse(`cnv_${idText(`${source}\n${document.id}`)}`);
+  const id = wanted ?? conversationIdSchema.parse(`cnv_${idText(`${source}\n${document.id}`)}`);
   const blocks = blocksOf(document, id);
   const held = await importedBlocks(store, id);
   const other = blocks.findIndex((block) => (held.get(idOf(block)) ?? block.digest) !== block.digest);

@@ -4,7 +4,7 @@ import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll } from "../../rehearsal/rehearse.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import type { CliContext } from "../context.ts";
+import { type CliContext, shownUrl } from "../context.ts";
 import { rehearsalDocument } from "../documents/running.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { rehearsalParts } from "../rehearsal-parts.ts";
@@ -19,6 +19,7 @@ type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "chain"> &
   readonly limit?: number;
   readonly reasoning?: boolean;
   readonly parallel?: boolean;
+  readonly keep?: boolean;
 };
 
 /** Plays conversations with random edits, and has every request judged. */
@@ -27,13 +28,17 @@ export const rehearse = commandCode({
 
   async *run(context, { arguments: [file], options }: CommandInput<Options>) {
     const source = sourceOf(file, options);
-    const { seed, editRate, edits, chain, reasoning = false, parallel = false } = options;
+    const { seed, editRate, edits, chain, reasoning = false, parallel = false, keep = false } = options;
+    if (context.isStoreNamed && !keep && context.storeUrl !== "memory:")
+      throw new UsageError(
+        "--store names where a rehearsal leaves its conversations: add --keep, or leave --store out",
+      );
     const incoherent: Incoherence[] = [];
     const malformed: string[] = [];
     const progress = context.progress("rehearsing");
     const { signal } = context;
     const documents = await openDocuments(source, malformed);
-    await using store = context.isStoreNamed ? await context.openStore({ mustExist: false }) : null;
+    await using store = keep ? await context.openStore({ mustExist: false }) : null;
     let figures: RehearsalFigures;
     try {
       figures = await rehearseAll(documents, rehearsalParts(store), {
@@ -52,6 +57,7 @@ export const rehearse = commandCode({
     for (const line of malformed) context.note(line);
     if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);
     noteIncoherent(context, incoherent);
+    if (keep) context.note(`its conversations are in ${shownUrl(context.storeUrl)}`);
     yield figures;
     return exitCodeOf(figures, malformed.length);
   },

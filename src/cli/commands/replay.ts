@@ -12,7 +12,7 @@ import type { CliContext, Screen } from "../context.ts";
 import { describeCounterfactual, describeStepBody, renderCounterfactual } from "../counterfactual-report.ts";
 import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
-import { findConversation, findRevision, newConversationId } from "../find.ts";
+import { findConversation, findRevision, newConversation } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
 import { codecsOf, loadEngine } from "../stack-file.ts";
 import { printBody } from "./request.ts";
@@ -22,7 +22,8 @@ type Options = {
   readonly stack?: string;
   readonly without?: string;
   readonly with?: string;
-  readonly saveAs?: string;
+  readonly save?: boolean;
+  readonly id?: string;
   /** The step whose body is asked for, from 1. */
   readonly body?: number;
 };
@@ -34,7 +35,7 @@ export const replay = commandCode({
   async *run(context, { arguments: [name = ""], options }: CommandInput<Options>) {
     checkOptions(options);
     refuseRevision(name);
-    await using store = await context.openStore({ mustExist: true, isWritten: options.saveAs !== undefined });
+    await using store = await context.openStore({ mustExist: true, isWritten: options.save === true });
     const conversation = await findConversation(store, name);
     const asked = { store, conversation, to: await lastOf(store, conversation, options.to), options };
     if (options.with === undefined && options.without === undefined) {
@@ -54,12 +55,12 @@ export const replay = commandCode({
   },
 });
 
-function checkOptions({ with: other, without, stack, body, saveAs }: Options): void {
+function checkOptions({ with: other, without, stack, body, save = false }: Options): void {
   if (without !== undefined && stack === undefined)
     throw new UsageError("--without needs --stack FILE: the log tells what layers did, not how");
   if (other !== undefined || without !== undefined) return;
   if (body !== undefined) throw new UsageError("--body shows what would have been sent: ask by --without or --with");
-  if (saveAs !== undefined) throw new UsageError("--save-as keeps what would have been: ask by --without or --with");
+  if (save) throw new UsageError("--save keeps what would have been: ask by --without or --with");
 }
 
 /** A user who names a revision wants a replay that ends there. */
@@ -108,9 +109,9 @@ async function replayAll(context: CliContext, { store, conversation, to, options
 }
 
 async function ask(context: CliContext, { store, conversation, to, options }: Asked) {
-  const { without, body, saveAs, with: path = options.stack ?? "" } = options;
+  const { without, body, save = false, id, with: path = options.stack ?? "" } = options;
   // What cannot be written is told before anything is asked.
-  const savedAs = saveAs === undefined ? null : newConversationId(saveAs);
+  const saved = save ? await newConversation(store, id) : null;
   const progress = context.progress("events played again");
   const answer = await counterfactual(store.log, conversation.id, await loadEngine(path), {
     ...{ codecs: await codecsOf(path), to, without: without ?? null },
@@ -118,15 +119,15 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
     onProgress: progress.update,
   });
   progress.end();
-  if (savedAs !== null) {
+  if (saved !== null) {
     const how = without === undefined ? "with another stack" : `without ${without}`;
-    await saveCounterfactual(store.conversation(savedAs), answer.turn, `${placeName(conversation.id, to)} ${how}`);
+    await saveCounterfactual(saved, answer.turn, `${placeName(conversation.id, to)} ${how}`);
   }
   const about = { conversation: conversation.id, to };
   return {
     document:
       body === undefined
-        ? describeCounterfactual(answer, { ...about, savedAs })
+        ? describeCounterfactual(answer, { ...about, savedAs: saved?.id ?? null })
         : describeStepBody(answer, { ...about, step: body }),
     isSame: answer.steps.every(({ isSame }) => isSame),
   };

@@ -31,6 +31,7 @@ export const tryOut: CommandGroup = {
         option("--parallel", "merge neighbouring calls into parallel ones"),
         option("--seed <seed>", "the seed of the random edits").default("1"),
         option("--limit <count>", "maximum number of conversations").argParser(count),
+        option("--keep", "leave the conversations in the store, which is made where there is none"),
         option("--chain <mode>", "whether requests continue from responses").choices(["auto", "never"]).default("auto"),
       ],
       load: async () => (await import("../commands/rehearse.ts")).rehearse,

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { count, option } from "../option-values.ts";
+import { count, newId, option } from "../option-values.ts";
 
 export const check: CommandGroup = {
   heading: "Check what is stored:",
@@ -30,7 +30,8 @@ export const check: CommandGroup = {
         option("--without <layer>", "ask what would have been without this layer of the --stack").conflicts("with"),
         option("--with <file>", "ask what would have been with the `engine` of this module").conflicts("stack"),
         option("--body <step>", "with --without or --with: the body that this step would have sent").argParser(count),
-        option("--save-as <conversation>", "keep what would have been as a new conversation"),
+        option("--save", "with --without or --with: keep what would have been as a new conversation"),
+        newId("with --save, which it implies: ").implies({ save: true }),
       ],
       load: async () => (await import("../commands/replay.ts")).replay,
     },
@@ -86,6 +87,10 @@ export const move: CommandGroup = {
           "bundle",
         ]),
         option("--limit <count>", "maximum number of conversations of a chat file").argParser(count),
+        newId(
+          "of a chat file with one conversation: ",
+          "; by default one that follows from the file's name and the conversation's own id",
+        ),
       ],
       load: async () => (await import("../commands/import.ts")).importFile,
     },
