@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { verifyStore } from "../src/audit/verify.ts";
 import { sha256Hex } from "../src/base/sha256.ts";
@@ -9,6 +8,7 @@ import { codecs } from "../src/providers/codecs.ts";
 import { replayFolds } from "../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { secondsOf } from "./command-time.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { chat, copyStream, inFolder } from "./sample.ts";
@@ -50,8 +50,8 @@ async function fill(store: TurnlogStore): Promise<string> {
 
 function lookRows(path: string, events: number): readonly BenchRow[] {
   const rounds = Array.from({ length: 5 }, () => {
-    const listed = secondsOf(path, "ls");
-    return { listed, looked: looks.map((typed) => secondsOf(path, typed) - listed) };
+    const listed = secondsOf(path, ["ls"]);
+    return { listed, looked: looks.map((typed) => secondsOf(path, typed.split(" ")) - listed) };
   });
   const listed = summary(rounds.map((round) => round.listed)).value;
   return looks.map((typed, index) => ({
@@ -60,25 +60,6 @@ function lookRows(path: string, events: number): readonly BenchRow[] {
     ...{ bound: 0.5, kind: "at most", note: `ls takes ${listed.toFixed(2)} s` },
   }));
 }
-
-/** Processor time of one call of the command, which tells it at its end. */
-function secondsOf(path: string, typed: string): number {
-  const main = join(import.meta.dirname, "../src/cli/main.ts");
-  const args = ["--import", tellingTime, main, "--store", `sqlite:${path}`, ...typed.split(" ")];
-  const stdio = ["ignore", "ignore", "inherit", "pipe"] as const;
-  const { status, output } = spawnSync(process.execPath, args, { stdio: [...stdio], encoding: "utf8" });
-  // A difference where one was asked for is 1.
-  if (status === null || status > 1) throw new Error(`turnlog ${typed} ended with ${status}`);
-  return Number(output[3]) / 1e6;
-}
-
-const tellingTime = `data:text/javascript,${encodeURIComponent(`
-  import { writeSync } from "node:fs";
-  process.on("exit", () => {
-    const { user, system } = process.cpuUsage();
-    writeSync(3, String(user + system));
-  });
-`)}`;
 
 async function checkRows(store: TurnlogStore, stream: string, events: number): Promise<readonly BenchRow[]> {
   const bodies = await bodiesOf(store, stream);

@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { secondsOf } from "./command-time.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { inFolder, textOf } from "./sample.ts";
 
@@ -15,7 +15,7 @@ const searches = ["zeppelin", "needle-4711", "今天 天气", "AT136", "fare dol
 
 /**
  * What a search over the texts of 10,000 conversations takes, in seconds: by a program, with the index at hand, and by the
- * command, from its start to its end.
+ * command, in processor time from its start to its end.
  */
 export function benchSearch(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
@@ -37,9 +37,16 @@ export function benchSearch(): Promise<readonly BenchRow[]> {
       }
       rows.push({ name: `search for ${text} over ${conversations} conversations`, ...summary(times), ...about });
     }
-    const typed = searches.map((text) => typedSeconds(path, text));
+    const typed = searches.map((text) => secondsOf(path, ["-q", "search", text]));
     const slowest = Math.max(...typed);
-    return [...rows, { name: "the slowest of them as turnlog search, process and all", value: slowest, ...about }];
+    return [
+      ...rows,
+      {
+        name: "the slowest of them as turnlog search, processor time of the process and all",
+        value: slowest,
+        ...about,
+      },
+    ];
   });
 }
 
@@ -57,16 +64,6 @@ async function fill(store: TurnlogStore): Promise<void> {
       }),
     );
   }
-}
-
-function typedSeconds(path: string, text: string): number {
-  const main = join(import.meta.dirname, "../src/cli/main.ts");
-  const from = performance.now();
-  const { status } = spawnSync(process.execPath, [main, "--store", `sqlite:${path}`, "search", text], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  if (status !== 0) throw new Error(`turnlog search ended with ${status}`);
-  return seconds(from);
 }
 
 if (import.meta.main) process.exitCode = report(await benchSearch()) ? 0 : 1;
