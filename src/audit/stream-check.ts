@@ -8,6 +8,7 @@ import { isOfTheStore, readEvent } from "../log/codec/recorded.ts";
 import { readAncestors } from "../log/history/lineage.ts";
 import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
 import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.ts";
+import { SnapshotCheck } from "../log/snapshots/snapshot-check.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
@@ -24,6 +25,8 @@ export type StreamProblem = {
     | "fold"
     /** The request cannot be made again as it was sent. */
     | "request"
+    /** The events are right, and a snapshot says something else than they give: what is opened from it goes on wrongly. */
+    | "snapshot"
     /** The events are right, and a read model shows something else than they give. */
     | "view";
   readonly message: string;
@@ -47,6 +50,7 @@ export class StreamCheck {
   readonly #options: StreamOptions & { readonly skipped: SkippedEvents };
   readonly #isConversation: boolean;
   #folds: CheckedFold;
+  #snapshots: SnapshotCheck;
   head: Head | null = null;
   requests = 0;
   problem: StreamProblem | null = null;
@@ -58,6 +62,7 @@ export class StreamCheck {
     this.#options = options;
     this.#isConversation = conversationOfStream(stream) !== null;
     this.#folds = new CheckedFold(stream, options.codecs);
+    this.#snapshots = new SnapshotCheck(reader.store, stream);
   }
 
   get #due(): number {
@@ -65,7 +70,7 @@ export class StreamCheck {
   }
 
   async run(): Promise<void> {
-    this.problem = await this.#firstProblem();
+    this.problem = (await this.#firstProblem()) ?? this.#snapshotProblem();
   }
 
   async #firstProblem(): Promise<StreamProblem | null> {
@@ -125,6 +130,7 @@ export class StreamCheck {
     }
     const wrong = this.#folds.take(recorded);
     if (wrong !== null) return this.#problem("fold", wrong.words);
+    await this.#snapshots.take(recorded, this.#folds.view);
     if (recorded.event.type !== "InferenceRequested") return null;
     this.requests += 1;
     try {
@@ -140,7 +146,11 @@ export class StreamCheck {
     try {
       await foldAround(this.#reader, async (skipped) => {
         this.#folds = new CheckedFold(this.#stream, this.#options.codecs);
-        for await (const recorded of readAncestors(this.#reader, first, skipped)) this.#folds.inherit(recorded);
+        this.#snapshots = new SnapshotCheck(this.#store, this.#stream);
+        for await (const recorded of readAncestors(this.#reader, first, skipped)) {
+          this.#folds.inherit(recorded);
+          await this.#snapshots.take(recorded, this.#folds.view);
+        }
       });
       return null;
     } catch (error) {
@@ -169,6 +179,14 @@ export class StreamCheck {
     }
     if (kept.digest === this.head?.digest) return null;
     return { revision: kept.revision, kind: "head", message: "it is not the event that the store keeps as the head" };
+  }
+
+  #snapshotProblem(): StreamProblem | null {
+    const { wrong } = this.#snapshots;
+    if (wrong === null) return null;
+    const { revision, what } = wrong;
+    const message = `the events are right, and the snapshot that was taken here is not: ${what}; delete the snapshots, they are made again`;
+    return { revision, kind: "snapshot", message };
   }
 
   #problem(kind: StreamProblem["kind"], message: string): StreamProblem {

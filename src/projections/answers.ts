@@ -29,6 +29,8 @@ export type AnswersView = {
 type Answered = {
   readonly get: (name: string) => CompletedRun | undefined;
   readonly set: (name: string, run: CompletedRun) => unknown;
+  /** All of them, where the fold began with the first event. */
+  readonly entries?: () => Iterable<readonly [name: string, run: CompletedRun]>;
 };
 
 export const noAnswers = (): AnswersView => ({

@@ -113,7 +113,8 @@ export function turnOfChunks(
   }, prefix);
 }
 
-function readChunk(text: string, own: string): readonly Block[] {
+/** The blocks that a chunk lists, as outlines. */
+export function readChunk(text: string, own: string): readonly Block[] {
   return text.split("\n").map((line) => {
     const [revision, index, kindNumber, id, digestText, stream = own] = line.split(" ");
     const kind = blockKinds[Number(kindNumber)];

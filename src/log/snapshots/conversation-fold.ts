@@ -191,8 +191,10 @@ async function readFacts(
   return lists.reverse();
 }
 
+type FoldOfScopes = Pick<ConversationFold, "state"> & { readonly view: Pick<ConversationView, "server"> };
+
 /** Endpoints that lost all they held, and were not asked since. */
-export const lostScopes = ({ state, view }: ConversationFold): string[] =>
+export const lostScopes = ({ state, view }: FoldOfScopes): string[] =>
   [...view.server.invalidScopes.keys()].filter(
     (scope) => state.invalid.get(anchorName({ scope, anchor: null })) === true,
   );

@@ -48,7 +48,7 @@ export class Names {
     names: readonly string[],
   ): Promise<ReadonlyMap<string, NameEntry>> {
     const found = new Map<string, NameEntry>();
-    const unknown = new Map(names.map((name) => [keyOf(`${kind} ${name}`), name]));
+    const unknown = new Map(names.map((name) => [keyOfName(kind, name), name]));
     const lists = kind === "turn" ? this.#lists.toReversed() : this.#lists;
     for (const list of lists) {
       if (unknown.size === 0 || store === undefined) break;
@@ -90,6 +90,16 @@ export class Names {
 
 /** 72 bits: no two names of one conversation share them, by chance or by somebody's trying. */
 const keyOf = (name: string): string => Buffer.from(sha256Hex(name), "hex").toString("base64url").slice(0, 12);
+
+/** What a list of names calls one of them. */
+export const keyOfName = (kind: NameKind, name: string): string => keyOf(`${kind} ${name}`);
+
+/** All that a list of names tells, in the order in which it was noted. */
+export const readNames = (text: string, own: string): readonly (readonly [key: string, entry: NameEntry])[] =>
+  text
+    .split("\n")
+    .slice(1)
+    .map((line) => [line.split(" ", 1)[0] ?? "", entryOf(line, own)]);
 
 function entryOf(line: string, own: string): NameEntry {
   const [, ...fields] = line.split(" ");

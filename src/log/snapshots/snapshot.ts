@@ -68,13 +68,14 @@ export async function readSnapshot(events: EventStore, stream: string, atMost: n
     const saved = await events.snapshots?.get(snapshotKey(stream), last);
     if (saved === undefined || saved === null) return null;
     const digest = (await envelopeAt(events, stream, saved.revision))?.digest;
-    const data = digest === undefined ? null : sealed(saved.data, digest);
+    const data = digest === undefined ? null : sealedData(saved.data, digest);
     if (digest !== undefined && data !== null) return { revision: saved.revision, digest, data };
     last = saved.revision - 1;
   }
 }
 
-function sealed(text: string, eventDigest: string): SnapshotData | null {
+/** What a snapshot says that was taken right after the event of this digest; null where it was changed, or taken after another. */
+export function sealedData(text: string, eventDigest: string): SnapshotData | null {
   try {
     const { seal, ...data } = storedSchema.parse(JSON.parse(text));
     return seal === sealOf(data, eventDigest) ? data : null;

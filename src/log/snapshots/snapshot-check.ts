@@ -1,0 +1,231 @@
+import { canonicalJson } from "../../base/canonical-json.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Block } from "../../domain/block.ts";
+import { evolve, initialState } from "../../domain/conversation-state.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { type ServerContextsView, serverContexts } from "../../projections/server-contexts.ts";
+import { type EventStore, envelopeAt } from "../ports/event-store.ts";
+import type { SnapshotStore } from "../ports/snapshot-store.ts";
+import { type ChunkRef, readChunk } from "./chunks.ts";
+import { lostScopes, nameIn } from "./conversation-fold.ts";
+import { type ListRef, readList, snapshotKey } from "./lists.ts";
+import { keyOfName, type NameEntry, readNames } from "./names.ts";
+import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
+import { type SnapshotData, sealedData } from "./snapshot.ts";
+
+/** A snapshot that says something else than the events up to its revision. */
+export type WrongSnapshot = { readonly revision: number; readonly what: string };
+
+/**
+ * Compares the snapshots of a stream with a fold of all its events, as that goes on. Lists that many snapshots share are
+ * looked at once, and what only ever grows is compared where the newest snapshot stands.
+ */
+export class SnapshotCheck {
+  /** The first snapshot that is wrong. */
+  wrong: WrongSnapshot | null = null;
+  readonly #events: EventStore;
+  readonly #stream: string;
+  /** Where snapshots stand, the last first; null until they were looked for. */
+  #revisions: number[] | null = null;
+  #state = initialState();
+  #lastAt: string | null = null;
+  /** Appended blocks, runs and late tools, by the key of their name. */
+  readonly #names = new Map<string, NameEntry>();
+  readonly #ancestors = new Set<string>();
+  /** Chunks, by name and digest, and contexts, by their text, that were looked at. */
+  readonly #compared = new Set<string>();
+  readonly #factsByName = new Map<string, SavedFacts>();
+
+  constructor(events: EventStore, stream: string) {
+    this.#events = events;
+    this.#stream = stream;
+  }
+
+  /** The next event, of the stream or of an ancestor's, and the view that has taken it in. */
+  async take(recorded: RecordedEvent, view: ConversationView): Promise<void> {
+    const { event, stream, revision, runId, at } = recorded;
+    this.#state = evolve(this.#state, event, runId);
+    if (this.#lastAt === null || at > this.#lastAt) this.#lastAt = at;
+    const name = nameIn(event, runId);
+    if (name !== null && !this.#names.has(keyOfName(...name)))
+      this.#names.set(keyOfName(...name), { stream, numbers: [revision] });
+    if (stream !== this.#stream) {
+      this.#ancestors.add(stream);
+      return;
+    }
+    // Those before it are not used any more: they may hold what is left out now.
+    if (event.type === "EventSkipped") this.wrong = null;
+    this.#revisions ??= await this.#find();
+    // At an event that was skipped nothing can be compared.
+    while ((this.#revisions.at(-1) ?? revision) < revision) this.#revisions.pop();
+    if (this.#revisions.at(-1) !== revision) return;
+    this.#revisions.pop();
+    const what = this.wrong === null ? await this.#problemAt(revision, view) : null;
+    if (what !== null) this.wrong = { revision, what };
+  }
+
+  async #find(): Promise<number[]> {
+    const revisions: number[] = [];
+    for (let last = Number.MAX_SAFE_INTEGER; ; ) {
+      const saved = await this.#events.snapshots?.get(snapshotKey(this.#stream), last);
+      if (saved === undefined || saved === null) return revisions;
+      revisions.push(saved.revision);
+      last = saved.revision - 1;
+    }
+  }
+
+  /** What a snapshot says otherwise; null where it is right. */
+  async #problemAt(revision: number, view: ConversationView): Promise<string | null> {
+    const { snapshots } = this.#events;
+    const saved = await snapshots?.get(snapshotKey(this.#stream), revision);
+    const digest = (await envelopeAt(this.#events, this.#stream, revision))?.digest;
+    const data = saved === undefined || saved === null || digest === undefined ? null : sealedData(saved.data, digest);
+    if (snapshots === undefined || data === null) return "it was changed, or is of another event";
+    try {
+      return (
+        (await this.#turnProblem(view.client.committed, data.turn)) ??
+        (await this.#newestProblem(view, data)) ??
+        (await this.#factsProblem(view, data)) ??
+        this.#ownProblem(view, data)
+      );
+    } catch (error) {
+      if (error instanceof TurnlogError && error.code === "snapshot-damaged") return error.message;
+      throw error;
+    }
+  }
+
+  /** A Turn against the chunks that list its blocks from a place on. */
+  async #turnProblem(turn: Turn, refs: readonly ChunkRef[], from = 0): Promise<string | null> {
+    let start = from;
+    for (const [name, length, digest] of refs) {
+      const end = start + length;
+      if (end > turn.length || turn.contextAt(end) !== digest) return "its Turn is another";
+      // The digest says that the Turn is the same; so are the blocks of a list that was there once.
+      if (!this.#compared.has(`${name} ${digest}`)) {
+        const listed = readChunk(await this.#list(name), this.#stream);
+        const isListed = ({ id, kind, digest: own }: Block, index: number): boolean => {
+          const block = listed[index];
+          return block?.id === id && block.kind === kind && block.digest === own;
+        };
+        if (listed.length !== length || !turn.slice(end).after(start).every(isListed)) return "its blocks are others";
+        this.#compared.add(`${name} ${digest}`);
+      }
+      start = end;
+    }
+    return start === turn.length ? null : "its Turn is shorter";
+  }
+
+  async #newestProblem({ client, newest }: ConversationView, data: SnapshotData): Promise<string | null> {
+    for (const { scope, inferenceId, shared, rest } of data.newest) {
+      const known = newest.get(scope);
+      const isShared = known !== undefined && client.committed.slice(shared).digest === known.turn.slice(shared).digest;
+      if (!isShared || known.context.inferenceId !== inferenceId) return `the newest response of ${scope} is another`;
+      const problem = await this.#turnProblem(known.turn, rest, shared);
+      if (problem !== null) return `the newest response of ${scope}: ${problem}`;
+    }
+    return data.newest.length === newest.size ? null : "it knows other endpoints";
+  }
+
+  /** What servers hold and have told, and at the newest snapshot, which has those of all, the names. */
+  async #factsProblem({ client, server }: ConversationView, data: SnapshotData): Promise<string | null> {
+    const told = serverContexts.initial(this.#stream);
+    const lists: ListRef[] = [];
+    const chain: SavedFacts[] = [];
+    for (let { facts: name } = data; name !== null; name = chain.at(-1)?.before ?? null)
+      chain.push(await this.#facts(name));
+    for (const facts of chain.reverse()) {
+      const { length: first } = told.contexts;
+      restoreFacts(told, facts);
+      lists.push(...facts.names);
+      if (this.#compared.has(facts.contexts)) continue;
+      const known = server.contexts.after(first).slice(0, facts.known - first);
+      if (canonicalJson([...told.contexts.after(first)]) !== canonicalJson([...known]))
+        return "its responses are others";
+      this.#compared.add(facts.contexts);
+    }
+    if (told.contexts.length !== server.contexts.length) return "it knows other responses";
+    if (canonicalJson(factsOf(told)) !== canonicalJson(factsOf(server))) return "what endpoints have told is another";
+    return this.#revisions?.length === 0 ? this.#namesProblem(lists, client.answers) : null;
+  }
+
+  async #namesProblem(lists: readonly ListRef[], answers: AnswersView): Promise<string | null> {
+    const first = new Map<string, NameEntry>();
+    const last = new Map<string, NameEntry>();
+    for (const ref of lists) {
+      const text = await readList(snapshotsOf(this.#events), ref);
+      for (const [key, entry] of readNames(text, ref.stream)) {
+        if (!first.has(key)) first.set(key, entry);
+        last.set(key, entry);
+      }
+    }
+    const [byBlock, byTurn] = [answers.byBlock.entries?.() ?? [], answers.byTurn.entries?.() ?? []];
+    const expected = [
+      ...[...this.#names].map(([key, entry]) => ({ key, entry, by: first })),
+      ...[...byBlock].map(([id, run]) => ({ key: keyOfName("answer", id), entry: entryOfRun(run), by: first })),
+      ...[...byTurn].map(([digest, run]) => ({ key: keyOfName("turn", digest), entry: entryOfRun(run), by: last })),
+    ];
+    for (const { key, entry, by } of expected) {
+      const told = by.get(key);
+      if (told?.stream !== entry.stream || told.numbers.join() !== entry.numbers.join()) return "its ids are others";
+    }
+    return first.size === expected.length ? null : "it knows ids that nothing has";
+  }
+
+  #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
+    const { answeredBy, cameBackTo, answeredLength, title, labels, origin, lastAt } = data;
+    const { answers, committed } = client;
+    // Which run left the Turn that was come back to may be looked up later.
+    const answer = cameBackTo === null ? answers.answeredBy : null;
+    const told = { answeredBy, cameBackTo, answeredLength, title, labels, origin, lastAt };
+    const expected: typeof told = {
+      ...{ answeredBy: answer, cameBackTo: cameBackTo === null ? null : committed.digest },
+      ...{ answeredLength: answers.answeredLength, title: view.title, labels: view.labels },
+      ...{ origin: this.#state.origin, lastAt: this.#lastAt },
+    };
+    if (canonicalJson(told) !== canonicalJson(expected)) return "its labels, its times or its last answer are others";
+    const lost = lostScopes({ state: this.#state, view: { server } });
+    if (canonicalJson(data.lostScopes) !== canonicalJson(lost))
+      return "it knows other endpoints that lost all they held";
+    const ancestors = data.ancestors.map(([stream]) => stream).sort();
+    return canonicalJson(ancestors) === canonicalJson([...this.#ancestors].sort()) ? null : "its ancestors are others";
+  }
+
+  async #facts(name: string): Promise<SavedFacts> {
+    const facts = this.#factsByName.get(name) ?? savedFacts(await this.#list(name));
+    this.#factsByName.set(name, facts);
+    return facts;
+  }
+
+  #list(name: string): Promise<string> {
+    return readList(snapshotsOf(this.#events), { stream: this.#stream, name });
+  }
+}
+
+const entryOfRun = ({ stream, from, to, brought }: CompletedRun): NameEntry => ({
+  stream,
+  numbers: [from, to, brought],
+});
+
+/** What endpoints have told, beside their responses. */
+const factsOf = ({
+  declared,
+  invalidResponses,
+  invalidScopes,
+  learned,
+  quarantined,
+}: ServerContextsView): JsonValue => ({
+  declared: Object.fromEntries(declared),
+  invalidResponses: Object.fromEntries(invalidResponses),
+  invalidScopes: Object.fromEntries(invalidScopes),
+  learned: Object.fromEntries([...learned].map(([scope, told]) => [scope, Object.fromEntries(told)])),
+  quarantined: [...quarantined],
+});
+
+function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
+  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
+  return snapshots;
+}
