@@ -61,6 +61,7 @@ export type { HeldStop, Stepping } from "./engine/run/stepping.ts";
 export type { Breakpoint, BreakpointEffect } from "./engine/session/breakpoint.ts";
 export { type DivergencePlace, ReplayDivergedError } from "./engine/session/divergence.ts";
 export { RunCancelledError, RunFailedError, RunUnfinishedError } from "./engine/session/errors.ts";
+export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
 export type { ChainPolicy } from "./engine/stack/chain-policy.ts";
 export {
   type AnyEngine,
@@ -83,8 +84,9 @@ export {
   type LayerIdentity,
   type Next,
 } from "./engine/stack/middleware.ts";
+export { OutputMismatchError } from "./engine/stack/output.ts";
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
-export { type Loss, OutputMismatchError, type RunResult, type RunStep, type Usage } from "./engine/stack/result.ts";
+export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";
 export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/stack/schema.ts";

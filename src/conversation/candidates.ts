@@ -52,7 +52,7 @@ function lostBy({ request }: FoundRequest, asked: PlanRequest, context: ServerCo
   return isTried ? "illegal-continuation" : "not asked for";
 }
 
-const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy"]);
+const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy", "aside"]);
 
 /** A context that is no beginning of the Turn, and where it stops being one. */
 function diverging({ contextTurns }: FoundRequest, asked: PlanRequest, context: ServerContext) {

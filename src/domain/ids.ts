@@ -23,10 +23,10 @@ export function checkedConversationId(id: unknown): ConversationId {
 /** How much of a text that is no id is quoted. */
 const maxShown = 40;
 
-/** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`. */
+/** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`, and beside the conversation `<run>/<frame>.a<n>/<n>`. */
 export const blockIdSchema = z
   .string()
-  .regex(/^(blk_\w{16,32}|run_\w{16,32}\/\d+(\.\d+)*\/\d+)$/)
+  .regex(/^(blk_\w{16,32}|run_\w{16,32}\/\d+(\.\d+)*(\.a\d+)?\/\d+)$/)
   .brand<"BlockId">();
 export type BlockId = z.infer<typeof blockIdSchema>;
 

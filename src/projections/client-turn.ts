@@ -5,6 +5,7 @@ import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
+import { isAside } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type AnswersView, countBrought, noAnswers, noteAppended, noteCompleted, noteTurn } from "./answers.ts";
@@ -13,7 +14,7 @@ import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
-import { RunTurns } from "./run-turns.ts";
+import { RunTurns, type TurnName } from "./run-turns.ts";
 
 /** A run that has not ended. */
 export type OpenRun = {
@@ -159,6 +160,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       const inference = inferences.get(event.data.inferenceId);
       if (inference === undefined) throw new Error(`no inference ${event.data.inferenceId} was requested`);
       inference.isOpen = false;
+      if (isAside(inference.frame)) return;
       const output = event.data.output.map(blockFromJson).filter(entersTurn);
       for (const block of output) noteVersion(view.blame, block, recorded);
       turns.respond(inference.frame, output, actor);
@@ -208,7 +210,7 @@ function applyPass(
   for (const block of blocksOfEdits(pass.edits).map(blockFromJson)) {
     // Written out although it was there before, it is another word of the provider's on the same content.
     if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
-    noteVersion(blame, block, recorded);
+    if (!isAside(frame)) noteVersion(blame, block, recorded);
   }
   const before = turns.get(nameOf(pass.from));
   const after = applyEdits(before, pass.edits, ({ id, digest }) => turns.version(id, digest) ?? undefined);
@@ -287,7 +289,8 @@ function openRun(view: ClientTurnView): OpenRun {
   return view.run;
 }
 
-function nameOf(text: string): `given/${string}` | `result/${string}` {
+function nameOf(text: string): TurnName {
+  if (text === "empty") return text;
   return text.startsWith("given/") ? `given/${text.slice(6)}` : `result/${text.slice(7)}`;
 }
 

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { labelsAfter } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type ClientTurnView, clientTurn } from "./client-turn.ts";
@@ -37,8 +38,8 @@ export const conversationView: Projection<ConversationView> = {
   },
 };
 
-function noteNewest(view: ConversationView, { event }: RecordedEvent): void {
-  if (event.type !== "ResponseReceived") return;
+function noteNewest(view: ConversationView, { event, frame: at }: RecordedEvent): void {
+  if (event.type !== "ResponseReceived" || isAside(at)) return;
   const context = view.server.contexts.last;
   const frame = view.client.run?.inferences.get(event.data.inferenceId)?.frame;
   const turn = frame === undefined ? null : view.client.run?.turns.result(frame);

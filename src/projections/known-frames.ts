@@ -1,3 +1,5 @@
+import { isAside, parentOf } from "../domain/frame.ts";
+
 /**
  * The frames that a run has come to, as the frames of its events tell: the n-th call of a frame was made after those before
  * it, whether or not an event speaks of them.
@@ -7,7 +9,7 @@ export class KnownFrames {
   readonly #calls = new Map<string, number>();
 
   see(frame: string): void {
-    for (let at = frame; at.includes("."); at = parentOf(at)) {
+    for (let at = isAside(frame) ? parentOf(frame) : frame; at.includes("."); at = parentOf(at)) {
       const calls = numberOf(at) + 1;
       if (this.calls(parentOf(at)) >= calls) return;
       this.#calls.set(parentOf(at), calls);
@@ -25,6 +27,4 @@ export class KnownFrames {
   }
 }
 
-/** The frame that called a frame. */
-export const parentOf = (frame: string): string => frame.slice(0, frame.lastIndexOf("."));
 const numberOf = (frame: string): number => Number(frame.slice(frame.lastIndexOf(".") + 1));

@@ -4,6 +4,7 @@ import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
 import type { Decision, InferenceRequestedData, Repair } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
+import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./client-turn.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
@@ -44,6 +45,8 @@ export type Loss =
 export type RunRecord = {
   readonly runId: string;
   readonly steps: RunStep[];
+  /** Model calls that layers made beside the conversation. */
+  readonly asides: RunStep[];
   readonly losses: Loss[];
   /** Whether it was cut off, and taken up again. */
   isResumed: boolean;
@@ -56,6 +59,7 @@ export type RunRecord = {
 export const newRunRecord = (runId: string): RunRecord => ({
   runId,
   steps: [],
+  asides: [],
   losses: [],
   isResumed: false,
   status: null,
@@ -68,7 +72,7 @@ export function noteRun(
   { event, frame: at }: RecordedEvent,
   blockOf: (json: BlockJson) => Block = blockFromJson,
 ): void {
-  const { steps, losses, requests } = record;
+  const { steps, asides, losses, requests } = record;
   const frame = at ?? "0";
   switch (event.type) {
     case "RunResumed":
@@ -89,7 +93,7 @@ export function noteRun(
       const all = output.map(blockOf);
       const blocks = all.filter(entersTurn);
       const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks };
-      steps.push({ ...told, usage: usageOf(usage) });
+      (isAside(frame) ? asides : steps).push({ ...told, usage: usageOf(usage) });
       const omitted = all.filter((block) => !entersTurn(block));
       if (omitted.length > 0) losses.push({ kind: "omitted-blocks", frame, inferenceId, blocks: omitted });
       return;

@@ -1,13 +1,14 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
+import { isAside, parentOf } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import { Turn } from "../domain/turn.ts";
 import { blockChanges } from "../domain/turn-difference.ts";
 import { ConversationDamagedError } from "./damage.ts";
-import { KnownFrames, parentOf } from "./known-frames.ts";
+import { KnownFrames } from "./known-frames.ts";
 
-/** `given/<frame>`: what a frame received; `result/<frame>`: what it returned. */
-export type TurnName = `given/${string}` | `result/${string}`;
+/** `given/<frame>`: what a frame received; `result/<frame>`: what it returned; `empty`: no blocks. */
+export type TurnName = `given/${string}` | `result/${string}` | "empty";
 
 /** The Turn that another was made of, and who made it. */
 export type TurnDerivation = { readonly base: TurnName; readonly actor: Actor };
@@ -57,6 +58,11 @@ export class RunTurns {
 
   /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. Gives what it left out. */
   handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): readonly BlockId[] {
+    if (isAside(frameOf(name))) {
+      // What is asked beside the conversation takes nothing out of it.
+      this.#given.set(frameOf(name), turn);
+      return [];
+    }
     const changes = blockChanges(this.get(base), turn);
     const removed = changes.removed.map(idOf);
     for (const id of removed) this.#removers.set(id, actor);
@@ -71,6 +77,7 @@ export class RunTurns {
 
   /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */
   get(name: TurnName): Turn {
+    if (name === "empty") return Turn.empty;
     const turn = name.startsWith("given/") ? this.given(frameOf(name)) : this.result(frameOf(name));
     if (turn === null) throw new ConversationDamagedError(`there is no Turn ${name} in this run`, null);
     return turn;
@@ -179,6 +186,7 @@ export class RunTurns {
 
   /** A request leaves a frame of the core, with the Turn that the frame was given. */
   request(frame: string): Turn {
+    if (isAside(frame)) return this.given(frame);
     this.#frames.see(frame);
     this.#newest = `given/${frame}`;
     const outgoing = this.given(frame);
@@ -188,6 +196,7 @@ export class RunTurns {
 
   /** A response came back to a frame of the core; `output` are the blocks that enter the Turn. */
   respond(frame: string, output: readonly Block[], author: Actor): Turn {
+    if (isAside(frame)) return this.given(frame).append(...output);
     for (const block of output) this.addVersion(block, author);
     const result = this.given(frame).append(...output);
     this.#results.set(frame, result);

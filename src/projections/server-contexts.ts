@@ -8,6 +8,7 @@ import {
   type ResponseReceivedData,
 } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./client-turn.ts";
 import { KnownContexts, type ServerContext, type Unusable } from "./known-contexts.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -60,14 +61,15 @@ export const serverContexts: Projection<ServerContextsView> = {
   },
 };
 
-function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId }: RecordedEvent): void {
+function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId, frame }: RecordedEvent): void {
   switch (event.type) {
     case "SettingsDeclared":
       view.declared.set(event.data.digest, { stream, revision });
       view.settings.set(event.data.digest, event.data.settings);
       return;
     case "InferenceRequested":
-      view.open.set(event.data.inferenceId, { request: event.data, revision });
+      // What is asked beside the conversation is nothing that it goes on from.
+      if (!isAside(frame)) view.open.set(event.data.inferenceId, { request: event.data, revision });
       return;
     case "InferenceFailed":
       view.open.delete(event.data.inferenceId);

@@ -202,6 +202,7 @@ function inferenceWords(event: InferenceEvent): string {
       const amount = `${grouped(sent)} of ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
       const divergence = decision.rejected?.divergence ?? null;
       const why = divergence === null ? decision.reason : describeDivergence(divergence);
+      if (decision.reason === "aside") return `asked${again} beside the conversation, ${amount}`;
       return `asked${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
     }
     case "ResponseStarted":

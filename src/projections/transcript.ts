@@ -2,6 +2,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Block, BlockKind } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
 
@@ -52,7 +53,7 @@ export const transcript: Projection<TranscriptView> = {
 
 function said(
   { tools }: TranscriptView,
-  { event }: RecordedEvent,
+  { event, frame }: RecordedEvent,
 ): readonly { readonly block: Block; readonly name: string | null }[] {
   switch (event.type) {
     case "BlockAppended": {
@@ -60,6 +61,7 @@ function said(
       return [{ block, name: block.name }];
     }
     case "ResponseReceived":
+      if (isAside(frame)) return [];
       return event.data.output
         .map(blockFromJson)
         .filter(entersTurn)

@@ -1,5 +1,6 @@
 import type { Decision, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import type { RecordedAnswers } from "./recorded-answers.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
@@ -61,6 +62,8 @@ function factsOf(events: readonly RecordedEvent[]): readonly StepFacts[] {
   const all: StepFacts[] = [];
   let edits: StepEdit[] = [];
   for (const { event, actor, revision, frame } of events) {
+    // What a layer asked beside the conversation is no step.
+    if (isAside(frame)) continue;
     if (event.type === "TurnEdited" && actor.kind === "middleware") {
       const { name: layer, direction } = actor;
       edits.push({ layer, direction, operations: event.data.edits.map(({ op }) => op) });

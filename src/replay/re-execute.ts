@@ -1,6 +1,7 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { changedSettings, requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
@@ -63,12 +64,15 @@ export async function reexecute<Context>(
     mustFit(run, view, engine);
     mustHaveContext(run, engine, "replay");
     runs += 1;
-    steps += run.events.filter(({ event }) => event.type === "InferenceRequested" && event.data.attempt === 0).length;
+    steps += run.events.filter(isStep).length;
     const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, view, engine }));
     if (difference !== null) return { runs, steps, difference };
   }
   return { runs, steps, difference: null };
 }
+
+const isStep = ({ event, frame }: RecordedEvent): boolean =>
+  event.type === "InferenceRequested" && event.data.attempt === 0 && !isAside(frame);
 
 /** What cannot be compared is told before anything is executed. */
 function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions): void {

@@ -8,6 +8,7 @@ import type {
   ResponseReceivedData,
 } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { failureOf } from "../engine/inference/failure-data.ts";
 import { type Codecs, codecOf } from "../engine/planning/recorded-request.ts";
 import { rebuildResponse } from "../engine/planning/response.ts";
@@ -42,6 +43,8 @@ type Options = { readonly codecs: Codecs; readonly settings: ReadonlyMap<string,
  */
 export class RecordedAnswers {
   readonly #steps: RecordedStep[] = [];
+  /** What layers asked beside the conversation, by frame: no step gets an answer of these. */
+  readonly #asides = new Map<string, RecordedStep>();
   readonly #byInference = new Map<string, RecordedStep>();
   readonly #given = new Map<string, RecordedStep>();
   readonly #results = new Map<string, RecordedAnswer>();
@@ -87,9 +90,11 @@ export class RecordedAnswers {
   }
 
   #response(frame: string, asked: InferenceRequestedData): RecordedAnswer | null {
-    const step = this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0];
+    const step = isAside(frame)
+      ? this.#asides.get(frame)
+      : (this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0]);
     if (step?.answer == null) return null;
-    this.#given.set(frame, step);
+    if (!isAside(frame)) this.#given.set(frame, step);
     const { data, ...came } = step.answer;
     return { came, give: () => ({ answer: this.#responseOf(step.request.event.data, data, asked) }) };
   }
@@ -157,13 +162,14 @@ export class RecordedAnswers {
 
   /** A later attempt takes the place of those before: what refused them belonged to how they were sent. */
   #ask(request: RecordedStep["request"], frame: string): void {
-    const last = this.#steps.at(-1);
+    const last = isAside(frame) ? this.#asides.get(frame) : this.#steps.at(-1);
     const { attempt, inferenceId } = request.event.data;
     const isAgain = attempt > 0 && last?.frame === frame;
     const step = isAgain ? last : { frame, request, answer: null };
     step.request = request;
     step.answer = null;
-    if (!isAgain) this.#steps.push(step);
+    if (isAside(frame)) this.#asides.set(frame, step);
+    else if (!isAgain) this.#steps.push(step);
     this.#byInference.set(inferenceId, step);
   }
 }

@@ -48,12 +48,13 @@ const isRequest = (recorded: RecordedEvent): recorded is RecordedEvent & Request
   recorded.event.type === "InferenceRequested";
 
 function stepDifference(
-  { session, outgoing, scope }: SingleStep,
+  step: SingleStep,
   recorded: Request,
   events: readonly RecordedEvent[],
 ): ReplayDifference | null {
   const { decision, encoder, settingsDigest: digest, requestDigest, scope: endpoint } = recorded.event.data;
-  const asked = stepRequest(session, outgoing, { scope, capabilities: decision.capabilities });
+  const { session, scope } = step;
+  const asked = stepRequest(session, step, decision.capabilities);
   const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
     const before = session.view().server.settings.get(digest)?.["instructions"] ?? null;

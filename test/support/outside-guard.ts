@@ -112,6 +112,7 @@ const asEngine = (ctx: LayerContext): LayerContext => ({
   from: (turn) => ctx.from(turn),
   instructions: (text) => ctx.instructions(text),
   onAcknowledged: (work) => ctx.onAcknowledged(work),
+  infer: (asked) => ctx.infer(asked),
   canRun: (call) => ctx.canRun(call),
   offers: (tool) => ctx.offers(tool),
   tool: (call) => working.run(null, () => ctx.tool(call)),

@@ -90,6 +90,7 @@ const reasonWords: Readonly<Record<string, string>> = {
   "settings-changed": "settings changed that a chain does not survive",
   suspect: "the answer's echo differed from what was sent: the server may not hold the context",
   policy: "the policy says so",
+  aside: "a layer asked it beside the conversation",
 };
 
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */

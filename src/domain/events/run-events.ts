@@ -89,12 +89,13 @@ export const runParked = z.strictObject({
   data: z.strictObject({ blockIds: z.array(blockIdSchema) }),
 });
 
-const turnNameSchema = z.string().regex(/^(given|result)\/\d+(\.\d+)*$/);
+const turnNameSchema = z.string().regex(/^((given|result)\/\d+(\.\d+)*(\.a\d+)?|empty)$/);
 
 /**
  * What a layer handed on, written against an earlier Turn of the run. In the request direction the envelope's frame is
  * the frame that was called, in the response direction the frame that returned. Turns are named `given/<frame>` (what a
- * frame received) and `result/<frame>` (what it returned). A pass that is too big for one event is written as several, each
+ * frame received) and `result/<frame>` (what it returned); what is asked beside the conversation is written against those, or
+ * against the Turn without blocks (`empty`). A pass that is too big for one event is written as several, each
  * against what the one before made of the same Turn.
  */
 export const turnEdited = z.strictObject({

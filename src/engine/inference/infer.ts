@@ -3,6 +3,7 @@ import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
@@ -17,6 +18,10 @@ import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
+import type { StepRequest } from "./step-request.ts";
+
+/** What is asked at a frame: of the Turn that left the innermost layer, or by a layer beside the conversation. */
+export type Step = StepRequest & { readonly frame: string; readonly scope: CallScope };
 
 /**
  * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered
@@ -26,7 +31,28 @@ import { retryDelayMs, waitToRetry } from "./retry.ts";
  * @throws {ProviderError} when the provider refused or failed for good.
  * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
  */
-export async function inferStep(session: RunSession, frame: string, outgoing: Turn, scope: CallScope): Promise<Turn> {
+export async function inferStep(session: RunSession, step: Step): Promise<Turn> {
+  const { prepared, received } = await exchange(session, step);
+  return acceptResponse(session, step.frame, prepared, received);
+}
+
+/**
+ * The same for what a layer asks beside the conversation: no Turn gets the answer.
+ *
+ * @throws {ProviderError} when the provider refused or failed for good.
+ */
+export async function receiveAnswer(session: RunSession, step: Step): Promise<Received> {
+  const { received } = await exchange(session, step);
+  if (received.data.failure !== undefined) throw failedResponse(received.data.failure);
+  return received;
+}
+
+/** Asks until there is an answer, or none to be had. */
+async function exchange(
+  session: RunSession,
+  step: Step,
+): Promise<{ readonly prepared: Prepared; readonly received: Received }> {
+  const { frame, outgoing, scope } = step;
   const reactions = new Map<string, number>();
   let retry: Retry = {};
   let retries = 0;
@@ -34,14 +60,13 @@ export async function inferStep(session: RunSession, frame: string, outgoing: Tu
     const past = session.journal.inference(frame, attempt, outgoing);
     const prepared =
       past === null
-        ? (tryToPrepare(session, frame, { outgoing, scope, attempt, retry }) ??
-          (await prepareOnAll(session, frame, { outgoing, scope, attempt, retry })))
+        ? (tryToPrepare(session, step, { attempt, retry }) ?? (await prepareOnAll(session, step, { attempt, retry })))
         : preparedBefore(session, frame, { outgoing, request: past.request });
     const answer =
       past === null
         ? await ask(session, frame, { prepared, scope, retry, retries })
         : await answeredBefore(session, frame, { prepared, past, scope, retry });
-    if (!("error" in answer)) return acceptResponse(session, frame, prepared, answer);
+    if (!("error" in answer)) return { prepared, received: answer };
     const { error, retryInMs } = answer;
     const again = retryInMs === null ? {} : { retryInMs };
     session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind, ...again });
@@ -191,7 +216,7 @@ async function answeredBefore(
     delivered(session, at);
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
-    acknowledge(session, { index: session.server.contexts.length, frame });
+    if (!isAside(frame)) acknowledge(session, { index: session.server.contexts.length, frame });
     session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
     // The fold of the log has them already.
     const { turns } = session.journal;

@@ -6,11 +6,10 @@ import type { Turn } from "../../domain/turn.ts";
 import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
-import type { CallScope } from "../session/call-scope.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
 import type { Retry } from "./reactions.ts";
-import { stepRequest } from "./step-request.ts";
+import { type StepRequest, stepRequest } from "./step-request.ts";
 
 /** One request as it was decided, encoded and recorded. */
 export type Prepared = {
@@ -20,30 +19,30 @@ export type Prepared = {
   readonly shaped: readonly SentBlock[];
 };
 
-type Attempt = {
-  readonly outgoing: Turn;
-  readonly scope: CallScope;
-  readonly attempt: number;
-  readonly retry: Retry;
-};
+type Attempt = { readonly attempt: number; readonly retry: Retry };
 
 /**
  * Plans, shapes and encodes a request, and records it.
  *
  * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
  */
-export function prepare(session: RunSession, frame: string, { outgoing, scope, attempt, retry }: Attempt): Prepared {
+export function prepare(
+  session: RunSession,
+  step: StepRequest & { readonly frame: string },
+  { attempt, retry }: Attempt,
+): Prepared {
+  const { frame, outgoing, scope, aside } = step;
   const { engine } = session;
   const { codec, scope: endpoint } = engine.provider;
   const { without = [], ...planned } = retry;
   const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
   const capabilities = { ...learnedCapabilities(engine.provider, session.view(), engine.learned), ...lacking };
-  const asked = stepRequest(session, outgoing, { scope, capabilities });
+  const asked = stepRequest(session, step, capabilities);
   const { turn: input, settings, settingsDigest: digest } = asked;
   const built = buildRequest({ ...asked, ...planned });
   const { decision, shaped, bodyText } = built;
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
-  if (engine.chain.mode === "require" && isMissingChain)
+  if (engine.chain.mode === "require" && isMissingChain && aside === undefined)
     throw new TurnlogError(
       "chain-required",
       `the request cannot be chained (${decision.reason ?? "no reason"}), and the policy requires it`,
@@ -70,7 +69,7 @@ export function prepare(session: RunSession, frame: string, { outgoing, scope, a
     requestBytes: built.bytes,
     ...takeTimings(session),
   };
-  const declarer = scope.instructions.at(-1)?.actor ?? engineActor;
+  const declarer = aside?.actor ?? scope.instructions.at(-1)?.actor ?? engineActor;
   record(session, { type: "SettingsDeclared", version: 1, data: { digest, settings } }, declarer, frame);
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);

@@ -1,36 +1,61 @@
+import type { Actor } from "../../domain/actor.ts";
 import { anchorName } from "../../domain/anchor.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
-import { asHeld, contextsOf, invalidationOf, provenanceOf } from "../planning/contexts.ts";
+import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
+import { adjusted } from "../stack/create-engine.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 
-type Said = { readonly scope: Pick<CallScope, "instructions">; readonly capabilities: Capabilities };
+/** A request to be made. */
+export type StepRequest = {
+  readonly outgoing: Turn;
+  readonly scope: Pick<CallScope, "instructions">;
+  /** What a layer asks otherwise than the provider is set to, where it asks beside the conversation. */
+  readonly aside?: { readonly settings: Adjustments; readonly actor: Actor };
+};
 
 /** What a step asks: of the Turn that left the innermost layer, with the settings that the engine, Turn and layers say. */
-export function stepRequest(session: RunSession, outgoing: Turn, { scope, capabilities }: Said): PlanRequest {
+export function stepRequest(
+  session: RunSession,
+  { outgoing, scope, aside }: StepRequest,
+  capabilities: Capabilities,
+): PlanRequest {
   const { engine } = session;
+  const { provider } = engine;
+  const contexts = contextLookup(session);
+  const common = {
+    ...{ endpoint: provider, capabilities, policy: engine.chain },
+    provenance: provenanceOf(session.turns, session.view()),
+    now: new Date(engine.clock()).toISOString(),
+  };
+  if (aside !== undefined) {
+    const asked = { provider, tools: [], settings: adjusted(provider, aside.settings) };
+    const settings = (instructions: readonly string[]) => checked(requestSettings(asked, capabilities, instructions));
+    return newRequest(session.view(), outgoing, { ...common, settings, ...besideConversation(contexts) });
+  }
   const added = scope.instructions.map(({ text }) => text);
   return newRequest(session.view(), outgoing, {
-    endpoint: engine.provider,
+    ...common,
     settings: (instructions) => {
       const said = [...instructions, ...added];
       const settings = requestSettings({ ...engine, settings: settingsNow(session) }, capabilities, said);
       // The engine's own were looked at when it was made.
-      if (said.length > 0) checkSettings(settings);
-      return settings;
+      return said.length > 0 ? checked(settings) : settings;
     },
-    capabilities,
-    contexts: contextLookup(session),
-    provenance: provenanceOf(session.turns, session.view()),
-    policy: engine.chain,
-    now: new Date(engine.clock()).toISOString(),
+    contexts,
   });
+}
+
+function checked(settings: Settings): Settings {
+  checkSettings(settings);
+  return settings;
 }
 
 /** What the provider is asked from here on: a tool that the caller wanted called was called once. */

@@ -16,7 +16,7 @@ import type { Capabilities } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
-import type { ContextLookup } from "./plan.ts";
+import type { ContextLookup, PlanRequest } from "./plan.ts";
 
 /** The contexts of a conversation as its log tells them. */
 export function contextsOf(view: ConversationView): ContextLookup {
@@ -30,6 +30,12 @@ export function contextsOf(view: ConversationView): ContextLookup {
     quarantined: server.quarantined,
   };
 }
+
+/** How a request is planned that a layer makes beside the conversation: it continues from nothing. */
+export const besideConversation = (contexts: ContextLookup): Pick<PlanRequest, "contexts" | "full"> => ({
+  contexts: { ...contexts, newest: () => null },
+  full: "aside",
+});
 
 type Received = { readonly context: ServerContext; readonly turn: Turn };
 

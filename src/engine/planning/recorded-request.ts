@@ -1,12 +1,13 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec } from "../stack/codec.ts";
 import { type BuiltRequest, buildRequest } from "./build-request.ts";
-import { contextsOf, provenanceOf } from "./contexts.ts";
+import { besideConversation, contextsOf, provenanceOf } from "./contexts.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
 import type { PlanRequest } from "./plan.ts";
 
@@ -39,9 +40,10 @@ export function recordedRequest(view: ConversationView, recorded: RecordedEvent,
   const request = requestOf(recorded);
   const { run } = view.client;
   const { scope, settingsDigest, decision } = request;
+  const contexts = contextsOf(view);
   return {
     turn: inputTurn(view, recorded),
-    contexts: contextsOf(view),
+    contexts,
     provenance: provenanceOf(run?.turns, view),
     ...{ scope, settingsDigest, transport: decision.transport },
     codec: codecOf(request, codecs),
@@ -49,6 +51,7 @@ export function recordedRequest(view: ConversationView, recorded: RecordedEvent,
     policy: run?.started.chain ?? defaultChainPolicy,
     capabilities: decision.capabilities,
     now: decision.now,
+    ...(isAside(recorded.frame) ? besideConversation(contexts) : {}),
   };
 }
 

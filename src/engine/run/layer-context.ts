@@ -5,17 +5,23 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
+import type { Step } from "../inference/infer.ts";
 import { contextLookup, settingsNow } from "../inference/step-request.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
+import type { AsideAnswer, AsideRequest } from "../stack/aside.ts";
 import type { Settings } from "../stack/codec.ts";
 import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
 import type { FrameSurroundings } from "./frames.ts";
+import { inferAside } from "./infer-aside.ts";
 
 /** What a layer is given besides the Turn. */
-export const contextOf = (session: RunSession, layer: Layer, call: FrameSurroundings): LayerContext =>
-  new CallContext(session, layer, call);
+export const contextOf = (asked: Asking, layer: Layer, call: FrameSurroundings): LayerContext =>
+  new CallContext(asked, layer, call);
+
+/** The run, and who looks at what is asked in it before it is. */
+type Asking = { readonly session: RunSession; readonly onStep: (step: Step) => void };
 
 /** Getters stand on the class, because an object of its own for every frame that has some costs more than all the rest of it. */
 class CallContext implements LayerContext {
@@ -32,10 +38,11 @@ class CallContext implements LayerContext {
   readonly canRun: LayerContext["canRun"];
   readonly offers: LayerContext["offers"];
   readonly effect: LayerContext["effect"];
+  readonly infer: LayerContext["infer"];
   readonly #session: RunSession;
   readonly #call: FrameSurroundings;
 
-  constructor(session: RunSession, { name, version }: Layer, call: FrameSurroundings) {
+  constructor({ session, onStep }: Asking, { name, version }: Layer, call: FrameSurroundings) {
     const { frame, scope } = call;
     this.#session = session;
     this.#call = call;
@@ -69,6 +76,11 @@ class CallContext implements LayerContext {
       };
       // What the log gives was given by this work before, or by whoever settled it in its place.
       return call.during(runEffect(session, place, work)) as Promise<Value>;
+    };
+    this.infer = <Output>(asked: AsideRequest<Output>) => {
+      const asking = { frame, given: call.given, scope, actor: actorOf("request") };
+      // The answer was validated by the schema that has this type.
+      return call.during(inferAside(session, asking, { asked, onStep })) as Promise<AsideAnswer<Output>>;
     };
     this.tool = (block) => call.during(runTool(session, frame, block, scope.signal));
     this.canRun = (block) => block.id !== null && session.turns.ownCall(block.id) !== null;

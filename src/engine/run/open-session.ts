@@ -4,6 +4,7 @@ import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
+import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
@@ -95,7 +96,7 @@ export function openSession(opening: Opening): RunSession {
         const { event, frame } = recorded;
         // The blocks that the run goes on with: an answer is not read twice.
         noteRun(told, recorded, (json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
-        if (event.type !== "ResponseReceived") continue;
+        if (event.type !== "ResponseReceived" || isAside(frame)) continue;
         acknowledge(session, { index: answers, frame: frame ?? "0" });
         answers += 1;
       }
@@ -175,7 +176,8 @@ function emitter(
   };
   let isTold = beginning.before === null;
   return (part) => {
-    if (journal.isReplaying) return;
+    // What a layer asks beside the conversation is no part of the answer.
+    if (journal.isReplaying || ("frame" in part && isAside(part.frame))) return;
     if (!isTold) {
       isTold = true;
       tell({ type: "resumed", runId: beginning.runId, turn: turns.working("frame" in part ? part.frame : "0") });

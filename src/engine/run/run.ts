@@ -8,10 +8,9 @@ import { randomId } from "../../log/codec/ids.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import { countBrought } from "../../projections/answers.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
-import { inferStep } from "../inference/infer.ts";
+import { inferStep, type Step } from "../inference/infer.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import type { CallScope } from "../session/call-scope.ts";
 import { RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
@@ -37,12 +36,7 @@ export type ExecuteOptions = {
 };
 
 /** A step as it is about to be made: its frame, what left the innermost layer, and what layers said beside it. */
-export type SingleStep = {
-  readonly session: RunSession;
-  readonly frame: string;
-  readonly outgoing: Turn;
-  readonly scope: CallScope;
-};
+export type SingleStep = Step & { readonly session: RunSession };
 
 /**
  * One run, from its beginning or from where its log ends: every effect is recorded before it begins. A run that is taken up
@@ -219,15 +213,17 @@ function failureKind(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "layer-failed";
 }
 
-function stackOf(session: RunSession, { onStep }: ExecuteOptions): Stack {
+function stackOf(session: RunSession, options: ExecuteOptions): Stack {
+  const onStep = (step: Step): void => options.onStep?.({ session, ...step });
   return {
     session,
     layers: session.engine.layers,
     core(frame, outgoing, scope) {
-      onStep?.({ session, frame, outgoing, scope });
-      return inferStep(session, frame, outgoing, scope);
+      const step = { frame, outgoing, scope };
+      onStep(step);
+      return inferStep(session, step);
     },
-    contextOf: (layer, around) => contextOf(session, layer, around),
+    contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
     lastPasses: new Map(),
   };
 }

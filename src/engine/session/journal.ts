@@ -1,5 +1,6 @@
 import { innerSignal } from "../../base/abort.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
@@ -68,7 +69,9 @@ export class Journal {
     if (!this.isReplaying) return false;
     const edited = this.log.edits.get(`${direction} ${frame}`)?.shift();
     if (edited === undefined) {
-      this.#unknownEdit ??= { frame, direction, ...this.#firstDifference({ frame, direction }, turn) };
+      // What is asked beside the conversation may come before what the log has, where a layer does both at once.
+      if (!isAside(frame))
+        this.#unknownEdit ??= { frame, direction, ...this.#firstDifference({ frame, direction }, turn) };
       return false;
     }
     if (edited.after !== after) {

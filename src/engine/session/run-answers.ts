@@ -9,6 +9,7 @@ import type {
 } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
+import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 
 /** One attempt of a step as the log has it. */
@@ -81,7 +82,7 @@ export class RunAnswers {
   /** Takes in the next event of the run. */
   note(recorded: RecordedEvent): void {
     this.lastRevision = recorded.revision;
-    if (recorded.event.type === "ResponseReceived") this.responses += 1;
+    if (recorded.event.type === "ResponseReceived" && !isAside(recorded.frame)) this.responses += 1;
     const { event, frame, revision, at, actor } = recorded;
     const time = Date.parse(at);
     switch (event.type) {

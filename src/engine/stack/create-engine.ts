@@ -211,7 +211,7 @@ export const engineOf = <Context, Output>(options: EngineOptions): Engine<Contex
  *
  * @throws {TypeError} where its codec cannot say this.
  */
-function adjusted({ codec, settings, name }: Provider, adjustments: Adjustments): Settings {
+export function adjusted({ codec, settings, name }: Provider, adjustments: Adjustments): Settings {
   if (Object.keys(adjustments).length === 0) return settings;
   if (codec.adjust !== undefined) return codec.adjust(settings, adjustments);
   const names = Object.keys(adjustments).join(", ");

@@ -9,6 +9,7 @@ import type { Block } from "../../domain/block.ts";
 import type { LayerDescription } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { AsideAnswer, AsideRequest } from "./aside.ts";
 import type { Settings } from "./codec.ts";
 import type { Tool } from "./tool.ts";
 
@@ -82,6 +83,17 @@ export type LayerContext<Context = unknown> = {
    * @throws {EffectFailedError} when it failed, or gave what is no JSON.
    */
   effect<Value extends JsonValue>(name: string, work: EffectWork<Value>, options?: EffectOptions): Promise<Value>;
+  /**
+   * Asks the model beside the conversation: for a summary, a judgement. It is recorded, costs and is answered from the log as
+   * every request is, and is in no Turn: the model's answer is the layer's to use. It knows none of the engine's tools and of
+   * the run's settings; what is not said here is asked as the provider is set to.
+   *
+   *     const { output } = await ctx.infer({ input: turn.append(user("Is this safe?")), model: "small", output: verdict });
+   *
+   * @throws {ProviderError} when the provider refused or failed.
+   * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+   */
+  infer<Output = undefined>(asked: AsideRequest<Output>): Promise<AsideAnswer<Output>>;
   /** Whether what happens now happened before, and is answered from the log. */
   readonly replaying: boolean;
 };

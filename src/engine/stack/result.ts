@@ -1,14 +1,12 @@
-import { messageOf } from "../../base/error-message.ts";
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
-import { freezeAll } from "../../domain/freeze-all.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Loss, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
-import { issuesText, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
+import { answerText, withOutput } from "./output.ts";
+import type { SchemaIssue, StandardSchema } from "./schema.ts";
 
 export type { Loss, RunStep } from "../../projections/run-record.ts";
 export type { Usage } from "../../projections/usage.ts";
@@ -48,8 +46,11 @@ export type RunResult<Output = unknown> = {
   readonly openCalls: readonly Block[];
   /** What did not get through on the way: broken-off answers, repaired requests, refused reasoning. */
   readonly losses: readonly Loss[];
+  /** Of all its model calls, those of layers included. */
   readonly usage: Usage;
   readonly steps: readonly RunStep[];
+  /** Model calls that layers made beside the conversation (`ctx.infer`). */
+  readonly asides: readonly RunStep[];
   /** A run that was cut off before, and was finished or closed first; null when there was none. */
   readonly closedRun: string | null;
 };
@@ -69,84 +70,32 @@ type Ended = {
 
 /** A run that has completed, or waits: what its events tell, and the Turn that it left. What it made of that has to be read. */
 export async function resultOf(
-  { runId, steps, losses, isResumed, status }: RunRecord,
+  { runId, steps, asides, losses, isResumed, status }: RunRecord,
   { answered, brought, turn, isNew, closedRun, inDoubt = [], output: schema }: Ended,
 ): Promise<RunResult> {
   const blocks = answered.after(answered.length - brought);
-  const text = lastText(blocks);
-  const output = schema === null ? { value: undefined, issues: [] } : await outputOf(schema, status ?? "parked", text);
-  const result: RunResult = {
+  const text = answerText(blocks);
+  const isAnswered = status === "completed" || status === "incomplete";
+  const missing = isAnswered ? null : `there is no answer yet: the run is ${status ?? "parked"}`;
+  const result = {
     status: status ?? "parked",
     isNew,
     runId,
     text,
     blocks,
-    output: output.value,
-    outputIssues: output.issues,
     turn,
     resumed: isResumed,
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
     openCalls: status === "calls-open" ? openCalls(madeIn(runId, answered)) : [],
     losses: [...losses],
-    usage: steps.map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
+    usage: [...steps, ...asides].map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps: [...steps],
+    asides: [...asides],
     closedRun,
-  };
-  // Not enumerable, so that what prints or copies a result does not come upon it.
-  const get = (): never => {
-    throw new OutputMismatchError(text, output.issues);
-  };
-  if (output.issues.length > 0) Object.defineProperty(result, "output", { get, enumerable: false });
-  return freezeAll(result);
-}
-
-/** The answer is not of the schema that was wanted. It is in the conversation as it came, and was paid for. */
-export class OutputMismatchError extends TurnlogError<"output-mismatch"> {
-  override readonly name = "OutputMismatchError";
-  /** The answer. */
-  readonly text: string;
-  /** What is wrong with it, and where. */
-  readonly issues: readonly SchemaIssue[];
-
-  constructor(text: string, issues: readonly SchemaIssue[]) {
-    super("output-mismatch", `the answer is not of the wanted output: ${issuesText(issues)}`);
-    this.text = text;
-    this.issues = issues;
-  }
-}
-
-type Validated = { readonly value: unknown; readonly issues: readonly SchemaIssue[] };
-
-/** The text of an answer as its schema gives it. Whatever goes wrong with it, the run has completed. */
-async function outputOf(schema: StandardSchema, status: RunResult["status"], text: string): Promise<Validated> {
-  const mismatch = (message: string): Validated => ({ value: undefined, issues: [{ message, path: [] }] });
-  if (status === "parked" || status === "calls-open") return mismatch(`there is no answer yet: the run is ${status}`);
-  let given: unknown;
-  try {
-    given = JSON.parse(text);
-  } catch (error) {
-    return mismatch(`the answer is no JSON: ${messageOf(error)}`);
-  }
-  try {
-    const validated = await validate(schema, given);
-    return validated.issues === undefined
-      ? { value: validated.value, issues: [] }
-      : { value: undefined, issues: validated.issues };
-  } catch (error) {
-    return mismatch(`the schema could not validate it: ${messageOf(error)}`);
-  }
+  } as const;
+  return withOutput(result, schema, { text, missing });
 }
 
 /** The blocks of a Turn that were made in a run, wherever layers put them: they are named for it. */
 export const madeIn = (runId: string, turn: Turn): readonly Block[] =>
   turn.blocks.filter(({ id }) => id?.startsWith(`${runId}/`));
-
-/** The text of the assistant's messages at the end. */
-function lastText(blocks: readonly Block[]): string {
-  const texts: string[] = [];
-  for (const block of blocks.toReversed()) {
-    if (block.kind === "assistant") texts.unshift(block.text);
-    else if (block.kind !== "reasoning" && block.kind !== "other") break;
-  }
-  return texts.join("");
-}

@@ -32,7 +32,7 @@ export type RunSettings = ModelSettings & {
   readonly maxSteps?: number;
 };
 
-const modelSettingNames: OptionNames<ModelSettings> = {
+export const modelSettingNames: OptionNames<ModelSettings> = {
   ...{ model: true, instructions: true, temperature: true, topP: true, maxOutputTokens: true, reasoningEffort: true },
   parallelToolCalls: true,
 };
@@ -42,7 +42,7 @@ export const runSettingNames: OptionNames<RunSettings> = { ...modelSettingNames,
 type Given = { readonly [name: string]: unknown };
 
 /** @throws {TypeError | RangeError} for a value that the setting cannot have. */
-function checkModelSettings(where: string, given: Given): void {
+export function checkModelSettings(where: string, given: Given): void {
   for (const name of ["model", "reasoningEffort"])
     if (given[name] !== undefined) checkText(`${where}: ${name}`, given[name], "its name");
   const { instructions, parallelToolCalls, maxOutputTokens } = given;

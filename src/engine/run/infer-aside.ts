@@ -1,0 +1,64 @@
+import type { Actor } from "../../domain/actor.ts";
+import { type AppendInput, draftsOf } from "../../domain/chat-message.ts";
+import { asideFrame } from "../../domain/frame.ts";
+import { Turn } from "../../domain/turn.ts";
+import { usageOf } from "../../projections/usage.ts";
+import { receiveAnswer, type Step } from "../inference/infer.ts";
+import type { CallScope } from "../session/call-scope.ts";
+import { newBlockId, type RunSession, record } from "../session/session.ts";
+import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
+import { answerText, withOutput } from "../stack/output.ts";
+import { type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
+
+/** The call of a layer that asks. */
+type AskingCall = { readonly frame: string; readonly given: Turn; readonly scope: CallScope; readonly actor: Actor };
+
+/**
+ * Asks the model beside the conversation, at a frame of its own: what is asked there is handed on, requested and answered by the
+ * same events as a step, so that it is recorded, repeated and answered from the log as a step is.
+ *
+ * @throws {ProviderError} when the provider refused or failed for good.
+ */
+export async function inferAside(
+  session: RunSession,
+  call: AskingCall,
+  { asked, onStep }: { readonly asked: AsideRequest<unknown>; readonly onStep: (step: Step) => void },
+): Promise<AsideAnswer<unknown>> {
+  const { input, output, settings } = checkedAside(asked);
+  const frame = asideFrame(call.frame, session.ids.next(`aside ${call.frame}`));
+  const outgoing = handOver(session, call, { frame, input });
+  try {
+    const step = { frame, outgoing, scope: call.scope, aside: { settings, actor: call.actor } };
+    onStep(step);
+    const { data, blocks } = await receiveAnswer(session, step);
+    const text = answerText(blocks);
+    const answer = { text, isComplete: data.isComplete, usage: usageOf(data.usage) };
+    return await withOutput(answer, output ?? null, { text, missing: null });
+  } catch (error) {
+    // It is no error of the layer's own.
+    session.thrown.note(error, null);
+    throw error;
+  }
+}
+
+/** Records what is asked, against what the layer was given or against nothing, whichever is shorter. */
+function handOver(
+  session: RunSession,
+  { frame: from, given, actor }: AskingCall,
+  { frame, input }: { readonly frame: string; readonly input: Turn | AppendInput | readonly AppendInput[] },
+): Turn {
+  const turn = input instanceof Turn ? input : Turn.of(draftsOf(input));
+  const outgoing = normalise(turn, given, () => newBlockId(session, frame)).frozen();
+  if (outgoing === given) return given;
+  const nothing: NamedTurn = { name: "empty", turn: Turn.empty };
+  const pass = reviseTurn(outgoing, nothing, [{ name: `given/${from}`, turn: given }], session.turns);
+  const target = `given/${frame}` as const;
+  for (const { from: base, edits, after } of partsOf(pass, target, session.turns)) {
+    const data = { direction: "request" as const, from: base, edits: [...edits], after };
+    const edit = base === nothing.name ? data : { ...data, base: nothing.name };
+    if (session.journal.hasEdit(edit, frame, outgoing)) continue;
+    record(session, { type: "TurnEdited", version: 1, data: edit }, actor, frame);
+  }
+  noteRevision(session.turns, pass, target, actor);
+  return outgoing;
+}

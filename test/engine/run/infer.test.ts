@@ -1,0 +1,318 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import * as z from "zod";
+import { messageOf } from "../../../src/base/error-message.ts";
+import { counterfactual } from "../../../src/counterfactual.ts";
+import { system, user } from "../../../src/domain/make-block.ts";
+import type { AsideAnswer, AsideRequest } from "../../../src/engine/stack/aside.ts";
+import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
+import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { replayFolds } from "../../../src/replay/fold-replay.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
+import { beforeRequest, counted, createScene, layer, textsOf } from "../../support/run/scene.ts";
+import { calling } from "../../support/run/tool-runs.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
+
+type Turned = Parameters<Next>[0];
+
+/** A layer that asks first, and says what it was told. */
+const judge = (ask: (ctx: LayerContext, turn: Turned) => Promise<string>) =>
+  layer("judge", async (turn, next, ctx) => next(turn.append(user(`Judge: ${await ask(ctx, turn)}`))));
+
+const short = judge(async (ctx) => (await ctx.infer({ input: "Is it safe?", model: "small" })).text);
+const onTurn = judge(async (ctx, turn) => (await ctx.infer({ input: turn.append(user("Sum it up.")) })).text);
+
+async function talk(asking: ReturnType<typeof judge>, answers = ["yes", "Hello.", "no", "Bye."]) {
+  const { conversation, store, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(answers, { middleware: [asking] });
+  await conversation.append("hello");
+  const first = await conversation.run(engine);
+  await conversation.append("and now?");
+  const second = await conversation.run(engine);
+  return { conversation, store, engine, provider, first, second, events: await eventsOf(conversation) };
+}
+
+describe("a layer that asks the model beside the conversation", () => {
+  test("is answered, and neither question nor answer is in the Turn", async () => {
+    const { conversation, provider } = await talk(short);
+    expect(await textsOf(conversation)).toEqual(["hello", "Judge: yes", "Hello.", "and now?", "Judge: no", "Bye."]);
+    expect(provider.requests[0]).toMatchObject({ model: "small" });
+    expect(provider.reading(0)).toMatchObject([{ role: "user" }]);
+    expect(provider.requests[1]).toMatchObject({ model: "scripted" });
+  });
+
+  test("does not break the chain of the conversation, which goes on from none of its answers", async () => {
+    const { provider, first, second } = await talk(onTurn);
+    const [, asked, , next] = provider.requests;
+    expect(asked).not.toHaveProperty("previous_response_id");
+    expect(next?.["previous_response_id"]).toBe(first.steps[0]?.responseId);
+    expect(second.steps.map(({ decision }) => decision.strategy)).toEqual(["chained"]);
+    expect(second.steps[0]?.decision.rejected).toBeNull();
+  });
+
+  test("sends the whole of what it asks, whatever the server holds", async () => {
+    const { provider } = await talk(onTurn);
+    expect(provider.requests[2]).not.toHaveProperty("previous_response_id");
+    expect(provider.reading(2)).toHaveLength(5);
+  });
+
+  test("costs what the run costs, and is told as what it was", async () => {
+    const { first } = await talk(short);
+    expect(first.steps).toHaveLength(1);
+    expect(first.asides).toMatchObject([{ frame: "0.a0", decision: { reason: "aside", strategy: "full" } }]);
+    const [step, aside] = [first.steps[0]?.usage.inputTokens ?? 0, first.asides[0]?.usage.inputTokens ?? 0];
+    expect(aside).toBeGreaterThan(0);
+    expect(first.usage.inputTokens).toBe(step + aside);
+  });
+
+  test("is recorded by the events of every request, under a frame of its own, durable before it is sent", async () => {
+    const { events } = await talk(short);
+    const aside = events.filter(({ frame }) => frame === "0.a0");
+    expect(typesOf(aside)).toEqual(
+      [1, 2]
+        .flatMap(() => ["TurnEdited", "SettingsDeclared", "InferenceRequested", "ResponseReceived"])
+        .toSpliced(5, 1),
+    );
+    expect(aside[0]).toMatchObject({ actor: { kind: "middleware", name: "judge" } });
+    expect(dataOf(aside, "TurnEdited")).toMatchObject([{ from: "empty" }, { from: "empty" }]);
+  });
+
+  test("writes a question on a long Turn as what it adds to it", async () => {
+    const { conversation, ...workshop } = createWorkshop();
+    const { engine } = workshop.scripted(["a sum", "Hello."], { middleware: [onTurn] });
+    await conversation.append(Array.from({ length: 40 }, (_, n) => `message ${n}`));
+    await conversation.run(engine);
+    const [asked] = dataOf(await eventsOf(conversation), "TurnEdited");
+    expect(asked).toMatchObject({ from: "given/0", base: "empty", edits: [{ op: "insert" }] });
+    expect(asked?.edits).toHaveLength(1);
+  });
+
+  test("may ask what it was given as it stands", async () => {
+    const asIs = judge(async (ctx, turn) => (await ctx.infer({ input: turn })).text);
+    const { conversation, provider, store, events } = await talk(asIs);
+    expect(provider.reading(0)).toMatchObject([{ role: "user" }]);
+    expect(typesOf(events.filter(({ frame }) => frame === "0.a0"))).not.toContain("TurnEdited");
+    expect((await replayFolds(store.log, `conversation-${conversation.id}`, { codecs })).difference).toBeNull();
+  });
+
+  test.each([
+    ["short", short],
+    ["on the Turn", onTurn],
+  ])(
+    "a question %s is made again byte for byte, executed again and asked otherwise from the log alone",
+    async (_, asking) => {
+      const { conversation, store, engine, provider } = await talk(asking);
+      const stream = `conversation-${conversation.id}`;
+      expect((await replayFolds(store.log, stream, { codecs })).difference).toBeNull();
+      expect(await reexecute(store.log, stream, engine)).toEqual({ runs: 2, steps: 2, difference: null });
+      const again = await counterfactual(store.log, conversation.id, engine, { codecs });
+      expect(again.unknown).toBeNull();
+      expect(again.steps.map(({ isSame }) => isSame)).toEqual([true, true]);
+      const without = await counterfactual(store.log, conversation.id, engine, { codecs, without: "judge" });
+      expect(without.unknown).toBeNull();
+      expect(without.steps).toHaveLength(2);
+      expect(provider.requests).toHaveLength(4);
+    },
+  );
+
+  test("is named where it asks otherwise than it did", async () => {
+    const { conversation, store, ...rest } = await talk(short);
+    const { provider } = rest;
+    const stream = `conversation-${conversation.id}`;
+    const asking = (input: string, model: string) =>
+      createWorkshop().engine({
+        provider,
+        middleware: [judge(async (ctx) => (await ctx.infer({ input, model })).text)],
+      });
+    const other = await reexecute(store.log, stream, asking("Is it true?", "small"));
+    expect(other.difference).toMatchObject({ frame: "0.a0", layer: "judge" });
+    const bigger = await reexecute(store.log, stream, asking("Is it safe?", "big"));
+    expect(bigger.difference).toMatchObject({ frame: "0.a0", field: "settingsDigest" });
+  });
+
+  test("shows nothing of it to those who watch the answer", async () => {
+    const { conversation, ...workshop } = createWorkshop();
+    const { engine } = workshop.scripted(["yes", "Hello."], { middleware: [short] });
+    await conversation.append("hello");
+    const parts: RunPart[] = [];
+    for await (const part of conversation.stream(engine)) parts.push(part);
+    expect(parts.filter(({ type }) => type === "request-start")).toHaveLength(1);
+    expect(parts.map((part) => (part.type === "text-delta" ? part.text : "")).join("")).toBe("Hello.");
+  });
+
+  test("offers the model none of the engine's tools, and none of the run's settings", async () => {
+    const { conversation, ...workshop } = createWorkshop();
+    const { engine, provider } = workshop.scripted(["yes", "Hello."], {
+      middleware: [short],
+      tools: [counted("t", true).tool],
+    });
+    await conversation.append("hello");
+    await conversation.run(engine, { temperature: 1 });
+    expect(provider.requests[0]).not.toHaveProperty("tools");
+    expect(provider.requests[0]).not.toHaveProperty("temperature");
+    expect(provider.requests[1]).toMatchObject({ temperature: 1, tools: [{ name: "t" }] });
+  });
+
+  test("says by system blocks what the provider takes into its instructions", async () => {
+    const strict = judge(async (ctx) => (await ctx.infer({ input: [system("Be strict."), user("Safe?")] })).text);
+    const { conversation, store, ...workshop } = createWorkshop();
+    const provider = scripted(["yes", "Hello."], { systemAs: "instructions" });
+    const engine = workshop.engine({ provider, middleware: [strict] });
+    await conversation.append("hello");
+    await conversation.run(engine);
+    expect(provider.requests[0]).toMatchObject({ instructions: "Be strict." });
+    const stream = `conversation-${conversation.id}`;
+    expect((await replayFolds(store.log, stream, { codecs })).difference).toBeNull();
+    expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
+  });
+
+  test("may want the answer as a schema has it", async () => {
+    const verdict = z.object({ safe: z.boolean() });
+    const seen: AsideAnswer<unknown>[] = [];
+    const strict = judge(async (ctx) => {
+      const answer = await ctx.infer({ input: "Safe?", output: verdict });
+      expectTypeOf(answer).toEqualTypeOf<AsideAnswer<{ safe: boolean }>>();
+      seen.push(answer);
+      return answer.outputIssues.length === 0 ? String(answer.output.safe) : "unclear";
+    });
+    const { conversation, provider } = await talk(strict, ['{"safe":true}', "Hello.", "perhaps", "Bye."]);
+    expect(await textsOf(conversation)).toEqual(expect.arrayContaining(["Judge: true", "Judge: unclear"]));
+    expect(provider.requests[0]).toMatchObject({ text: { format: { type: "json_schema" } } });
+    expect(provider.requests[1]).not.toHaveProperty("text");
+    expect(() => seen[1]?.output).toThrow(expect.objectContaining({ code: "output-mismatch", text: "perhaps" }));
+  });
+
+  test("asks several at once, and each gets its own answer, also from the log", async () => {
+    const jury = judge(async (ctx) => {
+      const asked = ["one", "two", "three"].map((input) => ctx.infer({ input }));
+      return (await Promise.all(asked)).map(({ text }) => text).join(" ");
+    });
+    const { conversation, store, ...workshop } = createWorkshop();
+    const provider = scripted(({ context }) => `${context.length} ${JSON.stringify(context.at(-1)?.["content"])}`);
+    const engine = workshop.engine({ provider, middleware: [jury] });
+    await conversation.append("hello");
+    await conversation.run(engine);
+    const [, judged] = await textsOf(conversation);
+    expect(judged).toMatch(/one.*two.*three/);
+    expect((await reexecute(store.log, `conversation-${conversation.id}`, engine)).difference).toBeNull();
+  });
+
+  test("is told of a refusal, and may go on without an answer; the log then refuses the same", async () => {
+    const brave = judge((ctx) =>
+      ctx.infer({ input: "Safe?" }).then(
+        ({ text }) => text,
+        (error: unknown) => `unknown, for ${messageOf(error)}`,
+      ),
+    );
+    const { conversation, store, ...workshop } = createWorkshop();
+    const provider = scripted([{ error: { message: "no such model" } }, "Hello."]);
+    const engine = workshop.engine({ provider, middleware: [brave] });
+    await conversation.append("hello");
+    expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "Hello." });
+    expect((await textsOf(conversation))[1]).toContain("unknown, for");
+    expect((await reexecute(store.log, `conversation-${conversation.id}`, engine)).difference).toBeNull();
+  });
+
+  test("fails the run with the provider's error where it lets it through", async () => {
+    const { conversation, ...workshop } = createWorkshop();
+    const { engine } = workshop.scripted([{ error: { message: "no such model" } }], { middleware: [short] });
+    await conversation.append("hello");
+    expect(await rejectionOf(conversation.run(engine))).toMatchObject({
+      code: "run-failed",
+      kind: "invalid-request",
+      layer: null,
+    });
+    expect(await textsOf(conversation)).toEqual(["hello"]);
+  });
+
+  test("cannot have a call of its answer run: it is the conversation's model that calls tools", async () => {
+    const spy = counted("spy", true);
+    const sly = layer("sly", async (turn, next, ctx) => {
+      const { text } = await ctx.infer({ input: "Call it." });
+      return next(turn.append(user(`asked${text}`)));
+    });
+    const { conversation, ...workshop } = createWorkshop();
+    const { engine } = workshop.scripted([calling(["spy", "{}"]), "Hello."], { middleware: [sly], tools: [spy.tool] });
+    await conversation.append("hello");
+    expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "Hello." });
+    expect(spy.runs).toEqual([]);
+  });
+});
+
+describe("a run that was cut off with a layer that asks", () => {
+  const lookUp = counted("look-up", true);
+  const provider = () =>
+    scripted(({ context }) => {
+      const [last] = JSON.stringify(context.at(-1)).match(/Sum it up/) ?? [];
+      if (last !== undefined) return "a sum";
+      return context.some(({ type }) => type === "function_call_output") ? "Hello." : calling(["look-up", "{}"]);
+    });
+
+  test("asks once whatever was answered, at whichever stop it died", async () => {
+    for (let at = 0; ; at += 1) {
+      const scene = createScene([], { provider: provider(), tools: [lookUp.tool], middleware: [onTurn] });
+      const first = scene.process();
+      await first.conversation.append("hello");
+      const stepping = first.conversation.step(first.engine);
+      const ended = stepping.result.then(
+        () => true,
+        () => false,
+      );
+      let stops = 0;
+      for await (const _ of stepping) {
+        if (stops === at) break;
+        stops += 1;
+      }
+      if (await ended) {
+        expect(at).toBeGreaterThan(16);
+        return;
+      }
+      const { conversation, engine } = scene.process();
+      const result = await conversation.run(engine);
+      const events = await eventsOf(conversation);
+      const where = `stop ${at}`;
+      expect(result.status, where).toBe("completed");
+      // Only the answer that was lost with the process was asked for again.
+      const lost = dataOf(events, "InferenceFailed").filter(({ kind }) => kind === "interrupted").length;
+      expect(lost, where).toBeLessThanOrEqual(1);
+      expect(dataOf(events, "ResponseReceived"), where).toHaveLength(4);
+      const stream = `conversation-${conversation.id}`;
+      const { log } = scene.store();
+      expect((await replayFolds(log, stream, { codecs })).difference, where).toBeNull();
+      expect((await reexecute(log, stream, engine)).difference, where).toBeNull();
+    }
+  });
+
+  test("is answered from the log, and nothing is asked again", async () => {
+    const scene = createScene(["yes", "Hello."], { middleware: [short] });
+    const first = scene.process();
+    await first.conversation.append("hello");
+    const stepping = first.conversation.step(first.engine);
+    stepping.result.catch(() => undefined);
+    const at = beforeRequest(1);
+    for await (const stop of stepping) if (at(stop)) break;
+    const { conversation, engine } = scene.process();
+    expect(await conversation.run(engine)).toMatchObject({
+      text: "Hello.",
+      resumed: true,
+      asides: [{ frame: "0.a0" }],
+    });
+    expect(scene.provider.requests).toHaveLength(2);
+  });
+});
+
+test.each([
+  [{ input: "Safe?", modl: "small" }, /^ctx\.infer has no option 'modl': did you mean 'model'\?$/],
+  [{ input: [] }, /^ctx\.infer: input is a list without blocks: say what is asked$/],
+  [{ input: "Safe?", temperature: "hot" }, /^ctx\.infer: temperature is a text/],
+  [{ input: "Safe?", toolChoice: "none" }, /^ctx\.infer has no option 'toolChoice'/],
+])("%j is refused before anything is asked", async (request: object, message) => {
+  const { conversation, ...workshop } = createWorkshop();
+  // Types refuse it; JavaScript does not.
+  const wrong = judge(async (ctx) => (await ctx.infer(request as AsideRequest)).text);
+  const { engine, provider } = workshop.scripted(["yes"], { middleware: [wrong] });
+  await conversation.append("hello");
+  expect(messageOf(Reflect.get(Object(await rejectionOf(conversation.run(engine))), "cause"))).toMatch(message);
+  expect(provider.requests).toEqual([]);
+});
