@@ -20,7 +20,7 @@ export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./convers
 export type { SentRequest } from "./conversation/recorded-request.ts";
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
-export type { StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
+export type { StoreSources, StoreVerifyOptions, TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkedEvent } from "./conversation/walk.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";

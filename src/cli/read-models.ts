@@ -1,10 +1,8 @@
-import { type AnyProjector, readModels } from "../conversation/read-models.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import type { AnyProjector } from "../conversation/read-models.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** The read model of a name. @throws {UsageError} when there is none. */
-export function findReadModel(events: EventStore, name: string): AnyProjector {
-  const models = readModels(events);
+/** The one of these read models that has a name. @throws {UsageError} when there is none. */
+export function findReadModel(models: readonly AnyProjector[], name: string): AnyProjector {
   const found = models.find((model) => model.name === name);
   if (found !== undefined) return found;
   throw new UsageError(

@@ -1,6 +1,7 @@
 import { type EventStore, StoreUnavailableError } from "../log/ports/event-store.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";
+import { searchTexts } from "../projections/search-texts.ts";
 import { usage } from "../projections/usage.ts";
 import { type CatchUpOptions, createProjector, type Projector } from "../read-models/projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
@@ -11,10 +12,16 @@ export type AnyProjector = Pick<
   "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "wrongRow" | "rowsOfNothing"
 >;
 
-/** The projections over the whole log that turnlog ships: one row a conversation. */
+/** The projections over the whole log that have one row a conversation. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [
   createProjector(events, conversationList),
   createProjector(events, usage),
+];
+
+/** Those, and the index of search, which has many. */
+export const allReadModels = (events: EventStore): readonly AnyProjector[] => [
+  ...readModels(events),
+  createProjector(events, searchTexts),
 ];
 
 /**

@@ -1,3 +1,5 @@
+import { type Verification, type VerifyOptions, verification } from "../audit/verify.ts";
+import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codec } from "../engine/stack/codec.ts";
@@ -9,6 +11,7 @@ import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
 import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
+import { readModels } from "./read-models.ts";
 import { type SearchOptions, type SearchResult, searchConversations } from "./search.ts";
 import { WeakValues } from "./weak-values.ts";
 
@@ -20,12 +23,17 @@ export type StoreSources = Partial<EventLogSources> & {
   readonly newId?: (prefix: "cnv" | "blk") => string;
 };
 
+/** What a whole store is verified against. */
+export type StoreVerifyOptions = Pick<VerifyOptions, "savedHeads" | "onEvent">;
+
+const verifyNames: OptionNames<StoreVerifyOptions> = { savedHeads: true, onEvent: true };
+
 /** Conversations over an event store. */
 export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
-  /** By name, for what reads recorded requests: `verifyStore(store.events, { codecs: store.codecs })`, `replayFolds` and others. */
+  /** By name, for what reads recorded requests: `replayFolds(store.log, stream, { codecs: store.codecs })`. */
   readonly codecs: ReadonlyMap<string, Codec>;
   // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
@@ -90,6 +98,23 @@ export class TurnlogStore implements AsyncDisposable {
    */
   search(text: string, options: SearchOptions = {}): Promise<SearchResult> {
     return searchConversations(this.log, text, options);
+  }
+
+  /**
+   * Checks all of the store: hash chains, heads, schemas, both folds, every request, whose body is made again, and what rows of
+   * projections show. Damage is told, not thrown.
+   *
+   *     const { isSound, problems, heads } = await store.verify({ savedHeads });
+   *
+   * @param options - `savedHeads`: the `heads` of an earlier verification that were kept elsewhere; only they show that the
+   *   newest events of a conversation were cut off by somebody who can write the store. `onEvent` is told of every event.
+   * @throws {TypeError} for a misspelt option.
+   * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+   */
+  async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
+    checkOptions("verify", options, verifyNames);
+    const models = this.events.views === undefined ? [] : readModels(this.events);
+    return verification(this.events, { ...options, codecs: this.codecs, readModels: models });
   }
 
   /** The ids of all conversations, in the order of their names. */

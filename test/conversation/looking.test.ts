@@ -141,6 +141,28 @@ test("verify tells what it found right, and names damage", async () => {
   expect(problems).toMatchObject([{ conversation: "cnv_workshop", revision: (head?.revision ?? 0) + 1 }]);
 });
 
+test("a store verifies all that it holds, against heads that were kept elsewhere and against what its rows show", async () => {
+  const { store, conversation } = await talked();
+  await store.conversation("cnv_other").append("hello");
+  await store.list();
+  let seen = 0;
+  const onEvent = (): void => {
+    seen += 1;
+  };
+  const sound = await store.verify({ onEvent });
+  expect(sound).toMatchObject({ isSound: true, streams: 2, events: seen, requests: 2 });
+  const kept = new Map([...sound.heads, ["conversation-cnv_gone", { revision: 3, digest: "0".repeat(64) }]]);
+  expect((await store.verify({ savedHeads: kept })).problems).toMatchObject([
+    { conversation: "cnv_gone", kind: "head" },
+  ]);
+  const [build] = (await store.events.views?.builds("conversation-list")) ?? [];
+  const key = `conversation-${conversation.id}`;
+  const row = build === undefined ? null : await store.events.views?.row(build, key);
+  if (build === undefined || row == null) throw new Error("the list has no row");
+  await store.events.views?.save(build, { ...build, rows: [{ ...row, view: "{}" }] });
+  expect((await store.verify()).problems).toMatchObject([{ conversation: conversation.id, kind: "view" }]);
+});
+
 test("whatIf leaves a layer out, asks nobody and changes nothing", async () => {
   const { conversation, engine, provider } = await talked();
   const head = await conversation.head();

@@ -1,4 +1,4 @@
-import { type AnyProjector, readModels } from "../../conversation/read-models.ts";
+import { type AnyProjector, allReadModels, readModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { counted, grouped, printable } from "../../projections/wording.ts";
@@ -9,9 +9,9 @@ import { exitCodes } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { findReadModel } from "../read-models.ts";
 
-/** All read models, or the one that was named. */
-const chosen = ({ events }: TurnlogStore, name: string | undefined): readonly AnyProjector[] =>
-  name === undefined ? readModels(events) : [findReadModel(events, name)];
+/** Some read models, or the one of them that was named. */
+const chosen = (models: readonly AnyProjector[], name: string | undefined): readonly AnyProjector[] =>
+  name === undefined ? models : [findReadModel(models, name)];
 
 export const status = commandCode({
   document: statusDocument,
@@ -19,7 +19,7 @@ export const status = commandCode({
   async *run(context, { arguments: [name] }) {
     await using store = await context.openStore({ mustExist: true });
     // The state is that of a projector that runs, and none does here.
-    const states = await Promise.all(chosen(store, name).map((projector) => projector.status()));
+    const states = await Promise.all(chosen(allReadModels(store.events), name).map((projector) => projector.status()));
     yield { projections: states.map(({ state: _, ...told }) => told) };
   },
 
@@ -53,7 +53,7 @@ export const rebuild = commandCode({
     const { signal, storeUrl } = context;
     const total = storeUrl.startsWith("sqlite:") ? await totalEvents(store) : undefined;
     const rebuilt = [];
-    for (const projector of chosen(store, name)) {
+    for (const projector of chosen(allReadModels(store.events), name)) {
       const progress = context.progress(`rebuilding ${projector.name}`);
       const onProgress = (events: number): void => {
         progress.update(events, total);
@@ -88,7 +88,7 @@ export const quarantine = commandCode({
   async *run(context, { arguments: [name] }) {
     await using store = await context.openStore({ mustExist: true, isWritten: true });
     const degraded = [];
-    for (const projector of chosen(store, name)) {
+    for (const projector of chosen(readModels(store.events), name)) {
       // What is lacking can be said of rows that are up to date.
       await projector.catchUp();
       for (const { key, quarantine: lacking } of await projector.degraded()) {
