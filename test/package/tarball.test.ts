@@ -16,15 +16,16 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const oldNode = await findOldNode();
 
-test("the tarball holds what was built, the licence and the README, and nothing else", async () => {
+test("the tarball holds what was built, the licence, the README and the documents, and nothing else", async () => {
   const files = await packedFiles();
-  expect(files.filter((file) => !file.startsWith("dist/")).toSorted()).toEqual([
+  expect(files.filter((file) => !/^(dist|docs)\//.test(file)).toSorted()).toEqual([
     "LICENSE",
     "README.md",
     "package.json",
   ]);
   expect(files.filter((file) => file.startsWith("dist/") && !/\.(js|d\.ts)$/.test(file))).toEqual([]);
   expect(files.filter((file) => /\b(test|bench|examples|scratch)\b/.test(file))).toEqual([]);
+  expect(files.filter((file) => file.startsWith("docs/") && !file.endsWith(".md"))).toEqual([]);
   expect(files).toContain("dist/cli/main.js");
 });
 
