@@ -102,7 +102,7 @@ export { RunInProgressError } from "./log/writer/owner.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
-export { type OpenStoreOptions, openStore } from "./open-store.ts";
+export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";

@@ -1,10 +1,24 @@
-/** What the author of an event store needs: the ports of events, views and snapshots, and what they throw. */
+/**
+ * What the author of an event store needs: the ports of events, views and snapshots, what they throw, and the checks that every
+ * store passes.
+ */
+export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
+export type { Check } from "../contracts/check.ts";
+export { eventStoreChecks } from "../contracts/event-store.ts";
+export { type StoreWithSnapshots, snapshotStoreChecks } from "../contracts/snapshot-store.ts";
+export { type StoreWithViews, viewStoreChecks } from "../contracts/view-store.ts";
+export type { Actor } from "../domain/actor.ts";
+export { checkBounds } from "../log/codec/bounds.ts";
+export { type PresentEvent, resolveHeadMismatch } from "../log/codec/idempotent-append.ts";
 export {
   type AppendResult,
+  comparePositions,
   type Envelope,
   type EventStore,
   EventTooLargeError,
   type Head,
+  maxAppendBytes,
+  maxEventBytes,
   type OrphanEvents,
   type PreparedAppend,
   type ReadLogOptions,
@@ -28,3 +42,4 @@ export type {
   ViewRow,
   ViewStore,
 } from "../log/ports/view-store.ts";
+export { type CreateStoreOptions, createStore } from "../open-store.ts";

@@ -5,11 +5,11 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { type BundleHeader, bundleLines, bundleSource, readBundleHeader } from "../../src/carry/bundle.ts";
 import { copyEvents } from "../../src/carry/copy.ts";
 import { openStoreSource } from "../../src/carry/copy-source.ts";
+import { all, append } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { type EventStore, StoreCorruptedError } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { contentOf, familyStore, misreading, soundStore } from "../support/carry/sources.ts";
-import { all, append } from "../support/stores/prepared.ts";
 
 async function bundleOf(store: EventStore, isRedacted = false): Promise<string> {
   const lines = bundleLines(await openStoreSource(store), { storeId: store.storeId, isRedacted });

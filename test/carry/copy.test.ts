@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { copyConversations, copyEvents } from "../../src/carry/copy.ts";
 import { openStoreSource } from "../../src/carry/copy-source.ts";
+import { all, append, headAfter, prepared, text } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
@@ -13,7 +14,6 @@ import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { contentOf, family, familyStore, misreading, soundStore } from "../support/carry/sources.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
 import { createFaultyStore } from "../support/stores/faulty-store.ts";
-import { all, append, headAfter, prepared, text } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const copyAll = async (from: EventStore, to: EventStore) => copyEvents(await openStoreSource(from), to);

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { append } from "../../src/contracts/prepared.ts";
 import { openStore } from "../../src/open-store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
-import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** One line that begins with the program's name, on stderr alone. */

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test, vi } from "vitest";
+import { append } from "../../src/contracts/prepared.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
-import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 beforeEach(() => {

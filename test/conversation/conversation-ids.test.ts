@@ -3,6 +3,7 @@ import { verifyStore } from "../../src/audit/verify.ts";
 import { copyConversations } from "../../src/carry/copy.ts";
 import { findConversation } from "../../src/cli/find.ts";
 import { parsePlace } from "../../src/cli/revision.ts";
+import { all } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema, conversationOfBlob } from "../../src/domain/ids.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
@@ -12,7 +13,6 @@ import { createProjector } from "../../src/read-models/projector.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
-import { all } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 /** Each is the beginning of another, a name that JavaScript has, or one that differs by case or hyphens alone. */

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { all } from "../../src/contracts/prepared.ts";
 import { checkEnvelope } from "../../src/log/codec/envelope.ts";
 import type { Head } from "../../src/log/ports/event-store.ts";
 import { isLong } from "../support/cases.ts";
 import { startAside } from "../support/process.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
-import { all } from "../support/stores/prepared.ts";
 
 const processes = 4;
 const appends = (isLong ? 10_000 : 1_000) / processes;

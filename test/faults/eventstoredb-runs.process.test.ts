@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
+import { all } from "../../src/contracts/prepared.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
@@ -7,7 +8,6 @@ import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import { type Aside, startAside } from "../support/process.ts";
-import { all } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { all, append, headAfter, prepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "../support/faults/eventstoredb-script.ts";
 import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
-import { all, append, headAfter, prepared } from "../support/stores/prepared.ts";
 
 /** As at a server whose own time-outs are short, so that silence is found out soon. */
 const quick = "defaultDeadline=800&turnlogCommitTimeout=320&turnlogReadTimeout=320";

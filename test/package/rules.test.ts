@@ -35,6 +35,7 @@ const planted: readonly Planted[] = [
   ["open-store-ts-imports-down-only", "src/open-store.ts", 'import "./cli/plain.ts";'],
   ["counterfactual-ts-imports-down-only", "src/counterfactual.ts", 'import "./cli/plain.ts";'],
   ["index-ts-imports-down-only", "src/index.ts", 'import "./cli/plain.ts";'],
+  ["contracts-imports-down-only", "src/contracts/up.ts", 'import "../cli/plain.ts";'],
   ["every-file-has-a-floor", "src/engine/stray.ts", 'import "../base/plain.ts";'],
   ["judge-shares-nothing", "src/reference-server/judge.ts", 'export type { Plain } from "../base/plain.ts";'],
   ["truth-shares-nothing", "src/rehearsal/expected.ts", 'import "../domain/plain.ts";'],

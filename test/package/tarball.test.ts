@@ -109,7 +109,7 @@ const strangersCode = `
 import { type Conversation, createEngine, openStore, type RunResult, scripted, tool } from "turnlog";
 import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
 import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
-import { message, type ReferenceServer, startReferenceServer } from "turnlog/reference-server";
+import { message, type ReferenceServer, startReferenceServer } from "turnlog/testing";
 import { openSqliteStore, type SqliteStore } from "turnlog/sqlite";
 import { z } from "zod";
 

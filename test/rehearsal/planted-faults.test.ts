@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import type { Provider } from "../../src/engine/stack/provider.ts";
 import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import type { RehearsalParts, RehearsalServer } from "../../src/rehearsal/ports.ts";
+import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";
 import { rehearse } from "../../src/rehearsal/rehearse.ts";
 import { type Body, bodyOf, type Item, play, playGenerated, quiet, sending } from "../support/rehearsal/playing.ts";
 

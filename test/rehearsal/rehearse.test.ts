@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { rehearsalParts } from "../../src/cli/rehearsal-parts.ts";
 import { type ChatDocument, readChatFile } from "../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
+import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../src/rehearsal/rehearse.ts";
 import { isLong } from "../support/cases.ts";
 import { bodyOf, type Item, play, playGenerated, quiet, replaying } from "../support/rehearsal/playing.ts";

@@ -1,13 +1,13 @@
 import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { append } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { createViews } from "../../src/stores/eventstoredb/views.ts";
 import { backUpStore, restoreStore } from "../../src/stores/sqlite/backup.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import { append } from "../support/stores/prepared.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
+import { append, newStream } from "../../src/contracts/prepared.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { describeEventStore } from "../support/stores/contract.ts";
-import { describeSnapshots } from "../support/stores/contract-snapshots.ts";
-import { describeViews } from "../support/stores/contract-views.ts";
-import { append, newStream } from "../support/stores/prepared.ts";
+import { describeEventStore, describeSnapshots, describeViews } from "../support/stores/contract.ts";
 
 describeEventStore("the memory store", async () => createMemoryStore());
 describeSnapshots("the memory store", async () => createMemoryStore());

@@ -2,12 +2,12 @@ import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, type ChatLine, readChatFile } from "../../rehearsal/chat-format.ts";
 import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";
+import { rehearsalParts } from "../../rehearsal/reference-parts.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll } from "../../rehearsal/rehearse.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
 import { rehearsalDocument } from "../documents/running.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
-import { rehearsalParts } from "../rehearsal-parts.ts";
 
 /** How many conversations are made by default. */
 const maxGenerated = 120;

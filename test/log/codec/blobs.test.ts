@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { all, append, withoutPosition } from "../../../src/contracts/prepared.ts";
 import { type AppendEvents, blobStream, readBlob, writeBlob } from "../../../src/log/codec/blobs.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
 import { BlobReference, blobReferenceTo } from "../../../src/log/codec/references.ts";
 import { type EventStore, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { sources } from "../../support/log/noted.ts";
-import { all, append, withoutPosition } from "../../support/stores/prepared.ts";
 
 const stream = "conversation-cnv_1";
 const chunkUnits = 20 * 1024;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
+import { all, append, prepared } from "../../../src/contracts/prepared.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/log/codec/event-log.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
@@ -14,7 +15,6 @@ import {
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { noted, sources } from "../../support/log/noted.ts";
 import { createFaultyStore } from "../../support/stores/faulty-store.ts";
-import { all, append, prepared } from "../../support/stores/prepared.ts";
 
 const stream = "conversation-cnv_1";
 

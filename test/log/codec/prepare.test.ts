@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { headAfter } from "../../../src/contracts/prepared.ts";
 import { envelopeBytes } from "../../../src/log/codec/bounds.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import { type NewEvent, type PrepareOptions, prepareAppend } from "../../../src/log/codec/prepare.ts";
@@ -10,7 +11,6 @@ import {
   type PreparedAppend,
 } from "../../../src/log/ports/event-store.ts";
 import { noted, sources } from "../../support/log/noted.ts";
-import { headAfter } from "../../support/stores/prepared.ts";
 
 test("fixes place, time, actor and digests of events that begin a stream", () => {
   const { appends, blobs } = prepare([noted({ n: 1 }, { runId: "run_1", frame: "0" }), noted({ n: 2 })]);

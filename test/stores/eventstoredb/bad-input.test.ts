@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { all, append, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { isEventStoreDbAddress, parseAddress } from "../../../src/stores/eventstoredb/address.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
-import { all, append, prepared } from "../../support/stores/prepared.ts";
 
 describe("an address", () => {
   test.each([

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
+import { all, append, headAfter, text } from "../../../src/contracts/prepared.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { createProjector } from "../../../src/read-models/projector.ts";
 import { anEvent, startEventStoreDbCluster } from "../../support/eventstoredb/server.ts";
 import { started, write } from "../../support/read-models/written-log.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
-import { all, append, headAfter, text } from "../../support/stores/prepared.ts";
 
 /** Subscriptions and reads of the log, at a server that is as unkind as the real ones (`Unkindness`). */
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { all, append, headAfter, prepared, text } from "../../../src/contracts/prepared.ts";
 import {
   comparePositions,
   EventTooLargeError,
@@ -8,11 +9,8 @@ import {
   StoreTooNewError,
 } from "../../../src/log/ports/event-store.ts";
 import { anEvent } from "../../support/eventstoredb/server.ts";
-import { describeEventStore } from "../../support/stores/contract.ts";
-import { describeSnapshots } from "../../support/stores/contract-snapshots.ts";
-import { describeViews } from "../../support/stores/contract-views.ts";
+import { describeEventStore, describeSnapshots, describeViews } from "../../support/stores/contract.ts";
 import { opened, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";
-import { all, append, headAfter, prepared, text } from "../../support/stores/prepared.ts";
 
 describeEventStore("the EventStoreDB store", async () => opened((await startServer()).connectionString));
 describeEventStore("the EventStoreDB store over TLS", async () =>

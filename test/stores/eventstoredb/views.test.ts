@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
+import { append } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { defaultViewsPath } from "../../../src/stores/eventstoredb/views.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
-import { append } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const key = { stream: "conversation-1", projection: "turn", version: 1 };

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 import { anEvent, type EventStoreDbServer, startEventStoreDbCluster } from "../../support/eventstoredb/server.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
-import { all, append, headAfter, prepared } from "../../support/stores/prepared.ts";
 
 /** Appends, and reads of what was appended, at a server that is as unkind as the real ones (`Unkindness`). */
 

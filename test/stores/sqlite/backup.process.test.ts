@@ -13,6 +13,7 @@ import {
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
+import { all, append, headAfter, text, withoutPosition } from "../../../src/contracts/prepared.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,
@@ -22,7 +23,6 @@ import {
 import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { startAside } from "../../support/process.ts";
-import { all, append, headAfter, text, withoutPosition } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 async function opened(path: string): Promise<SqliteStore> {

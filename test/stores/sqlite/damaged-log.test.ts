@@ -2,8 +2,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
+import { all, append, headAfter } from "../../../src/contracts/prepared.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { all, append, headAfter } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const streams = ["notes-a", "notes-b", "notes-c"];

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { prepared, text } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
 import { createGroupCommit, maxGroupAppends, maxGroupUnits } from "../../../src/stores/sqlite/group-commit.ts";
 import { openDatabase } from "../../../src/stores/sqlite/open.ts";
-import { prepared, text } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 test("shares a transaction among the appends of one turn, and makes none wait for the next", async () => {

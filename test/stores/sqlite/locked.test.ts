@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { createViews } from "../../../src/stores/eventstoredb/views.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { all, append, headAfter, prepared } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const key = { stream: "conversation-1", projection: "turn", version: 1 };

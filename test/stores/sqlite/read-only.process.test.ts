@@ -1,6 +1,7 @@
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { all, append, headAfter } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openImmutable } from "../../../src/stores/sqlite/immutable-reader.ts";
@@ -8,7 +9,6 @@ import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../../support/cli/command.ts";
 import { useDemoStore } from "../../support/cli/demo-store.ts";
 import { outputOf, startAside, supportFile } from "../../support/process.ts";
-import { all, append, headAfter } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();

@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { expect, test } from "vitest";
+import { all, append } from "../../../src/contracts/prepared.ts";
 import { StoreReplacedError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { all, append } from "../../support/stores/prepared.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 /** What may become of a store's file while a process has it open, and what that process is told. */

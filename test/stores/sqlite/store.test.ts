@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { isActor } from "../../../src/domain/actor.ts";
 import {
   type EventStore,
@@ -10,10 +11,7 @@ import {
   StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { describeEventStore } from "../../support/stores/contract.ts";
-import { describeSnapshots } from "../../support/stores/contract-snapshots.ts";
-import { describeViews } from "../../support/stores/contract-views.ts";
-import { all, append, headAfter, prepared } from "../../support/stores/prepared.ts";
+import { describeEventStore, describeSnapshots, describeViews } from "../../support/stores/contract.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 describeEventStore("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { all, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import {
   type EventStore,
   type Head,
@@ -15,7 +16,6 @@ import {
 } from "../eventstoredb/server.ts";
 import { drawUnkindness } from "../eventstoredb/unkindness.ts";
 import { withSetting } from "../stores/eventstoredb-opened.ts";
-import { all, headAfter, prepared } from "../stores/prepared.ts";
 
 const settings =
   "defaultDeadline=6000&turnlogCommitTimeout=200&turnlogReadTimeout=400&discoveryInterval=10&maxDiscoverAttempts=5";

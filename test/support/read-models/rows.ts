@@ -1,10 +1,10 @@
+import { all } from "../../../src/contracts/prepared.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
 import type { ProjectedView } from "../../../src/read-models/live-views.ts";
 import { createProjector, type Projector } from "../../../src/read-models/projector.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
-import { all } from "../stores/prepared.ts";
 
 /** All that readers see of a projection. */
 export const rowsOf = <View>(projector: Projector<View>): Promise<readonly ProjectedView<View>[]> =>

@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { ConversationEvent } from "../../../src/domain/events/event.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { Envelope, EventStore, Head } from "../../../src/log/ports/event-store.ts";
@@ -11,7 +12,6 @@ import {
   runStarted,
   settingsDeclared,
 } from "../projections/recorded-events.ts";
-import { headAfter, prepared } from "../stores/prepared.ts";
 
 /** An event as a test puts it into a log, readable or not. */
 export type Written = {

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
-import { rehearsalParts } from "../../../src/cli/rehearsal-parts.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import type { ChatDocument } from "../../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../../src/rehearsal/generate.ts";
 import type { Incoherence } from "../../../src/rehearsal/play.ts";
 import type { RehearsalParts, RehearsalServer } from "../../../src/rehearsal/ports.ts";
+import { rehearsalParts } from "../../../src/rehearsal/reference-parts.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "../../../src/rehearsal/rehearse.ts";
 
 export const quiet: RehearsalOptions = {

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
+import { headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { headAfter, prepared } from "./prepared.ts";
 import "../keep-compiled.ts";
 
 /**

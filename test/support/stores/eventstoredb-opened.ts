@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import { type PreparedOptions, prepared } from "../../../src/contracts/prepared.ts";
 import type { PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import { serverEventOf } from "../../../src/stores/eventstoredb/envelope.ts";
 import {
@@ -11,7 +12,6 @@ import {
   type EventStoreDbServerOptions,
   startEventStoreDbServer,
 } from "../eventstoredb/server.ts";
-import { type PreparedOptions, prepared } from "./prepared.ts";
 
 /** A server that ends with the test; call inside a test or a hook of one. */
 export async function startServer(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {

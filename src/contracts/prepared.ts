@@ -1,7 +1,7 @@
-import { sha256Hex } from "../../../src/base/sha256.ts";
-import { chainDigest, firstPrevious } from "../../../src/log/codec/envelope.ts";
-import { createEventIds } from "../../../src/log/codec/ids.ts";
-import type { AppendResult, Envelope, EventStore, Head, PreparedAppend } from "../../../src/log/ports/event-store.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import { chainDigest, firstPrevious } from "../log/codec/envelope.ts";
+import { createEventIds } from "../log/codec/ids.ts";
+import type { AppendResult, Envelope, EventStore, Head, PreparedAppend } from "../log/ports/event-store.ts";
 
 export type PreparedOptions = {
   readonly stream?: string;

@@ -1,5 +1,4 @@
-import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { openStore } from "../open-store.ts";
+import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import {
   expectedReading,
@@ -12,8 +11,11 @@ import {
   type ScriptedItem,
   startReferenceServer,
 } from "../reference-server/server.ts";
-import type { Entry, Part } from "../rehearsal/entries.ts";
-import type { RehearsalParts, RehearsalServer } from "../rehearsal/ports.ts";
+import { createMemoryStore } from "../stores/memory/store.ts";
+import type { ChatDocument } from "./chat-format.ts";
+import type { Entry, Part } from "./entries.ts";
+import type { RehearsalParts, RehearsalServer } from "./ports.ts";
+import { type RehearsalFigures, type RehearsalOptions, rehearse } from "./rehearse.ts";
 
 /**
  * What a rehearsal is played with: the reference server, which judges it, and the provider for OpenAI's servers.
@@ -25,12 +27,27 @@ export function rehearsalParts(store: TurnlogStore | null): RehearsalParts {
   return {
     startServer,
     provider: ({ baseUrl }) => openaiResponses({ model: "rehearsal", baseURL: baseUrl, apiKey: "rehearsal" }),
-    openStore: async () => store ?? openStore("memory:"),
+    openStore: async () => store ?? new TurnlogStore(createMemoryStore()),
     closeStore: async (opened) => {
       if (opened !== store) await opened.close();
     },
   };
 }
+
+/**
+ * Plays recorded conversations, in the format of Chat Completions, through the real engine to a reference server, with random
+ * edits before a fifth of the requests unless told otherwise, and judges every request.
+ *
+ * @throws {TurnlogError} what a store throws; what a run fails with counts as incoherent.
+ */
+export const rehearseChats = (
+  documents: Iterable<ChatDocument> | AsyncIterable<ChatDocument>,
+  options: Partial<RehearsalOptions> = {},
+): Promise<RehearsalFigures> =>
+  rehearse(documents, rehearsalParts(null), {
+    ...{ seed: "rehearsal", editRate: 0.2, edits: "all", chain: "auto", reasoning: true, parallel: true },
+    ...options,
+  });
 
 async function startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer> {
   const server = await startReferenceServer({

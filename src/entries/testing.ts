@@ -1,0 +1,15 @@
+/** For the tests of agents, layers and providers: models that need no key, a server that judges what its model reads. */
+export {
+  type ScriptedAnswer as ScriptAnswer,
+  type ScriptedOptions,
+  type ScriptedProvider,
+  scripted,
+} from "../providers/scripted.ts";
+export * from "../reference-server/server.ts";
+export type { ChatDocument, ChatMessage } from "../rehearsal/chat-format.ts";
+export type { EditChoice, EditOptions } from "../rehearsal/edits.ts";
+export type { PlayOptions } from "../rehearsal/exchanges.ts";
+export type { Incoherence } from "../rehearsal/play.ts";
+export { rehearseChats } from "../rehearsal/reference-parts.ts";
+export type { RehearsalFigures, RehearsalOptions } from "../rehearsal/rehearse.ts";
+export { createRequestJudge, type RequestJudge, type RequestJudgeOptions } from "../rehearsal/request-judge.ts";

@@ -1,0 +1,145 @@
+import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import type { Block } from "../domain/block.ts";
+import type { Turn } from "../domain/turn.ts";
+import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import { expectedReading, judge, type Reading, type ReferenceServer, readItems } from "../reference-server/server.ts";
+import type { Entry, Part, Role } from "./entries.ts";
+import { expectedOf } from "./expected.ts";
+
+/** Judges each request of an engine by what the model read for it. */
+export type RequestJudge = {
+  /** Goes last in `middleware`, so that it sees the Turn that all other layers hand on. */
+  readonly layer: Layer;
+  /** How many requests were judged. */
+  readonly judged: number;
+  /** How many were not: their Turn holds what the judge has no words for (hosted items, custom tools, images in results, phases of messages). */
+  readonly unjudged: number;
+  /** What each request got wrong, in one sentence with its number at the server; empty is what a test asks for. */
+  readonly incoherences: readonly string[];
+};
+
+export type RequestJudgeOptions = {
+  /** As the provider has it. */
+  readonly systemAs?: "input" | "instructions";
+};
+
+/**
+ * A judge for the tests of an agent: of every request that the reference server took, what its model read has to be the Turn
+ * that left the last layer, by rules that share no code with the engine. It takes one run of one conversation at a time.
+ */
+export function createRequestJudge(
+  server: Pick<ReferenceServer, "requests" | "reading">,
+  { systemAs = "input" }: RequestJudgeOptions = {},
+): RequestJudge {
+  const counts = { judged: 0, unjudged: 0 };
+  const incoherences: string[] = [];
+  let next = server.requests.length;
+
+  function judgeNew(turn: Turn): void {
+    for (; next < server.requests.length; next += 1) {
+      const reading = server.reading(next);
+      if (reading === undefined) continue;
+      const difference = differenceOf(turn.blocks, reading, systemAs);
+      if (difference === undefined) {
+        counts.unjudged += 1;
+        continue;
+      }
+      counts.judged += 1;
+      if (difference !== null) incoherences.push(`request ${next}: ${difference}`);
+    }
+  }
+
+  return {
+    layer: defineMiddleware({ name: "request-judge", version: "1.0.0" }, (next) => async (turn) => {
+      try {
+        return await next(turn);
+      } finally {
+        judgeNew(turn);
+      }
+    }),
+    get judged() {
+      return counts.judged;
+    },
+    get unjudged() {
+      return counts.unjudged;
+    },
+    incoherences,
+  };
+}
+
+/** Null where the model read the blocks; undefined where that cannot be told. */
+function differenceOf(blocks: readonly Block[], reading: Reading, systemAs: string): string | null | undefined {
+  const answers = new Map<string, number>();
+  const entries = blocks.map((block) => entryOf(block, answers));
+  const known = entries.filter((entry) => entry !== null);
+  if (known.length < entries.length) return undefined;
+  const asked = systemAs === "instructions" ? known.slice(leadingSystem(known)) : known;
+  const lines = readItems(reading.items, { instructions: null, tools: [] });
+  // A thought that nobody can read is told by its id, which the Turn's rules do not speak of.
+  const isSealed = known.some((entry) => entry.kind === "reasoning" && entry.text === "");
+  const judgement = judge(expectedReading(expectedOf(asked)), lines, { reasoning: isSealed ? "ignore" : "subset" });
+  return judgement.coherent ? null : judgement.summary;
+}
+
+/** How many system messages go into the instructions: those at the beginning, unless there is nothing else. */
+function leadingSystem(entries: readonly Entry[]): number {
+  const isSystem = (entry: Entry): boolean =>
+    entry.kind === "message" && (entry.role === "system" || entry.role === "developer");
+  return Math.max(
+    0,
+    entries.findIndex((entry) => !isSystem(entry)),
+  );
+}
+
+function entryOf(block: Block, answers: Map<string, number>): Entry | null {
+  const entry = saidBy(block);
+  const group = block.wire?.group;
+  if (entry === null || group === undefined) return entry;
+  const answer = answers.get(group.id) ?? answers.size;
+  answers.set(group.id, answer);
+  return { ...entry, place: { answer, index: group.index, size: group.size } };
+}
+
+function saidBy(block: Block): Entry | null {
+  const { kind, type, payload, callId, name } = block;
+  switch (kind) {
+    case "reasoning":
+      return { kind, text: block.text };
+    case "tool_call":
+      return type === "function"
+        ? { kind: "call", callId: callId ?? "", name: name ?? "", arguments: block.text }
+        : null;
+    case "tool_result": {
+      const { output } = payload;
+      if (type !== "function") return null;
+      if (typeof output === "string") return { kind: "result", callId: callId ?? "", output };
+      const texts = isJsonList(output) ? output.map((part) => (isJsonObject(part) ? part["text"] : null)) : [null];
+      const said = texts.filter((text) => typeof text === "string");
+      return said.length === texts.length ? { kind: "result", callId: callId ?? "", output: said } : null;
+    }
+    case "other":
+      return null;
+    default: {
+      const parts = block.parts.map(partOf);
+      const known = parts.filter((part) => part !== null);
+      const role = roles.find((each) => each === block.role);
+      const isTold = known.length === parts.length && role !== undefined && payload["phase"] === undefined;
+      return !isTold ? null : { kind: "message", role, parts: known };
+    }
+  }
+}
+
+const roles: readonly Role[] = ["user", "system", "developer", "assistant"];
+
+function partOf({ type, text, refusal, url, fileId, detail, data, name, audio }: JsonObject): Part | null {
+  if (type === "text" && typeof text === "string") return { type, text };
+  if (type === "refusal" && typeof refusal === "string") return { type, text: refusal };
+  const source = [fileId, url, data].find((each) => typeof each === "string");
+  if (type === "image" && source !== undefined)
+    return { type, source, ...(typeof detail === "string" ? { detail } : {}) };
+  if (type === "file" && source !== undefined)
+    return { type, source, ...(typeof name === "string" ? { filename: name } : {}) };
+  if (type !== "audio" || !isJsonObject(audio)) return null;
+  const { data: sound, format } = audio;
+  return typeof sound === "string" && typeof format === "string" ? { type, data: sound, format } : null;
+}
