@@ -3,6 +3,20 @@ import { change, goOn, tryOut } from "./definitions/changing.ts";
 import { check, move } from "./definitions/keeping.ts";
 import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 
+/** It stands here because it speaks of all the others. */
+const shell: CommandGroup = {
+  heading: "Use it in a shell:",
+  commands: [
+    {
+      name: "completion",
+      arguments: "<bash|zsh|fish>",
+      summary: "print a script that completes commands, options and conversations",
+      example: "completion bash >> ~/.bashrc",
+      load: async () => (await import("./commands/completion.ts")).completionOf(commandGroups),
+    },
+  ],
+};
+
 /** Every command, in the order of the help. */
 export const commandGroups: readonly CommandGroup[] = [
   tryOut,
@@ -12,6 +26,7 @@ export const commandGroups: readonly CommandGroup[] = [
   goOn,
   check,
   move,
+  shell,
 ];
 
 /** Every command that can be run, by what is typed for it: `ls`, `projections rebuild`. */

@@ -3,9 +3,9 @@ import { type Argument, Command, CommanderError } from "commander";
 import { printable } from "../projections/wording.ts";
 import { type CommandDefinition, type CommandFamily, perform } from "./command.ts";
 import { commandGroups } from "./command-list.ts";
-import { type CliEnvironment, colorChoices, createContext, type GlobalOptions, isInterrupted } from "./context.ts";
+import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./context.ts";
 import { type ExitCode, exitCodes, type Failure, failureOf, outputFailureOf } from "./exit-codes.ts";
-import { option } from "./option-values.ts";
+import { globalOptions } from "./global-options.ts";
 
 /** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
 export async function run(argv: readonly string[]): Promise<void> {
@@ -40,15 +40,6 @@ function createProgram(environment: CliEnvironment, onCode: OnCode): Command {
   const program = new Command("turnlog")
     .description("An event-sourced conversation store for LLM agents.")
     .version(version(), "-V, --version", "print the version")
-    .option("--store <url>", "where conversations are kept (TURNLOG_STORE, else sqlite:./turnlog.db)")
-    .option("--json", "print one JSON document")
-    .option("-q, --quiet", "print data only")
-    .addOption(
-      option("--color <when>", "when to colour text (auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set)")
-        .choices(colorChoices)
-        .default("auto"),
-    )
-    .option("--debug", "show the stack of an error")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
     .configureHelp({
@@ -65,6 +56,7 @@ function createProgram(environment: CliEnvironment, onCode: OnCode): Command {
     })
     .exitOverride()
     .addHelpText("after", revisionHelp);
+  for (const option of globalOptions) program.addOption(option);
   for (const { heading, commands } of commandGroups) {
     program.commandsGroup(heading);
     for (const command of commands) declare(program, command, { program, environment, onCode });

@@ -56,6 +56,7 @@ const lines = {
   import: ["import FILE:talks.jsonl", "import FILE:bundle.jsonl --store sqlite:FILE:new.db"],
   export: ["export DEMO -o FILE:out.jsonl", "export DEMO -o FILE:out.jsonl --redact"],
   copy: ["copy --to memory:"],
+  completion: ["completion bash", "completion zsh", "completion fish"],
   "store backup": ["store backup FILE:other.db"],
   "store restore": ["store restore FILE:backup.db --store sqlite:FILE:new.db"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

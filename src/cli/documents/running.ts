@@ -2,6 +2,7 @@ import * as z from "zod";
 import { decisionSchema, divergenceSchema } from "../../domain/events/inference-events.ts";
 import { jsonValueSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
+import { shells } from "../completion.ts";
 import { conversation, count, list, revision } from "./parts.ts";
 
 const { strategy, reason } = decisionSchema.shape;
@@ -58,6 +59,9 @@ export const rehearsalDocument = z.strictObject({
 
 /** `turnlog reference-server`, when it listens */
 export const serverDocument = z.strictObject({ url: z.string(), baseUrl: z.string() });
+
+/** `turnlog completion` */
+export const completionDocument = z.strictObject({ shell: z.enum(shells), script: z.string() });
 
 /** `turnlog resume` */
 export const resumeDocument = z.strictObject({
