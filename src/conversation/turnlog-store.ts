@@ -1,11 +1,11 @@
-import { type Verification, type VerifyOptions, verification } from "../audit/verify.ts";
+import { type Verification, verification } from "../audit/verify.ts";
 import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import type { EventStore, Head } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
@@ -24,7 +24,12 @@ export type StoreSources = Partial<EventLogSources> & {
 };
 
 /** What a whole store is verified against. */
-export type StoreVerifyOptions = Pick<VerifyOptions, "savedHeads" | "onEvent">;
+export type StoreVerifyOptions = {
+  /** By stream: the `heads` of an earlier verification, which were kept where those who write the store cannot write. */
+  readonly savedHeads?: ReadonlyMap<string, Head>;
+  /** Told of every event that was looked at. */
+  readonly onEvent?: () => void;
+};
 
 const verifyNames: OptionNames<StoreVerifyOptions> = { savedHeads: true, onEvent: true };
 
