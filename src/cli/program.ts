@@ -74,6 +74,8 @@ function declare(parent: Command, definition: CommandDefinition | CommandFamily,
     .description(`${capital(summary)}.`);
   if ("subcommands" in definition) {
     command.helpCommand(false);
+    const examples = definition.subcommands.map(({ example }) => `  turnlog ${example}`);
+    command.addHelpText("after", `\nExamples:\n${examples.join("\n")}`);
     for (const subcommand of definition.subcommands) declare(command, subcommand, running);
     return;
   }
