@@ -1,5 +1,5 @@
 /** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
-export { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+export { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Anchor } from "../domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "../domain/block.ts";

@@ -1,4 +1,6 @@
 /** For the tests of agents, layers and providers: models that need no key, a server that judges what its model reads. */
+
+export type { Check } from "../contracts/check.ts";
 export {
   type ScriptedAnswer as ScriptAnswer,
   type ScriptedOptions,
@@ -7,6 +9,7 @@ export {
 } from "../providers/scripted.ts";
 export * from "../reference-server/server.ts";
 export type { ChatDocument, ChatMessage } from "../rehearsal/chat-format.ts";
+export { type CodecSamples, codecChecks } from "../rehearsal/codec-checks.ts";
 export type { EditChoice, EditOptions } from "../rehearsal/edits.ts";
 export type { PlayOptions } from "../rehearsal/exchanges.ts";
 export type { Incoherence } from "../rehearsal/play.ts";

@@ -10,6 +10,7 @@ import { outcomeOf, outputOf } from "../support/process.ts";
 /** Something that each example says when it does what it is there to show. */
 const saysByExample: Readonly<Record<string, RegExp>> = {
   "audit.ts": /@\d+ sent \d+ bytes, sha256 [0-9a-f]{64}: \{[\s\S]*requests verified: all sound\n$/,
+  "own-provider.ts": /^It is "sunny" in Paris\. 18 tokens read\n2 requests verified: all sound\n$/,
   "redact-emails.ts":
     /the user reads: {2}Yes: to ada@example\.com, not to bob@example\.com\..*\n(?!.*@example).*<email-2>.*\n.* chained\n/,
 };

@@ -43,6 +43,7 @@ export function decodeResponse(
 
 const nothingUsed = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
 
+/** Where an answer came from. */
 type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
   readonly scope: string;
   readonly inferenceId: string;
@@ -50,7 +51,7 @@ type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
 };
 
 /** The blocks of an answer, each with where it came from. */
-function blocksOf(
+export function blocksOf(
   { blocks, isComplete, keepsItems = false }: Answer,
   { scope, inferenceId, isMasked, newBlockId }: ReceivedFrom,
 ): readonly Block[] {

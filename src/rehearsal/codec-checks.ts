@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { canonicalJson } from "../base/canonical-json.ts";
+import { type JsonObject, parseJson } from "../base/json.ts";
+import type { Check } from "../contracts/check.ts";
+import type { Block } from "../domain/block.ts";
+import { blockFromJson, blockJsonSchema, blockToJson } from "../domain/block-json.ts";
+import type { Repair } from "../domain/events/inference-events.ts";
+import { blockIdSchema } from "../domain/ids.ts";
+import { toolResult, user } from "../domain/make-block.ts";
+import { Turn } from "../domain/turn.ts";
+import { shapedBlocks } from "../engine/planning/build-request.ts";
+import { blocksOf } from "../engine/planning/response.ts";
+import { shape } from "../engine/planning/shape.ts";
+import type { Answer, Codec, RequestParts, Settings } from "../engine/stack/codec.ts";
+
+/** What a codec is checked with. */
+export type CodecSamples = {
+  /** Answers as the server gives them: of each kind that it has, with calls among them. */
+  readonly answers: readonly JsonObject[];
+  /** Settings of a request; `{ model: "any" }` when absent. */
+  readonly settings?: Settings;
+  /** Requests that the codec has once encoded, with the exact body: it never changes under one name. */
+  readonly requests?: readonly { readonly parts: RequestParts; readonly body: string }[];
+};
+
+/** What every codec does, used as `eventStoreChecks` is: `for (const { name, run } of codecChecks(codec, samples)) test(name, run)`. */
+export function codecChecks(
+  codec: Codec,
+  { answers, settings = { model: "any" }, requests = [] }: CodecSamples,
+): readonly Check[] {
+  const read = (answer: JsonObject): Answer => codec.readAnswer(answer, { inferenceId, settings, capabilities: {} });
+  const ofAnswers = (what: string, check: (answer: JsonObject) => void): Check[] =>
+    answers.map((answer, n) => ({
+      name: `${what}: answer ${n}`,
+      async run() {
+        check(answer);
+      },
+    }));
+  const encode = (turn: Turn, repairs: readonly Repair[]): string =>
+    codec.encodeRequest({
+      settings,
+      input: shapedBlocks(turn, 0, repairs, { codec, scope, itemIds: false }),
+      ...{ anchor: null, transport: "json" },
+    });
+
+  return [
+    {
+      name: "has a family, and a name that is the family and a version",
+      async run() {
+        assert.match(codec.name, /^.+\/[^/]+$/);
+        assert.ok(codec.name.startsWith(codec.family));
+      },
+    },
+    {
+      name: "offers tools beside those that settings have, and tells their names",
+      async run() {
+        const tools = [{ name: "look-up", description: "Looks up.", parameters: { type: "object" } }];
+        const offered = codec.offer(settings, { tools, capabilities: {} });
+        assert.deepEqual(codec.offeredTools(offered), [...codec.offeredTools(settings), "look-up"]);
+      },
+    },
+    {
+      name: "answers a call that nobody answers",
+      async run() {
+        const aborted = codec.abortedResult("call_1");
+        assert.ok(codec.pairs.isResult(aborted));
+        assert.equal(codec.pairs.keyOf(aborted), "call_1");
+      },
+    },
+    ...ofAnswers("gives an answer back as it came, order of members aside", (answer) => {
+      const told = codec.writeAnswer({ ...read(answer), blocks: stored(read(answer)) });
+      assert.deepEqual(parseJson(canonicalJson(told)), parseJson(canonicalJson(answer)));
+    }),
+    ...ofAnswers("sends a whole answer and its results as they stand, and the same bytes each time", (answer) => {
+      if (!read(answer).isComplete) return;
+      const blocks = stored(read(answer));
+      const turn = Turn.of([first, ...blocks, ...resultsOf(codec, blocks)]);
+      assert.deepEqual(shape(turn, 0, shaping(codec)), []);
+      assert.equal(encode(turn, []), encode(turn, []));
+    }),
+    ...ofAnswers("takes a call that nobody answers, answered in its place", (answer) => {
+      if (!read(answer).isComplete) return;
+      const turn = Turn.of([first, ...stored(read(answer)), last]);
+      const repairs = shape(turn, 0, shaping(codec));
+      assert.deepEqual(
+        repairs.filter(({ rule }) => rule !== "answer"),
+        [],
+      );
+      parseJson(encode(turn, repairs));
+    }),
+    ...requests.map(({ parts, body }, n) => ({
+      name: `encodes request ${n} as it always has, byte for byte`,
+      async run() {
+        assert.equal(codec.encodeRequest(parts), body);
+      },
+    })),
+  ];
+}
+
+const scope = "codec-checks";
+const inferenceId = "inf_0000000000000001";
+const shaping = (codec: Codec) => ({ codec, scope, itemIds: false, quarantined: new Set<string>(), heldFrom: 0 });
+const blockId = (n: number) => blockIdSchema.parse(`blk_${String(n).padStart(16, "0")}`);
+const first = user("Please.").withId(blockId(1));
+const last = user("Well?").withId(blockId(2));
+
+/** The blocks of an answer, as the log gives them back. */
+function stored(answer: Answer): readonly Block[] {
+  let ids = 100;
+  const newBlockId = () => {
+    ids += 1;
+    return blockId(ids);
+  };
+  const blocks = blocksOf(answer, { scope, inferenceId, isMasked: false, newBlockId });
+  return blocks.map((block) => blockFromJson(blockJsonSchema.parse(parseJson(JSON.stringify(blockToJson(block))))));
+}
+
+/** A result for each call. */
+const resultsOf = ({ pairs }: Codec, blocks: readonly Block[]): readonly Block[] =>
+  blocks.flatMap((block, n) => {
+    const call = pairs.callOf(block);
+    if (call === null || call.mayStayOpen) return [];
+    const result = toolResult({ callId: call.key, output: "done", type: block.type });
+    return pairs.answers(result, call) ? [result.withId(blockId(1_000 + n))] : [];
+  });
