@@ -49,6 +49,7 @@ export const comeLater = (conversation: Conversation): Promise<unknown> =>
 export function think(question: () => Question): ScriptedAnswer {
   const { lines, results, bodyText } = question();
   const name = sha256Hex(lines.join("\n"));
+  if (bodyText.includes(besideText)) return { output: [message(`Beside: ${name.slice(0, 8)}.`)] };
   if (results === 4 && !bodyText.includes("Once more")) {
     return {
       output: [],
@@ -112,7 +113,10 @@ const ledgerTools = (place: Place): readonly Tool[] =>
     }),
   );
 
-/** Retries, reaches outside, hides and restores, edits and takes back. */
+/** How a layer begins what it asks beside the conversation. */
+const besideText = "How many are there of";
+
+/** Retries, reaches outside, asks the model beside the conversation, hides and restores, edits and takes back. */
 const layers = (place: Place): readonly Layer[] => [
   defineMiddleware({ name: "retry", version: "1.0.0" }, (next) => async (turn) => {
     try {
@@ -127,6 +131,12 @@ const layers = (place: Place): readonly Layer[] => [
       idempotent: !onceOnly.has(name),
     });
     return next(turn);
+  }),
+  defineMiddleware({ name: "count", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    if (turn.length % 4 !== 1) return next(turn);
+    const asked = [`${besideText} ${turn.length}?`, `${besideText} what?`].map((input) => ctx.infer({ input }));
+    const texts = (await Promise.all(asked)).map(({ text }) => text);
+    return next(turn.append(user(`I was told: ${texts.join(" ")}`)));
   }),
   lens({
     name: "redact",
