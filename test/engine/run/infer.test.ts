@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import { messageOf } from "../../../src/base/error-message.ts";
 import { counterfactual } from "../../../src/counterfactual.ts";
-import { system, user } from "../../../src/domain/make-block.ts";
+import { assistant, system, user } from "../../../src/domain/make-block.ts";
 import type { AsideAnswer, AsideRequest } from "../../../src/engine/stack/aside.ts";
 import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
@@ -49,6 +49,16 @@ describe("a layer that asks the model beside the conversation", () => {
     expect(next?.["previous_response_id"]).toBe(first.steps[0]?.responseId);
     expect(second.steps.map(({ decision }) => decision.strategy)).toEqual(["chained"]);
     expect(second.steps[0]?.decision.rejected).toBeNull();
+  });
+
+  test("keeps the conversation from going on from its answer, even where the Turn comes to say the same", async () => {
+    const quoting = layer("quote", async (turn, next, ctx) =>
+      next(turn.append(assistant((await ctx.infer({ input: turn })).text), user("Why?"))),
+    );
+    const { first, provider } = await talk(quoting);
+    expect(provider.requests[1]).not.toHaveProperty("previous_response_id");
+    expect(provider.requests[3]?.["previous_response_id"]).toBe(first.steps[0]?.responseId);
+    expect(provider.reading(3)).toHaveLength(7);
   });
 
   test("sends the whole of what it asks, whatever the server holds", async () => {

@@ -332,4 +332,78 @@ const logs: readonly PlantedFault[] = [
   },
 ];
 
-export const engineFaults: readonly PlantedFault[] = [...planning, ...folds, ...runs, ...logs];
+/** What one run asks otherwise, and what layers ask beside the conversation. */
+const asked: readonly PlantedFault[] = [
+  {
+    of: "the conversation goes on from what a layer asked beside it",
+    file: "projections/server-contexts.ts",
+    find: "if (!isAside(frame)) view.open.set",
+    put: "view.open.set",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "what a layer asked is rebuilt as a step is",
+    file: "engine/planning/recorded-request.ts",
+    find: "isAside(recorded.frame) ? besideConversation(contexts) : {}",
+    put: "{}",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "a layer's question takes the place of a step in the result",
+    file: "projections/run-record.ts",
+    find: "(isAside(frame) ? asides : steps)",
+    put: "steps",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "what a layer asks costs nothing",
+    file: "engine/stack/result.ts",
+    find: "[...steps, ...asides].map",
+    put: "steps.map",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "a step is answered by what a layer was told",
+    file: "replay/recorded-answers.ts",
+    find: "this.#asides.set(frame, step);",
+    put: "this.#steps.push(step);",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "who watches the answer sees what a layer asks",
+    file: "engine/run/open-session.ts",
+    find: '|| ("frame" in part && isAside(part.frame))',
+    put: "",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "a tool has to be called for ever",
+    file: "engine/inference/step-request.ts",
+    find: "turns.hasStartedTools ? engine.laterSettings : engine.settings",
+    put: "engine.settings",
+    suite: "engine/run/run-settings",
+  },
+  {
+    of: "a run that is taken up forgets what it was begun with",
+    file: "engine/run/take-up.ts",
+    find: "run.started.options ?? {}",
+    put: "{}",
+    suite: "engine/run/run-settings",
+  },
+  {
+    of: "a run goes on without the context that it was begun with",
+    file: "engine/session/errors.ts",
+    find: "if (started.options?.hasContext !== true || context !== undefined) return;",
+    put: "return;",
+    suite: "engine/run/context",
+  },
+  {
+    of: "an answer is given as its schema although it is not of it",
+    file: "engine/stack/output.ts",
+    find: ": { output: undefined, outputIssues: validated.issues };",
+    put: ": { output: given, outputIssues: [] };",
+    suite: "engine/run/output",
+  },
+];
+
+export const engineFaults: readonly PlantedFault[] = [...planning, ...folds, ...runs, ...logs, ...asked];
