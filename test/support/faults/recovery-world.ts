@@ -127,7 +127,7 @@ function enter(ledger: Ledger, { key, name, answer }: Entry): string {
   return known?.answer ?? answer;
 }
 
-/** Layers that edit, restore, retry, hide and reach outside, as chance says that the log can repeat. */
+/** Layers that edit, restore, retry, hide, reach outside and ask the model beside the conversation, as chance says that the log can repeat. */
 function randomLayers(seed: number, ledger: Ledger): readonly Layer[] {
   return Array.from({ length: 1 + (seed % 3) }, (_, depth) =>
     defineMiddleware(
@@ -153,6 +153,11 @@ async function layer(
       enter(ledger, { key, name, answer: `${name} ${dice}` });
     const found = await ctx.effect(name, work, { idempotent: name === "fetch" }).catch(String);
     asked = asked.append(user(`found ${JSON.stringify(found)}`));
+  }
+  if (dice % 4 === 3) {
+    const question = user(`how ${dice}?`);
+    const told = ctx.infer({ input: dice % 8 === 3 ? asked.append(question) : question });
+    asked = asked.append(user(`told ${await told.then(({ text }) => text, String)}`));
   }
   if (dice % 13 === 0) ctx.onAcknowledged(() => enter(ledger, { key: `ack ${ctx.frame}`, name: "ack", answer: "" }));
   let result: Turn;
