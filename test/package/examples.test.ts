@@ -9,8 +9,12 @@ import { outcomeOf, outputOf } from "../support/process.ts";
 
 /** Something that each example says when it does what it is there to show. */
 const saysByExample: Readonly<Record<string, RegExp>> = {
+  "agent.ts":
+    /^asked the model: full, chained, chained\nThere is no coffee.*\nanswered before: .*\nThere is no coffee.*\nordered: 2 tea\n$/,
   "audit.ts": /@\d+ sent \d+ bytes, sha256 [0-9a-f]{64}: \{[\s\S]*requests verified: all sound\n$/,
   "own-provider.ts": /^It is "sunny" in Paris\. 18 tokens read\n2 requests verified: all sound\n$/,
+  "killed.ts":
+    /^the first program ended by SIGKILL, with 1 payment\nInvoice 2026-117 is paid\. \(1 payment, this program asked the model 1 time\)\n$/,
   "redact-emails.ts":
     /the user reads: {2}Yes: to ada@example\.com, not to bob@example\.com\..*\n(?!.*@example).*<email-2>.*\n.* chained\n/,
 };

@@ -72,6 +72,11 @@ test.each([
   expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe("scripted: chained\nopenai: Hello.\n");
 });
 
+test("a CommonJS project requires the package as it is", async () => {
+  await writeFile(join(folder, "use.cjs"), commonJsCode);
+  expect(await outputOf([join(folder, "use.cjs")], { cwd: folder })).toBe("Hello.\n");
+});
+
 test.runIf(oldNode !== null)(
   "under a too old Node the installed command says what to do, and ends with 6",
   async () => {
@@ -103,6 +108,18 @@ async function packedFiles(): Promise<readonly string[]> {
         .replaceAll("\\", "/"),
     );
 }
+
+const commonJsCode = `
+const { createEngine, openStore } = require("turnlog");
+const { scripted } = require("turnlog/testing");
+async function main() {
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  await conversation.append("Hello?");
+  console.log((await conversation.run(createEngine({ provider: scripted(["Hello."]) }))).text);
+}
+main();
+`;
 
 /** What somebody might write on the first day, with a value and a type of every entry. */
 const strangersCode = `
