@@ -1,7 +1,14 @@
 /** turnlog: an event-sourced conversation store for LLM agents. */
 
 export type { StreamProblem } from "./audit/stream-check.ts";
-export type { SkippedEvent, StreamReport, Verification, VerifiedStreamName } from "./audit/verify.ts";
+export type {
+  ReadModel,
+  SkippedEvent,
+  StreamReport,
+  Verification,
+  VerifiedStreamName,
+  VerifyOptions,
+} from "./audit/verify.ts";
 export type { TextRange } from "./base/fold-text.ts";
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { NumberLiteral } from "./base/number-literal.ts";

@@ -44,7 +44,7 @@ export type VerifyOptions = {
   readonly readModels?: readonly ReadModel[];
 };
 
-type ReadModel = Pick<Projector<unknown>, "name" | "wrongRow" | "rowsOfNothing">;
+export type ReadModel = Pick<Projector<unknown>, "name" | "wrongRow" | "rowsOfNothing">;
 
 /**
  * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,
