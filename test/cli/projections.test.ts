@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import * as z from "zod";
+import { quarantineDocument, statusDocument } from "../../src/cli/documents/stores.ts";
 import { caughtUp } from "../../src/conversation/read-models.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { documentOf, turnlogHere } from "../support/cli/command.ts";
+import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { changedStore, rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
@@ -70,32 +70,18 @@ test("shows what is in quarantine, by every read model, and makes it whole after
   expect(lines).toHaveLength(Object.keys(beyond("bad_")).length);
   for (const [index, { type, version }] of Object.values(beyond("bad_")).entries())
     expect(lines[index]).toContain(`cnv_bad_@${index + 1}  ${type} version ${version}`);
-  const document = documentOf(await run(cwd, "projections quarantine --json"));
-  const shape = z.strictObject({
-    version: z.literal(1),
-    data: z.strictObject({
-      degraded: z
-        .array(
-          z.strictObject({
-            projection: z.enum(["conversation-list", "usage"]),
-            conversation: z.literal("cnv_bad_"),
-            events: z.literal(lines.length),
-            first: z.array(
-              z.strictObject({
-                stream: z.literal("conversation-cnv_bad_"),
-                revision: z.int(),
-                position: z.string(),
-                type: z.string(),
-                version: z.int(),
-                reason: z.string().min(1),
-              }),
-            ),
-          }),
-        )
-        .length(2),
-    }),
-  });
-  expect(shape.safeParse(document).error?.issues).toBeUndefined();
+  const { degraded } = readDocument(quarantineDocument, await run(cwd, "projections quarantine --json"));
+  const statuses = readDocument(statusDocument, await run(cwd, "projections --json")).projections;
+  const lacking = statuses.filter((status) => status.degraded > 0).map(({ name }) => name);
+  expect(lacking).not.toEqual([]);
+  expect(degraded.map(({ projection }) => projection)).toEqual(lacking);
+  for (const { conversation, events, first } of degraded) {
+    expect({ conversation, events }).toEqual({ conversation: "cnv_bad_", events: lines.length });
+    for (const { stream, reason } of first) {
+      expect(stream).toBe("conversation-cnv_bad_");
+      expect(reason).not.toBe("");
+    }
+  }
   const listed = (await run(cwd, "ls")).stdout;
   expect(listed).toContain("[damaged]");
   expect(listed).toMatch(/cnv_good .* All is well/);

@@ -2,36 +2,19 @@ import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import * as z from "zod";
+import { logDocument, showDocument } from "../../src/cli/documents/conversations.ts";
+import { whyDocument } from "../../src/cli/documents/requests.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
-import { turnlogHere } from "../support/cli/command.ts";
+import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
-
-const changesSchema = z.object({
-  added: z.array(z.object({ id: z.string() })),
-  removed: z.array(z.object({ id: z.string() })),
-});
-const patchSchema = z.object({ data: z.object({ events: z.array(z.object({ changes: changesSchema.nullable() })) }) });
-const showSchema = z.object({
-  data: z.object({
-    turn: z.array(z.object({ id: z.string() })),
-    event: z.object({ type: z.string() }),
-    serverContexts: z.array(z.object({ responseId: z.string(), relation: z.string() })),
-  }),
-});
-const whySchema = z.object({
-  data: z.object({
-    decision: z.object({ strategy: z.string(), anchor: z.object({ id: z.string() }).nullable() }),
-  }),
-});
 
 const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
 
@@ -112,8 +95,7 @@ test("show tells how much it cuts of a text, and of a long Turn, and --full cuts
 
 test("show calls no context untrue, anywhere in a run, that its next request continues from", async () => {
   const { path: cwd } = demoStore();
-  const shown = async (revision: number) =>
-    showSchema.parse(JSON.parse((await run(cwd, `show @last@${revision} --json`)).stdout)).data;
+  const shown = async (revision: number) => readDocument(showDocument, await run(cwd, `show @last@${revision} --json`));
   const asked = [];
   for (let revision = 3; revision <= 65; revision += 1) {
     const { event, serverContexts } = await shown(revision);
@@ -122,7 +104,7 @@ test("show calls no context untrue, anywhere in a run, that its next request con
   let chained = 0;
   for (const [index, request] of asked.entries()) {
     if (!request.isRequest) continue;
-    const why = whySchema.parse(JSON.parse((await run(cwd, `why @last@${request.revision} --json`)).stdout)).data;
+    const why = readDocument(whyDocument, await run(cwd, `why @last@${request.revision} --json`));
     if (why.decision.strategy !== "chained") continue;
     chained += 1;
     const before = asked.slice(0, index + 1);
@@ -209,17 +191,17 @@ test("log -p shows what every event changed, and by whom", async () => {
 test("what log -p shows as added, less what it shows as removed, is the Turn", async () => {
   const { path: cwd, file } = temporaryFolder();
   await createSoundStore(file("turnlog.db"));
-  const { stdout } = await run(cwd, "log cnv_journey -p --json");
-  const { events } = patchSchema.parse(JSON.parse(stdout)).data;
+  const logged = readDocument(logDocument, await run(cwd, "log cnv_journey -p --json"));
+  if (!("events" in logged)) throw new Error("a log without events");
   const blocks = new Set<string>();
-  for (const { changes } of events) {
+  for (const { changes } of logged.events) {
     for (const { id } of changes?.added ?? []) {
       expect(blocks.has(id)).toBe(false);
       blocks.add(id);
     }
     for (const { id } of changes?.removed ?? []) blocks.delete(id);
   }
-  const shown = showSchema.parse(JSON.parse((await run(cwd, "show cnv_journey --json")).stdout)).data;
+  const shown = readDocument(showDocument, await run(cwd, "show cnv_journey --json"));
   expect([...blocks].toSorted()).toEqual(shown.turn.map(({ id }) => id).toSorted());
 });
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import * as z from "zod";
 import { execute } from "../../../src/cli/program.ts";
 import type { Outcome } from "../outcome.ts";
 
@@ -32,6 +33,10 @@ export async function turnlogHere(
   });
   return { code, stdout: out.join(""), stderr: err.join("") };
 }
+
+/** What the document of a call with `--json` holds, read by the command's own schema. */
+export const readDocument = <Data>(document: z.ZodType<Data>, outcome: Outcome): Data =>
+  z.strictObject({ version: z.literal(1), data: document }).parse(documentOf(outcome)).data;
 
 /** The one document of a call with `--json`. */
 export function documentOf({ stdout }: Outcome): unknown {
