@@ -1,8 +1,8 @@
 import { Observable } from "rxjs";
 import { type Verification, verification } from "../audit/verify.ts";
-import { checkChoice, checkOptions, type OptionNames } from "../base/options.ts";
+import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { ConversationId } from "../domain/ids.ts";
+import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { AnyEngine } from "../engine/stack/create-engine.ts";
@@ -183,7 +183,10 @@ export class ReadableConversation {
     options: { readonly of?: Pick<ReadableConversation, "id"> } = {},
   ): Promise<ConversationDiff> {
     checkOptions("diff", options, { of: true });
-    const { id } = options.of ?? this;
+    const of = options.of ?? this;
+    const { id } = of;
+    if (!conversationIdSchema.safeParse(id).success)
+      throw new TypeError(`diff: of is ${kindOf(of)}: give the conversation that the second revision is of`);
     return diffRevisions(this.#log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
   }
 

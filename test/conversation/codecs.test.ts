@@ -40,3 +40,20 @@ test("without it the codec that is missing is named", async () => {
   await expect(replayFolds(store.log, stream, { codecs })).rejects.toThrow("'of-another/1'");
   expect(await problemsOf(store)).toEqual([expect.stringContaining("'of-another/1'")]);
 });
+
+test("a walk gives bodies with the codec, and without it says which is missing and goes on", async () => {
+  const { events, stream } = await talkedTo();
+  const walkWith = async (codecs: readonly (typeof codec)[]) => {
+    const walked = [];
+    const conversation = new TurnlogStore(events, { codecs }).conversation(stream.slice("conversation-".length));
+    for await (const { type, problem, request } of conversation.walk()) walked.push({ type, problem, request });
+    return walked;
+  };
+  const [asked] = (await walkWith([codec])).filter(({ type }) => type === "InferenceRequested");
+  expect(asked).toMatchObject({ problem: null, request: { encoder: "of-another/1" } });
+  const without = await walkWith([]);
+  expect(without.find(({ type }) => type === "InferenceRequested")).toMatchObject({
+    ...{ request: null, problem: expect.stringContaining("'of-another/1'") as string },
+  });
+  expect(without.at(-1)).toMatchObject({ type: "RunCompleted", problem: null });
+});

@@ -218,6 +218,11 @@ export const conversationMistakes: readonly Mistake[] = [
     async () => (await conversation()).diff(0, 1, odd({ to: 1 })),
     "diff has no option 'to': give 'of'",
   ],
+  [
+    "diff(0, 1, { of: 5 })",
+    async () => (await conversation()).diff(0, 1, { of: odd(5) }),
+    "diff: of is 5: give the conversation that the second revision is of",
+  ],
   ["request(1)", async () => (await conversation()).request(1), "nothing was asked in cnv_mistakes up to revision 1"],
   [
     "blame(0.5)",
