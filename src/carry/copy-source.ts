@@ -72,7 +72,7 @@ export async function* eventsUpTo(store: EventStore, heads: readonly StreamHead[
   if (!ended.ok) throw new StoreCorruptedError(ended.error);
 }
 
-/** What has to be true of a source's events; what is wrong is said in words, for whoever knows where it stands. */
+/** What has to be true of a source's events; what is wrong is said in words, for the caller, who knows where it stands. */
 export type SourceCheck = {
   readonly take: (envelope: Envelope) => Result<Head, string>;
   /** After the last event. */

@@ -266,7 +266,7 @@ export class Conversation extends ReadableConversation {
    * @throws {TurnlogError} `event-not-damaged` when the first damage is elsewhere, or there is none.
    */
   async skipEvent(revision: number, reason: string, actor: Actor = { kind: "operator" }): Promise<void> {
-    checkText("skipEvent: reason", reason, "the reason, for whoever reads the log");
+    checkText("skipEvent: reason", reason, "the reason, for readers of the log");
     return skipEvent(this.#log, this.#stream.name, { revision, reason, actor: checkedActor("skipEvent", actor) });
   }
 

@@ -160,7 +160,7 @@ export async function readPast(log: EventLog, stream: string, revision: number):
 }
 
 /**
- * The same with everything at hand, in one reading: for whoever wants other folds of the same events beside it. `follow` is
+ * The same with everything at hand, in one reading: for callers that want other folds of the same events beside it. `follow` is
  * called when the reading begins, and again should it have to begin anew.
  *
  * @throws {TurnlogError} `revision-not-found` when there is no such revision.

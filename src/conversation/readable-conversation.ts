@@ -246,7 +246,7 @@ export class ReadableConversation {
   }
 
   /**
-   * The events of its own stream from a revision on, then each as it comes, whoever writes it, once it is durable: what
+   * The events of its own stream from a revision on, then each as it comes, from any writer, once it is durable: what
    * shows another process's run while it goes on. By default those that come from now on; it ends when the signal aborts.
    *
    *     for await (const { event } of conversation.follow(0, AbortSignal.timeout(60_000))) console.log(event.type);
@@ -259,7 +259,7 @@ export class ReadableConversation {
     return this.#stream.follow(from, signal);
   }
 
-  /** Every event of the conversation from now on, whoever writes it, once it is durable. */
+  /** Every event of the conversation from now on, from any writer, once it is durable. */
   readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
     const left = new AbortController();
     const tell = async (): Promise<void> => {

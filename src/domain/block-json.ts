@@ -56,5 +56,5 @@ export function blockToJson(block: Block): BlockJson {
   return block.wire === null ? json : { ...json, wire: block.wire };
 }
 
-/** Whether a block is recorded under the digest of its content: what `verify` asks, and whoever takes events in. */
+/** Whether a block is recorded under the digest of its content: what `verify` asks, and an import. */
 export const hasOwnDigest = (json: BlockJson): boolean => new Block(json).digest === json.digest;

@@ -28,7 +28,7 @@ export type ConversationState = {
 
 export type RunState = {
   readonly id: string;
-  /** How often it was taken up: whoever took it up last owns it. */
+  /** How often it was taken up: the last process to take it up owns it. */
   epoch: number;
   readonly inferences: Names<"open" | "closed">;
   /** Tool calls and effects of layers, by block id: each is decided by its own newest event. */
@@ -105,7 +105,7 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       state.run?.effects.set(event.data.blockId, event.data.settlement.how === "rerun" ? "may-rerun" : "settled");
       break;
     case "ToolFinished":
-      // A late result answers no call: whoever ends the run still does.
+      // A late result answers no call: what ends the run still does.
       if (event.data.late === true) state.lateTools.add(event.data.blockId);
       else state.run?.effects.set(event.data.blockId, "finished");
       break;

@@ -222,7 +222,7 @@ export class Turn {
     return this.slice(same).#extend(blocks.slice(same));
   }
 
-  /** The same Turn, before it goes to whoever could change what is in its blocks: from then on nobody can. */
+  /** The same Turn, before it goes to code that could change what is in its blocks: from then on nobody can. */
   frozen(): this {
     for (const { segment } of Turn.#segments(this)) {
       if (segment.#isFrozen) break;

@@ -9,12 +9,12 @@ export type AccessRequest = {
   readonly stream: string;
 };
 
-/** Says yes by returning true; anything else is a no. It closes over whoever asks. */
+/** Says yes by returning true; anything else is a no. It closes over the user who asks. */
 export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
 
 /**
  * The store behind one hook, asked before every append, read and subscription. Heads are reads; rows of projections, which may
- * be made of any conversation, are for whoever may read them all.
+ * be made of any conversation, are for users who may read them all.
  */
 export function authorizedStore(store: EventStore, authorize: Authorize): EventStore {
   // A hook that answers at once costs no wait, so that calls keep the order in which they were made.

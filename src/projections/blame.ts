@@ -58,7 +58,7 @@ type Ending = {
 
 /**
  * A run ended, or the Turn was reverted: what its base held, or was made in it, and its result does not have was removed,
- * by whoever left it out.
+ * by the layer that left it out.
  */
 export function noteResult(view: BlameView | null, end: Ending, recorded: RecordedEvent): void {
   if (view === null) return;

@@ -4,7 +4,7 @@ import type { EventPlace, RecordedEvent } from "../domain/events/recorded.ts";
  * A pure fold from events to a view, one view a key. Change what it means: raise its version.
  *
  * `apply` may change the view it is given and return it: a view belongs to the fold that made it with `initial`, and
- * whoever wants to keep one takes what it needs of it.
+ * a projection that keeps one takes what it needs of it.
  */
 export type Projection<View> = {
   readonly name: string;

@@ -8,7 +8,7 @@ import type { RunTurns } from "./run-turns.ts";
 type RecoveryResult = { readonly block: Block; readonly outcome: "aborted" | "in-doubt" };
 
 /**
- * What answers the calls that a run leaves open, by call (rule: Runs that do not complete): the same blocks whoever ends it, or forks from the
+ * What answers the calls that a run leaves open, by call (rule: Runs that do not complete): the same blocks, however it is ended, or forked from the
  * middle of it.
  */
 export const recoveryResults = (runId: string, turns: RunTurns): ReadonlyMap<BlockId, RecoveryResult> =>

@@ -236,7 +236,7 @@ export class RunTurns {
     return this.#startedTools.has(callId);
   }
 
-  /** Calls that would stand unanswered in `unfinishedTurn`: whoever ends the run has to answer them. */
+  /** Calls that would stand unanswered in `unfinishedTurn`: what ends the run has to answer them. */
   get openCalls(): readonly Block[] {
     return this.#branch().filter((block) => block.kind === "tool_call" && !this.#toolResults.has(idOf(block)));
   }
@@ -276,7 +276,7 @@ export class RunTurns {
     if (step === undefined) return [];
     return step.result.blocks.flatMap((block) => {
       const made = this.#made.get(idOf(block));
-      // Whoever said what a call came to, a person who settled it included, said it for the tool.
+      // Anyone who said what a call came to, a person who settled it included, said it for the tool.
       const isOurs = made !== undefined && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
       return isOurs ? this.#asReturned(made.block) : [];
     });

@@ -79,11 +79,11 @@ const changeWords = {
   shortened: "cut the Turn before",
 } as const;
 
-/** Longer than a line of most terminals: whoever prints it cuts it where theirs ends. */
+/** Longer than a line of most terminals: the printer cuts it where the terminal's ends. */
 const textLength = 160;
 const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
 
-/** An event in words, for whoever has followed those up to it. */
+/** An event in words, for a reader who has followed those up to it. */
 export const describeEvent = (view: BlockLabels, { event }: RecordedEvent): string =>
   [wordsOf(view, event), ...asidesOf(event)].join("; ");
 
@@ -267,7 +267,7 @@ function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
   }
 }
 
-/** A tool's result is named by its tool, for whoever looks for it. */
+/** A tool's result is named by its tool, for a reader who looks for it. */
 function labelOf(block: Block, event: ConversationEvent, { labels }: BlockLabels): string {
   if (event.type !== "ToolFinished")
     return block.kind === "tool_result" ? (labels.get(block.id ?? "") ?? block.kind) : blockLabel(block);

@@ -8,7 +8,7 @@ import { withPartial } from "./response-stream.ts";
 export const idUnderWay = (response: JsonObject): string | null =>
   response["background"] === true ? idUnfinished(response) : null;
 
-/** The id of a response that is none yet, whoever asked for that: a server may queue what it was asked; else null. */
+/** The id of a response that is none yet, asked for or not: a server may queue what it was asked; else null. */
 export function idUnfinished({ id, status }: JsonObject): string | null {
   const isUnfinished = status === "queued" || status === "in_progress";
   return isUnfinished && typeof id === "string" ? id : null;

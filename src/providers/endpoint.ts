@@ -31,7 +31,7 @@ export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
     headers: { ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }), ...Object.fromEntries(headers) },
     timeoutMs: options.timeoutMs ?? 600_000,
     limits: answerLimits(options.limits),
-    // Looked up at each request, so that whoever replaces the global one is heard.
+    // Looked up at each request, so that a replaced global one is used.
     fetch: options.fetch ?? ((address, init) => globalThis.fetch(address, init)),
   };
 }

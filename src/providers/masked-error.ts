@@ -25,7 +25,7 @@ function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
   return withStackOf(error, masked, mask);
 }
 
-/** Whoever prints an error sees its members too: of one that holds a secret anywhere only the words are kept. */
+/** Printing an error shows its members too: of one that holds a secret anywhere only the words are kept. */
 function maskedCause(error: Error, mask: Mask): Error {
   const shown = inspect(error, { depth: shownDepth, maxStringLength: null, maxArrayLength: null });
   if (mask.text(shown) === shown && mask.cutText(error.message) === error.message) return error;

@@ -65,7 +65,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
       await begin(idUnfinished(response));
       if (idUnfinished(response) === null) return { response, requestId };
     } catch (error) {
-      // The server goes on without whoever listens.
+      // The server goes on without a listener.
       if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;
     }
     const body = jsonOf(request.bodyText);

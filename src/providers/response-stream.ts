@@ -5,7 +5,7 @@ import { deltasOf } from "./deltas.ts";
 
 /**
  * Puts a streamed answer together. The terminal event's response is the record; the events before it are news for
- * whoever listens, and what is left when the stream breaks. Events are joined by `output_index`: item ids differ between
+ * listeners, and what is left when the stream breaks. Events are joined by `output_index`: item ids differ between
  * the events of one item on some servers.
  */
 export class ResponseStream {

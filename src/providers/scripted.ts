@@ -199,7 +199,7 @@ async function deliver(
   for (const [outputIndex, item] of output.entries()) {
     for (const delta of deltasOf(item, outputIndex)) {
       for (const piece of transport === "sse" ? piecesOf(delta) : [delta]) {
-        // Whoever listens gets a turn between two pieces, as with a real stream.
+        // A listener gets a turn between two pieces, as with a real stream.
         await Promise.resolve();
         refuseWhenAborted(signal, output.slice(0, outputIndex));
         onDelta(piece);

@@ -162,7 +162,7 @@ export class Projector<View> {
   /** Makes the view of a key anew from its events; null when there are none. What cannot be taken in degrades it again. */
   async retry(key: string): Promise<ProjectedView<View> | null> {
     const row = await retryKey(this.#work, this.#projection, key);
-    // Whoever follows the log here still holds the view as it was.
+    // A follower of the log here still holds the view as it was.
     this.#following?.leave.abort();
     return row === null ? null : projectedView(row);
   }

@@ -77,7 +77,7 @@ export async function catchUp<View>(
 
 /**
  * Takes in what comes, until the signal aborts. An event is in its view at once; it is saved with those that come within a
- * moment, or whoever writes would wait for the disk twice.
+ * moment, or a writer would wait for the disk twice.
  */
 export async function goLive<View>(
   fold: ViewFold<View>,

@@ -1,7 +1,7 @@
 import { publishedBuild, type Work } from "./build.ts";
 import type { EventSource } from "./pump.ts";
 
-/** How a projection stands, for whoever operates it. */
+/** How a projection stands, for its operator. */
 export type ProjectorStatus = {
   readonly name: string;
   /** Of the projection that is at hand. */

@@ -18,7 +18,7 @@ export interface RehearsalServer extends AsyncDisposable {
   clear(): void;
 }
 
-/** What a rehearsal is played with, put together by whoever may know servers, providers and stores. */
+/** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
 export interface RehearsalParts {
   /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
   startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;

@@ -23,7 +23,7 @@ export class RecordedOrder {
     });
   }
 
-  /** A durable write begins or has ended: whoever waits for it may ask for something then. */
+  /** A durable write begins or has ended: code that waits for it may ask for something then. */
   noteWrite(phase: "before" | "after"): void {
     this.#writes += phase === "before" ? 1 : -1;
   }

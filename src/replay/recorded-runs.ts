@@ -22,7 +22,7 @@ export type RecordedRun = {
 type HistoryStep = {
   readonly recorded: RecordedEvent;
   readonly run: RecordedRun | null;
-  /** The folds after the event; whoever takes the next step finds them changed. */
+  /** The folds after the event; the code that takes the next step finds them changed. */
   readonly view: ConversationView;
 };
 

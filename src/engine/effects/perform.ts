@@ -82,7 +82,7 @@ type Outcome<Value> =
 /**
  * Does work within its time.
  *
- * @throws the signal's reason when it aborts: whether the work took effect is not known, and whoever ends the run, or takes it
+ * @throws the signal's reason when it aborts: whether the work took effect is not known, and the process that ends the run, or takes it
  * up, says so.
  */
 export async function withinTime<Value>(

@@ -4,7 +4,7 @@ import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
 import type { InferenceFailedData } from "../../domain/events/inference-events.ts";
 import { failureKinds, ProviderError } from "../stack/provider.ts";
 
-/** What a failure says, as far as it can be recorded: whoever wrote the provider may have had no types. */
+/** What a failure says, as far as it can be recorded: the author of the provider may have had no types. */
 export function failureData(error: ProviderError) {
   const body = asJson(error.body);
   const partial = asJson([...error.partial]);
@@ -24,7 +24,7 @@ export function failureData(error: ProviderError) {
   } as const;
 }
 
-/** A failure as it was, for whoever reacts to it. */
+/** A failure as it was, for the code that reacts to it. */
 export const failureOf = (data: InferenceFailedData): ProviderError =>
   new ProviderError(data.message, {
     kind: failureKinds.find((kind) => kind === data.kind) ?? "unknown",

@@ -179,7 +179,7 @@ function asResponse(answer: JsonValue): InferenceResponse {
   return { response: answer };
 }
 
-/** The response is made in the background: whoever takes the run up fetches it. */
+/** The response is made in the background: the process that takes the run up fetches it. */
 async function startedResponse(
   session: RunSession,
   frame: string,

@@ -33,7 +33,7 @@ export class CheckedFold {
     this.view = conversationView.initial(stream);
   }
 
-  /** Takes what a fork goes on from as it stands: whoever verifies its own stream looks at it. */
+  /** Takes what a fork goes on from as it stands: verifying its own stream looks at it. */
   inherit(recorded: RecordedEvent): void {
     this.view = conversationView.apply(this.view, recorded);
   }

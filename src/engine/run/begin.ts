@@ -112,7 +112,7 @@ async function answerIn(stream: ConversationWriter, wanted: Wanted): Promise<Com
   return stream.answeredBy(wanted?.blockId ?? null);
 }
 
-/** Layers, and whoever holds the run, see the whole Turn; without any, its request is of what the endpoint does not hold yet. */
+/** Layers, and a caller that holds the run, see the whole Turn; without any, its request is of what the endpoint does not hold yet. */
 async function readTurn(
   stream: ConversationWriter,
   { layers, provider }: EngineOptions,

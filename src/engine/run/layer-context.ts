@@ -74,7 +74,7 @@ class CallContext implements LayerContext {
         actor: actorOf("request"),
         signal,
       };
-      // What the log gives was given by this work before, or by whoever settled it in its place.
+      // What the log gives was given by this work before, or by the person who settled it in its place.
       return call.during(runEffect(session, place, work)) as Promise<Value>;
     };
     this.infer = <Output>(asked: AsideRequest<Output>) => {

@@ -154,7 +154,7 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
 }
 
 /**
- * Parts go to whoever listens; what a listener throws is not the run's affair . While the log answers there is
+ * Parts go to listeners; what a listener throws is not the run's affair . While the log answers there is
  * nothing new to show; what follows begins with where the run stands.
  */
 function emitter(

@@ -9,7 +9,7 @@ export type HeldStop = Breakpoint & {
   readonly inject: (answer: JsonValue) => void;
 };
 
-/** A run that waits before and after each of its effects for whoever iterates over it. */
+/** A run that waits before and after each of its effects for the caller that iterates over it. */
 export type Stepping = AsyncIterable<HeldStop> & {
   /** How it ended. Leaving the iteration early is to the run what the death of its process would be: it can be taken up. */
   readonly result: Promise<RunResult>;
@@ -43,7 +43,7 @@ export function stepThrough(run: (interceptor: Interceptor) => Promise<RunResult
     hasEnded = true;
     tell();
   };
-  // Whoever wants to know awaits the result.
+  // A caller who wants to know awaits the result.
   result.then(end, end);
 
   async function* stops(): AsyncGenerator<HeldStop, void, undefined> {

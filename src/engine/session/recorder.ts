@@ -80,7 +80,7 @@ export class Recorder {
     await this.#options.stream.commit(entries, this.#options.guard);
   }
 
-  /** Lets nothing more be recorded, and tells whoever runs the run. */
+  /** Lets nothing more be recorded, and tells the caller of the run. */
   fail(reason: Error): void {
     if (this.#failure !== null) return;
     this.#failure = reason;
@@ -98,7 +98,7 @@ export class Recorder {
       const batch = this.#buffer;
       this.#buffer = [];
       this.#last = this.#last.then(() => this.#append(batch));
-      // Whoever asked awaits it; this only keeps a failure from being unhandled when nobody did.
+      // The caller awaits it; this only keeps a failure from being unhandled when nobody did.
       this.#last.catch(() => undefined);
       return this.#last;
     });

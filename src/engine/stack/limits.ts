@@ -4,7 +4,7 @@ import { checkOptions, kindOf } from "../../base/options.ts";
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * While a run waits for something it writes nothing, and whoever is silent for too long loses the run (rule: Run ownership).
+ * While a run waits for something it writes nothing, and an owner that is silent for too long loses the run (rule: Run ownership).
  *
  * @throws {RangeError} when something may take longer than that, or no time at all.
  */

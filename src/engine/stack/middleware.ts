@@ -73,7 +73,7 @@ export type LayerContext<Context = unknown> = {
   tool(call: Block): Promise<Block>;
   /** Whether a response of this run made the call: a call that a layer wrote is never run. */
   canRun(call: Block): boolean;
-  /** Whether the request will offer a tool of this name to the model, whoever runs it. */
+  /** Whether the request will offer a tool of this name to the model, run by this engine or not. */
   offers(tool: string): boolean;
   /**
    * Reaches outside, once: for caches, retrieval, moderation, clocks. What it gives is kept in the log, as JSON, and answers

@@ -15,7 +15,7 @@ export function envelopeBytes(envelope: Envelope): number {
 /** The UTF-8 bytes that a text takes inside a JSON document, without its quotes. */
 export const escapedBytes = (text: string): number => utf8Length(JSON.stringify(text)) - 2;
 
-/** Whether an append keeps to the bounds; remembered, because whoever prepares asks, and then the store. */
+/** Whether an append keeps to the bounds; remembered, because both the writer that prepares and the store ask. */
 export function isWithinBounds(prepared: PreparedAppend): boolean {
   if (withinBounds.has(prepared)) return true;
   const { envelopes } = prepared;

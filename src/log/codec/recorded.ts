@@ -88,7 +88,7 @@ export const isOfTheStore = (error: Error): boolean =>
   "code" in error && (error.code === "store-unavailable" || error.code === "store-closed");
 
 /**
- * The events of a stream from a revision on, then every one as it comes, whoever writes it and once it is durable, until the
+ * The events of a stream from a revision on, then every one as it comes, from any writer, once it is durable, until the
  * signal aborts.
  */
 export async function* followEnvelopes(

@@ -41,7 +41,7 @@ export type StoredEnvelope = Envelope & { readonly position: string };
 
 /**
  * Events whose ids, times, digests and place are fixed. It is never changed: the same writer may repeat it after an
- * unknown outcome; a known conflict ends it, and whoever goes on prepares a new one.
+ * unknown outcome; a known conflict ends it, and a caller who goes on prepares a new one.
  */
 export type PreparedAppend = {
   readonly stream: string;
@@ -96,7 +96,7 @@ export type OrphanEvents = { readonly place: string; readonly revision: number; 
 export interface EventStore extends AsyncDisposable {
   /**
    * Drawn when the store was created: tells another store from this one. A restored backup is this store at an earlier
-   * time and has the same id; whoever had seen more finds another event at that position, or none.
+   * time and has the same id; a reader who had seen more finds another event at that position, or none.
    */
   readonly storeId: string;
 

@@ -6,7 +6,7 @@ export type Snapshot = { readonly revision: number; readonly data: string };
 
 /**
  * Where saved folds live, beside the events. All of it is disposable: a reader that finds nothing folds from the start,
- * and whoever doubts a snapshot deletes them all.
+ * and a caller who doubts a snapshot deletes them all.
  *
  * A store that cannot keep one (full, locked) throws `StoreUnavailableError`; the caller goes on without.
  */

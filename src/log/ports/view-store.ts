@@ -54,7 +54,7 @@ export type ViewBatch = Pick<ViewBuild, "checkpoint" | "events"> & { readonly ro
 export type SaveResult = { readonly status: "saved"; readonly build: ViewBuild } | { readonly status: "conflict" };
 
 /**
- * Where projections keep their rows. All of it is disposable: whoever doubts a build begins another, and the one that was
+ * Where projections keep their rows. All of it is disposable: a caller who doubts a build begins another, and the one that was
  * published is read until that has caught up.
  *
  * - A save is all or nothing, and a conflict unless the build has been saved as often as the caller knows: two processes

@@ -30,7 +30,7 @@ export function notePlaces({ event, stream, revision }: RecordedEvent): void {
  */
 export type ChunkRef = readonly [name: string, length: number, digest: string];
 
-/** A chunk as whoever takes snapshots knows it: the next one looks for the stretches that are still there. */
+/** A chunk as the snapshot writer knows it: the next one looks for the stretches that are still there. */
 export type Chunk = { readonly name: string; readonly digest: string; readonly blocks: readonly Block[] };
 
 export const refOf = ({ name, digest, blocks }: Chunk): ChunkRef => [name, blocks.length, digest];

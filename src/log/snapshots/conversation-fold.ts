@@ -28,7 +28,7 @@ export class ConversationFold {
   readonly ancestors: Map<string, number>;
   readonly skipped: SkippedEvents;
   state: ConversationState;
-  /** Of the newest event of the stream that was folded, whoever wrote it: set by anything else, an event would be folded twice. */
+  /** Of the newest event of the stream that was folded, from any writer: set by anything else, an event would be folded twice. */
   head: Head | null = null;
   /** The event that was folded last; null where that was before the snapshot. */
   last: RecordedEvent | null = null;

@@ -73,7 +73,7 @@ export class ConversationWriter {
   }
 
   /**
-   * The events of the stream from a revision on, whoever writes them, until the signal aborts. By default those that come after
+   * The events of the stream from a revision on, from any writer, until the signal aborts. By default those that come after
    * what this writer knows now.
    */
   async *follow(from: number | undefined, signal: AbortSignal): AsyncIterable<RecordedEvent> {

@@ -86,7 +86,7 @@ export function createClient(driver: Driver, address: Address): Client {
     // A deadline would end a subscription; calls have limits of their own.
     const call = open(grpc, ...client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }));
     grpcByCall.set(call, grpc);
-    // Whoever reads the call hears of its errors in another way; one that nobody listens to ends the process.
+    // The reader of the call hears of its errors in another way; one that nobody listens to ends the process.
     call.on("error", (error: Error) => {
       const { isLost, namesLeader } = connectionLoss(error);
       // Of a leader that is not named the client would read the name.

@@ -71,7 +71,7 @@ async function createConnection(address: Address): Promise<Connection> {
 type Slot = {
   /** Ending it twice changes nothing. */
   readonly release: () => void;
-  /** The holder does not need it at the moment: whoever waits for a place may ask for this one, once and soon. */
+  /** The holder does not need it at the moment: a caller waiting for a place may ask for this one, once and soon. */
   readonly lend: (giveWay: () => void) => void;
   /** The holder needs it again. */
   readonly keep: () => void;
@@ -80,7 +80,7 @@ type Slot = {
 type Held = { giveWay: (() => void) | null };
 
 /**
- * Lets so many of those who ask go on at a time, in the order in which they asked. Whoever holds a place and does other
+ * Lets so many of those who ask go on at a time, in the order in which they asked. A caller that holds a place and does other
  * things meanwhile, such as asking for another one, gives way to those who wait: else all might wait for each other.
  */
 type Slots = { readonly take: () => Promise<Slot> };

@@ -178,7 +178,7 @@ export type RetryPolicy = {
 export type RetryOptions = {
   /** How long to go on trying after the last success; for ever where infinite. */
   readonly forMs: number;
-  /** Ends a wait early, without an error: whoever waits looks at it. */
+  /** Ends a wait early, without an error: the waiting caller looks at it. */
   readonly signal?: AbortSignal;
 };
 

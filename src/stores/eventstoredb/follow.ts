@@ -78,7 +78,7 @@ export function createTail(session: Session): Tail {
       begun: Promise.withResolvers<Cursor>(),
       left: new AbortController(),
     };
-    // Whoever still waits for its beginning is told.
+    // Callers still waiting for its beginning are told.
     started.begun.promise.catch(() => undefined);
     keepUp(session, started).catch((error: unknown) => {
       if (current === started) current = null;

@@ -25,7 +25,7 @@ export type ReadCallOptions = {
  * taken yet stays at the server but for a few. However the reading ends, the call does too.
  *
  * A call whose reader takes his time ends as well, because a server drops the whole connection of a reader that stalls,
- * and because calls are few: whoever comes back begins another where he was.
+ * and because calls are few: a reader who comes back begins another where it was.
  *
  * @throws {Failure} when the call fails, is aborted, or the server says nothing for too long.
  */

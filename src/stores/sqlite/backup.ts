@@ -39,7 +39,7 @@ export function backUpStore(path: string, backup: string, { force = false }: Bac
 
 /**
  * Puts a backup in a store's place, checked before it gets there. It keeps its storeId: it is the same store at an earlier
- * time, and whoever followed the later one sees it by the event at their position.
+ * time, and a reader who followed the later one sees it by the event at their position.
  *
  * @throws {StoreNotFoundError} when there is no backup.
  * @throws {TurnlogError} `file-exists` when there is a store at the path, unless forced; when it is the backup itself, or no file at all,

@@ -42,7 +42,7 @@ export function openImmutable(path: string): ImmutableFile | null {
 
 const logs = ["-wal", "-journal"];
 
-/** Whoever opens a store makes an empty log; whoever writes fills it, and later changes the file. */
+/** Opening a store makes an empty log; writing fills it, and later changes the file. */
 function stampOf(path: string): string {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined || found.size === 0n ? "" : `${found.dev}/${found.ino}/${found.size}/${found.mtimeNs}`;

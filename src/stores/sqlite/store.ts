@@ -187,7 +187,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
     try {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Another process is writing: whoever closes last does it.
+      // Another process is writing: the last to close does it.
     }
     database.close();
   }

@@ -5,7 +5,7 @@ export type Watch = Notifier & {
   /** Begins to look for other processes' writes, for as long as somebody watches; call before the first read. */
   readonly begin: () => void;
   readonly end: () => void;
-  /** Looks no more, whoever watches: the database is being closed. */
+  /** Stops all watching: the database is being closed. */
   readonly stop: () => void;
 };
 
@@ -22,7 +22,7 @@ export function createWatch(dataVersion: () => unknown, pollMs: number): Watch {
       if (version === seen) return;
       seen = version;
     } catch {
-      // Whoever wakes reads, and is told why that cannot be.
+      // A reader who wakes reads, and is told why that cannot be.
     }
     wake.notify();
   }

@@ -191,7 +191,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "skipEvent(0, '')",
     async () => (await conversation()).skipEvent(0, ""),
-    "skipEvent: reason is an empty text: give the reason, for whoever reads the log",
+    "skipEvent: reason is an empty text: give the reason, for readers of the log",
   ],
   [
     "at(1.5)",
