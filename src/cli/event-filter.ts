@@ -38,7 +38,7 @@ export function eventFilter({
   actor,
 }: FilterOptions): (event: FilteredEvent) => boolean {
   const pattern = grep === undefined ? null : patternOf(grep, ignoreCase);
-  const types = type && new Set(type.map(eventType));
+  const types = type && new Set(type.flatMap(typesNamed));
   return (event) =>
     (since === undefined || event.at >= since) &&
     (types === undefined || (event.type !== undefined && types.has(event.type))) &&
@@ -60,11 +60,11 @@ function patternOf(text: string, ignoreCase: boolean): RegExp {
 
 const eventTypes: readonly string[] = conversationEventSchema.options.map(({ shape }) => shape.type.value);
 
-/** Its name as the log spells it, however it was typed. */
-function eventType(typed: string): string {
-  const found = eventTypes.find((type) => type.toLowerCase() === typed.toLowerCase());
-  if (found === undefined) throw new UsageError(`--type: no event is called '${typed}': ${meant(typed, eventTypes)}`);
-  return found;
+/** The types that a name, or the beginning of some names, stands for; capitals do not count. */
+function typesNamed(typed: string): readonly string[] {
+  const found = eventTypes.filter((type) => type.toLowerCase().startsWith(typed.toLowerCase()));
+  if (found.length > 0) return found;
+  throw new UsageError(`--type: no event is called '${typed}': ${meant(typed, eventTypes)}`);
 }
 
 /** By its kind (`user`, `middleware`), its name, or its name and version as lines show them. */

@@ -104,7 +104,7 @@ test("says which commands take a whole conversation, and exits 2", async () => {
   const { path: cwd } = demoStore();
   const run = (...typed: readonly string[]): Promise<Outcome> => turnlogHere(typed, { cwd });
   const whole = /^turnlog: expected a conversation, got a revision: write @last in place of '@last@5'$/m;
-  for (const typed of ["verify", "export", "copy --to memory:", "resume --settle blk_1=rerun --", "projections retry"])
+  for (const typed of ["verify", "export", "copy --to memory:", "resume --settle blk_1=rerun", "projections retry"])
     expectRefusal(await run(...typed.split(" "), "@last@5"), 2, whole);
   expectRefusal(
     await run("replay", "@last@1..5"),

@@ -171,7 +171,7 @@ test("a call is settled by the name of its tool, and not by both of its names", 
   const world = await cutOff("tool", "before");
   const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
   const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
-  const twice = await world.resume(["--settle", `${blockId}=rerun`, "charge=rerun"]);
+  const twice = await world.resume(["--settle", `${blockId}=rerun`, "--settle", "charge=rerun"]);
   const message = `turnlog: --settle names ${blockId} twice, once as charge: name it once\n`;
   expect(twice).toEqual({ code: 2, stdout: "", stderr: message });
   const settled = await world.resume(["--settle", "charge=rerun"]);
@@ -184,7 +184,7 @@ test("a call that is settled twice is refused before anything is written", async
   const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
   const before = await world.types();
   for (const second of ["abandon", "rerun"]) {
-    const outcome = await world.resume(["--settle", `${blockId}=rerun`, `${blockId}=${second}`]);
+    const outcome = await world.resume(["--settle", `${blockId}=rerun`, "--settle", `${blockId}=${second}`]);
     expect(outcome).toEqual({
       code: 2,
       stdout: "",

@@ -133,9 +133,10 @@ export const goOn: CommandGroup = {
       example: "resume @last --stack ./agent.ts",
       options: [
         option("--stack <file>", "a module that exports the run's `engine`, and its `context` if it has one"),
-        option("--settle <call=how...>", "say what became of a call in doubt: rerun, abandon or result:TEXT").argParser(
-          settlement,
-        ),
+        option(
+          "--settle <call=how>",
+          "say what became of a call in doubt: rerun, abandon or result:TEXT (may be repeated)",
+        ).argParser(settlement),
         option("--abandon", "give the run up: what it did stays, and every call is answered").conflicts([
           "stack",
           "settle",

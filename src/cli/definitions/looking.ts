@@ -49,7 +49,7 @@ export const lookAtConversations: CommandGroup = {
         ).argParser(timeBefore(Date.now)),
         option("--grep <pattern>", "only events whose line or texts match a regular expression").argParser(someText),
         option("-i, --ignore-case", "with --grep: small letters match capitals"),
-        option("--type <type>", "only events of this type (may be repeated)")
+        option("--type <type>", "only events of this type, or of all whose names begin so: tool (may be repeated)")
           .argParser(oneMore)
           .conflicts("transcript"),
         option("--actor <name>", "only what this actor did: a kind or a name (may be repeated)").argParser(oneMore),
