@@ -6,14 +6,22 @@ import { RandomStack } from "./run/random-stack.ts";
 import { Truth } from "./truth.ts";
 import { createWorkshop, type Workshop } from "./workshop.ts";
 
+/** The tool that drawn answers call. */
+export const lookUpTool = (stack: RandomStack) =>
+  tool({
+    name: "look-up",
+    description: "Looks up.",
+    inputSchema: z.looseObject({}),
+    execute: (): string => stack.lookUp(),
+  });
+
 /** Runs of layers that edit as they like, with tools and refusals, and messages from outside. */
 export async function randomConversation(seed: number): Promise<Workshop> {
   const random = createRandom(seed);
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const stack = new RandomStack(random, new Truth(() => 0));
-  const execute = (): string => stack.lookUp();
-  const lookUp = tool({ name: "look-up", description: "Looks up.", inputSchema: z.looseObject({}), execute });
+  const lookUp = lookUpTool(stack);
   for (let runs = 2 + random.below(4); runs > 0; runs -= 1) {
     await conversation.append(stack.word("said"));
     if (random.chance(0.3))

@@ -3,6 +3,7 @@ import type { ConversationId } from "../../domain/ids.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { existingRevision } from "../history/revision.ts";
+import { envelopeAt } from "../ports/event-store.ts";
 import { foldTo } from "../snapshots/fold.ts";
 
 /**
@@ -16,5 +17,7 @@ export async function forkOrigin(log: EventLog, parent: ConversationId, revision
   const stream = conversationStream(parent);
   const at = await existingRevision(log.store, stream, revision);
   const { last } = await foldTo(log, stream, at);
-  return { type: "fork", conversationId: parent, revision: at, digest: last.digest };
+  // An event that was skipped is not folded, and stands there all the same.
+  const digest = (await envelopeAt(log.store, stream, at))?.digest ?? last.digest;
+  return { type: "fork", conversationId: parent, revision: at, digest };
 }

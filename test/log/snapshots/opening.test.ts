@@ -3,30 +3,35 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
+import { foldAround } from "../../../src/log/history/skipped-events.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
+import { ConversationDamagedError } from "../../../src/projections/damage.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { cases, seeds } from "../../support/cases.ts";
-import { createRandom } from "../../support/coherence/random.ts";
-import { randomConversation } from "../../support/random-conversation.ts";
+import { createRandom, type Random } from "../../support/coherence/random.ts";
+import { lookUpTool, randomConversation } from "../../support/random-conversation.ts";
 import { RandomStack } from "../../support/run/random-stack.ts";
 import { Truth } from "../../support/truth.ts";
 import { viewDigest } from "../../support/view-digest.ts";
 
 const stream = "conversation-cnv_workshop";
-const tally = { conversations: 0, fromSnapshots: 0, chained: 0, requests: 0, again: 0 };
+const tally = { conversations: 0, skipped: 0, fromSnapshots: 0, chained: 0, requests: 0, again: 0 };
 
 test("a conversation that is opened from a snapshot decides, answers and plans as one that was folded whole", {
   timeout: 3_600_000,
 }, async () => {
   for (const seed of seeds(30, 2_000)) {
-    const { conversation, store } = await randomConversation(seed);
+    const drawn = await randomConversation(seed);
     const random = createRandom(seed + 1_000_000);
+    const isDamaged = random.chance(0.5);
+    const store = isDamaged ? await damagedStore(drawn.store.events, random) : drawn.store;
+    const conversation = store.conversation("cnv_workshop");
     const head = (await store.events.head(stream))?.revision ?? 0;
     if (random.chance(0.4)) await conversation.revertTo(random.below(head + 1));
     const from = random.chance(0.3)
@@ -45,8 +50,29 @@ test("a conversation that is opened from a snapshot decides, answers and plans a
     expect(await goneOn(opened, from.id, seed), label).toEqual(await goneOn(folded, from.id, seed));
   }
   expect(tally.fromSnapshots).toBeGreaterThan(tally.conversations / 2);
+  expect(tally.skipped).toBeGreaterThan(tally.conversations / 4);
   if (cases(30, 2_000) >= 30) expect(tally.chained).toBeGreaterThan(0);
 });
+
+/** The same conversation with an event that nobody can read, and what else does not follow then: an operator skips it all. */
+async function damagedStore(from: EventStore, random: Random): Promise<TurnlogStore> {
+  const head = (await from.head(stream))?.revision ?? 0;
+  // Late, because most of what comes after it has to be skipped as well.
+  const damaged = head - random.below(Math.min(head, 10));
+  const store = new TurnlogStore(await copyOf(from, damaged), { clock: () => 1_772_366_400_000 });
+  const conversation = store.conversation("cnv_workshop");
+  for (let skips = 0; skips <= head; skips += 1) {
+    try {
+      await conversation.turn();
+      break;
+    } catch (error) {
+      if (!(error instanceof ConversationDamagedError)) throw error;
+      await conversation.skipEvent(error.revision ?? -1, "it cannot be read");
+    }
+  }
+  tally.skipped += 1;
+  return store;
+}
 
 /** What a writer that has just been opened knows, also of what was long ago. */
 async function told(events: EventStore, id: string): Promise<unknown> {
@@ -86,7 +112,9 @@ async function goneOn(events: EventStore, id: string, seed: number): Promise<rea
   const run = async (conversation: Conversation): Promise<void> => {
     const provider = scripted(() => stack.answer(), { prefix: `${seed}_${random.below(2)}_` });
     const middleware = random.chance(0.4) ? [stack.layer("layer-0")] : [];
-    const engine = createEngine({ provider, middleware, newId, clock: () => clock.now, maxSteps: 3 });
+    // With the tool its settings are those that were declared before.
+    const tools = random.chance(0.6) ? [lookUpTool(stack)] : [];
+    const engine = createEngine({ provider, middleware, tools, newId, clock: () => clock.now, maxSteps: 3 });
     const key = random.chance(0.3) ? { key: "left" } : {};
     await conversation.run(engine, key).catch(() => null);
   };
@@ -102,7 +130,7 @@ async function goneOn(events: EventStore, id: string, seed: number): Promise<rea
   await run(fork);
   const recorded: unknown[] = [];
   for (const each of [conversation, fork]) {
-    for await (const { event, revision, at, actor, runId, frame } of each.events()) {
+    for await (const { event, revision, at, actor, runId, frame } of each.history()) {
       const text = JSON.stringify({ event, revision, at, actor, runId, frame }, withoutTimings);
       // Which event a fork goes on from is named by a digest in which the random ids of events are.
       if (event.type !== "ConversationStarted") recorded.push(text);
@@ -114,14 +142,18 @@ async function goneOn(events: EventStore, id: string, seed: number): Promise<rea
   return recorded;
 }
 
-/** Layers take their time. */
-const withoutTimings = (name: string, value: unknown): unknown => (name === "timings" ? [] : value);
+/** Layers and tools take their time. */
+const withoutTimings = (name: string, value: unknown): unknown =>
+  name === "timings" || name === "durationMs" ? null : value;
 
-async function copyOf(from: EventStore): Promise<EventStore> {
+/** @param damaged - A revision of the conversation at which there is an event of an unknown future. */
+async function copyOf(from: EventStore, damaged = -1): Promise<EventStore> {
   const to = createMemoryStore();
   for await (const { position: _, ...envelope } of from.readLog()) {
     const expectedHead = await to.head(envelope.stream);
-    await to.append({ stream: envelope.stream, expectedHead, envelopes: [envelope] });
+    const isDamaged = envelope.stream === stream && envelope.revision === damaged;
+    const envelopes = [isDamaged ? { ...envelope, version: 9 } : envelope];
+    await to.append({ stream: envelope.stream, expectedHead, envelopes });
   }
   return to;
 }
@@ -132,13 +164,16 @@ function withoutSnapshots({ snapshots: _, ...events }: EventStore): EventStore {
 
 /** After less work than the product does, so that short conversations have some. */
 async function takeSnapshots(events: EventStore, name: string, due: { events: number; edits: number }): Promise<void> {
-  const fold = new ConversationFold(name);
-  const taker = new SnapshotWriter(snapshotsOf(events), fold, null, due);
-  for await (const event of readHistory(new TurnlogStore(events).log, name)) {
-    fold.apply(event);
-    taker.note(event);
-  }
-  await taker.save();
+  const { log } = new TurnlogStore(events);
+  await foldAround(log, async (skipped) => {
+    const fold = new ConversationFold(name, { skipped });
+    const taker = new SnapshotWriter(snapshotsOf(events), fold, null, due);
+    for await (const event of readHistory(log, name, { skipped })) {
+      fold.apply(event);
+      taker.note(event);
+    }
+    await taker.save();
+  });
 }
 
 function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
@@ -147,8 +182,8 @@ function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
 }
 
 afterAll(() => {
-  const { conversations, fromSnapshots, again, requests, chained } = tally;
+  const { conversations, skipped, fromSnapshots, again, requests, chained } = tally;
   process.stdout.write(
-    `opening: ${conversations} conversations, ${fromSnapshots} of them from a snapshot, ${again} blocks appended again, ${requests / 2} requests (${chained / 2} chained)\n`,
+    `opening: ${conversations} conversations, ${skipped} with skipped events, ${fromSnapshots} of them from a snapshot, ${again} blocks appended again, ${requests / 2} requests (${chained / 2} chained)\n`,
   );
 });

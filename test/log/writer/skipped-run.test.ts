@@ -80,6 +80,9 @@ test("a process that has a damaged event in its folds leaves it out once it was 
   await other.skipEvent(2, "unreadable");
   const turns = [await conversation.turn(), await other.turn()];
   for (const { blocks } of turns) expect(blocks.map(({ text }) => text)).toEqual(["one", "three"]);
+  const fork = await other.fork(2);
+  await fork.append("from there");
+  expect((await fork.turn()).blocks.map(({ text }) => text)).toEqual(["one", "from there"]);
 });
 
 /** All that can be read of the conversation. */

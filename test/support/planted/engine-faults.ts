@@ -324,6 +324,27 @@ const logs: readonly PlantedFault[] = [
     suite: "log/snapshots/snapshots",
   },
   {
+    of: "settings that were declared before a snapshot are declared again",
+    file: "log/snapshots/conversation-fold.ts",
+    find: "for (const digest of server.declared.keys()) state.settings.add(digest);",
+    put: "",
+    suite: "log/snapshots/opening",
+  },
+  {
+    of: "settings from before a snapshot are taken for none",
+    file: "log/snapshots/server-context-rows.ts",
+    find: "view.declared.set(fact[1], fact[2]);",
+    put: "",
+    suite: "log/snapshots/opening",
+  },
+  {
+    of: "verify passes a snapshot that says something else than the log",
+    file: "log/snapshots/snapshot-check.ts",
+    find: "if (what !== null) this.wrong = { revision, what };",
+    put: "",
+    suite: "audit/verify-snapshots",
+  },
+  {
     of: "a redacted bundle keeps a text where a word is expected",
     file: "carry/redact.ts",
     find: '&& (typeof value !== "string" || isWord(value))',
