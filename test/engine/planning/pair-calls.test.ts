@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
+import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { asks, fc, msg, response, result, rs, sent, turnOf, typedCall } from "../../support/planning/shape-builders.ts";
 
@@ -17,6 +18,25 @@ describe("calls and results", () => {
     expect(sent(turn, 3, { heldFrom: 1 })).toBe("function_call_output:call_b function_call_output:call_a:aborted user");
     expect(sent(turnOf(parallel()))).toMatch(
       /function_call_output:call_a:aborted function_call_output:call_b:aborted$/,
+    );
+  });
+
+  test("stand together where the server wants that: what a result came before is outside, and the others are answered there", () => {
+    const [one, two, three] = response("b", [fc("call_a"), fc("call_b"), fc("call_c")]);
+    const split = turnOf(
+      asks(),
+      one ?? [],
+      two ?? [],
+      result("call_b"),
+      three ?? [],
+      result("call_a"),
+      result("call_c"),
+    );
+    const together = { ...responsesItems, resultsStandTogether: true };
+    const callIds = (text: string): string => text.replaceAll(/function_call(_output)?:/g, "$1:");
+    expect(callIds(sent(split, 1))).toBe(":call_a :call_b _output:call_b :call_c _output:call_a _output:call_c");
+    expect(callIds(sent(split, 1, { codec: together }))).toBe(
+      ":call_a :call_b _output:call_b _output:call_a:aborted :call_c _output:call_c",
     );
   });
 
