@@ -7,6 +7,7 @@ import type { ConversationOrigin } from "../domain/events/conversation-events.ts
 import { type ConversationEvent, type ConversationEventOf, isRunEnd } from "../domain/events/event.ts";
 import { type Decision, type Divergence, learnedName } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { hiddenLabel } from "../domain/labels.ts";
 import { asidesOf } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -84,8 +85,16 @@ const textLength = 160;
 const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
 
 /** An event in words, for a reader who has followed those up to it. */
-export const describeEvent = (view: BlockLabels, { event }: RecordedEvent): string =>
-  [wordsOf(view, event), ...asidesOf(event)].join("; ");
+export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent): string =>
+  [isAside(frame) && event.type === "TurnEdited" ? askedWords(event) : wordsOf(view, event), ...asidesOf(event)].join(
+    "; ",
+  );
+
+/** What a layer asks beside the conversation ends with its question. */
+function askedWords(event: ConversationEventOf<"TurnEdited">): string {
+  const question = blocksIn(event).at(-1);
+  return `asks the model ${question === undefined ? "about a part of the Turn" : quote(blockFromJson(question))}`;
+}
 
 function wordsOf(view: BlockLabels, event: ConversationEvent): string {
   switch (event.type) {

@@ -10,7 +10,7 @@ import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
-import { beforeRequest, counted, createScene, layer, textsOf } from "../../support/run/scene.ts";
+import { counted, layer, textsOf } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
@@ -141,6 +141,15 @@ describe("a layer that asks the model beside the conversation", () => {
     expect(bigger.difference).toMatchObject({ frame: "0.a0", field: "settingsDigest" });
   });
 
+  test("is told by the log in words: who asks what, and what was answered", async () => {
+    const { conversation } = await talk(onTurn);
+    const words: string[] = [];
+    for await (const { frame, words: said } of conversation.walk()) if (frame === "0.a0") words.push(said);
+    expect(words[0]).toBe("asks the model “Sum it up.”");
+    expect(words[1]).toMatch(/^asked beside the conversation, 2 of 2 blocks, \d+ bytes/);
+    expect(words[2]).toMatch(/^answered assistant “yes”/);
+  });
+
   test("shows nothing of it to those who watch the answer", async () => {
     const { conversation, ...workshop } = createWorkshop();
     const { engine } = workshop.scripted(["yes", "Hello."], { middleware: [short] });
@@ -247,68 +256,6 @@ describe("a layer that asks the model beside the conversation", () => {
     await conversation.append("hello");
     expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "Hello." });
     expect(spy.runs).toEqual([]);
-  });
-});
-
-describe("a run that was cut off with a layer that asks", () => {
-  const lookUp = counted("look-up", true);
-  const provider = () =>
-    scripted(({ context }) => {
-      const [last] = JSON.stringify(context.at(-1)).match(/Sum it up/) ?? [];
-      if (last !== undefined) return "a sum";
-      return context.some(({ type }) => type === "function_call_output") ? "Hello." : calling(["look-up", "{}"]);
-    });
-
-  test("asks once whatever was answered, at whichever stop it died", async () => {
-    for (let at = 0; ; at += 1) {
-      const scene = createScene([], { provider: provider(), tools: [lookUp.tool], middleware: [onTurn] });
-      const first = scene.process();
-      await first.conversation.append("hello");
-      const stepping = first.conversation.step(first.engine);
-      const ended = stepping.result.then(
-        () => true,
-        () => false,
-      );
-      let stops = 0;
-      for await (const _ of stepping) {
-        if (stops === at) break;
-        stops += 1;
-      }
-      if (await ended) {
-        expect(at).toBeGreaterThan(16);
-        return;
-      }
-      const { conversation, engine } = scene.process();
-      const result = await conversation.run(engine);
-      const events = await eventsOf(conversation);
-      const where = `stop ${at}`;
-      expect(result.status, where).toBe("completed");
-      // Only the answer that was lost with the process was asked for again.
-      const lost = dataOf(events, "InferenceFailed").filter(({ kind }) => kind === "interrupted").length;
-      expect(lost, where).toBeLessThanOrEqual(1);
-      expect(dataOf(events, "ResponseReceived"), where).toHaveLength(4);
-      const stream = `conversation-${conversation.id}`;
-      const { log } = scene.store();
-      expect((await replayFolds(log, stream, { codecs })).difference, where).toBeNull();
-      expect((await reexecute(log, stream, engine)).difference, where).toBeNull();
-    }
-  });
-
-  test("is answered from the log, and nothing is asked again", async () => {
-    const scene = createScene(["yes", "Hello."], { middleware: [short] });
-    const first = scene.process();
-    await first.conversation.append("hello");
-    const stepping = first.conversation.step(first.engine);
-    stepping.result.catch(() => undefined);
-    const at = beforeRequest(1);
-    for await (const stop of stepping) if (at(stop)) break;
-    const { conversation, engine } = scene.process();
-    expect(await conversation.run(engine)).toMatchObject({
-      text: "Hello.",
-      resumed: true,
-      asides: [{ frame: "0.a0" }],
-    });
-    expect(scene.provider.requests).toHaveLength(2);
   });
 });
 
