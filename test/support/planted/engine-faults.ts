@@ -11,6 +11,20 @@ export type PlantedFault = {
 /** What is planned, shaped and compared wrongly. */
 const planning: readonly PlantedFault[] = [
   {
+    of: "results stand between the calls of an answer where the server refuses that",
+    file: "engine/planning/pair-calls.ts",
+    find: " || codec.resultsStandTogether === true",
+    put: "",
+    suite: "engine/planning/pair-calls",
+  },
+  {
+    of: "reasoning of a broken answer is sent by a codec of defaults",
+    file: "providers/define-codec.ts",
+    find: 'return isBroken ? "broken-group" : null;',
+    put: "return null;",
+    suite: "coherence/coherence",
+  },
+  {
     of: "a request continues from another endpoint's response",
     file: "engine/planning/plan.ts",
     find: "context.scope === scope && (only",
