@@ -7,7 +7,8 @@
  */
 
 import * as z from "zod";
-import { createEngine, defineMiddleware, openStore, scripted, tool } from "../src/index.ts";
+import { scripted } from "../src/entries/testing.ts";
+import { createEngine, defineMiddleware, openStore, tool } from "../src/index.ts";
 
 const stock = new Map([
   ["tea", { left: 3, notes: "Green, from Uji; harvested in May. Keeps for a year when it is kept dry and dark." }],

@@ -7,7 +7,8 @@
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import * as z from "zod";
-import { createEngine, openStore, scripted, tool } from "../src/index.ts";
+import { scripted } from "../src/entries/testing.ts";
+import { createEngine, openStore, tool } from "../src/index.ts";
 
 /** What the bank knows: a line for each payment, by its key. */
 const ledger = "payments.txt";

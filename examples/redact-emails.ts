@@ -3,7 +3,9 @@
  *
  * Run it from a checkout: `node examples/redact-emails.ts`. It needs no key and no network.
  */
-import { type Block, createEngine, type JsonObject, lens, openStore, scripted } from "../src/index.ts";
+
+import { scripted } from "../src/entries/testing.ts";
+import { type Block, createEngine, type JsonObject, lens, openStore } from "../src/index.ts";
 
 /** Puts a name for it in the place of every e-mail address: the same one for the same address. */
 export const redactEmails = () => {

@@ -113,13 +113,4 @@ export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore 
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
-export type { ResponsesCapabilities } from "./providers/capabilities.ts";
 export { type OpenaiResponses, type OpenaiResponsesOptions, openaiResponses } from "./providers/openai-responses.ts";
-export {
-  type ScriptedAnswerer,
-  type ScriptedOptions,
-  type ScriptedProvider,
-  type ScriptedQuestion,
-  scripted,
-} from "./providers/scripted.ts";
-export type { ScriptedAnswer } from "./providers/scripted-answer.ts";

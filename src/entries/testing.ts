@@ -1,10 +1,13 @@
 /** For the tests of agents, layers and providers: models that need no key, a server that judges what its model reads. */
 
 export type { Check } from "../contracts/check.ts";
+export type { ResponsesCapabilities } from "../providers/capabilities.ts";
 export {
   type ScriptedAnswer as ScriptAnswer,
+  type ScriptedAnswerer,
   type ScriptedOptions,
   type ScriptedProvider,
+  type ScriptedQuestion,
   scripted,
 } from "../providers/scripted.ts";
 export * from "../reference-server/server.ts";

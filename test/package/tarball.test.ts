@@ -123,7 +123,8 @@ main();
 
 /** What somebody might write on the first day, with a value and a type of every entry. */
 const strangersCode = `
-import { type Conversation, createEngine, openStore, type RunResult, scripted, tool } from "turnlog";
+import { type Conversation, createEngine, openStore, type RunResult, tool } from "turnlog";
+import { scripted } from "turnlog/testing";
 import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
 import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
 import { message, type ReferenceServer, startReferenceServer } from "turnlog/testing";

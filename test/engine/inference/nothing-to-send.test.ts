@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { createEngine, scripted, toolResult } from "../../../src/index.ts";
+import { scripted } from "../../../src/entries/testing.ts";
+import { createEngine, toolResult } from "../../../src/index.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 test("a Turn of which nothing can be sent fails the run by name, and no request leaves", async () => {

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { createEngine, defineMiddleware, type Engine, openStore, scripted, tool } from "../../../src/index.ts";
+import { scripted } from "../../../src/entries/testing.ts";
+import { createEngine, defineMiddleware, type Engine, openStore, tool } from "../../../src/index.ts";
 
 /** What somebody calls by mistake, as he wrote it; what he did; and the sentence that he is told. */
 export type Mistake = readonly [called: string, mistake: () => unknown, says: string];

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import * as z from "zod";
+import { scripted } from "../../../src/entries/testing.ts";
 import {
   assistant,
   defineMiddleware,
@@ -8,7 +9,6 @@ import {
   logging,
   type Next,
   openaiResponses,
-  scripted,
   type Turn,
   toolCall,
   toolLoop,
