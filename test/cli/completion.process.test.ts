@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { commandGroups, commandsByName } from "../../src/cli/command-list.ts";
@@ -7,10 +6,17 @@ import { globalOptions } from "../../src/cli/global-options.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { main } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import { outcomeOf } from "../support/process.ts";
 
 const demoStore = useDemoStore();
 
-const isHere = (shell: string): boolean => spawnSync(shell, ["-c", "true"]).status === 0;
+const shellsHere = new Set<string>();
+for (const shell of shells)
+  await outcomeOf(shell, ["-c", "true"]).then(
+    ({ code }) => code === 0 && shellsHere.add(shell),
+    () => undefined,
+  );
+const isHere = (shell: string): boolean => shellsHere.has(shell);
 
 /** Completes lines in bash, each at its end, where the words that are given stand for what was typed. */
 async function completed(lines: readonly (readonly string[])[]): Promise<readonly (readonly string[])[]> {
@@ -24,8 +30,8 @@ async function completed(lines: readonly (readonly string[])[]): Promise<readonl
     (words) =>
       `COMP_WORDS=(./turnlog ${words.map(quoted).join(" ")}); COMP_CWORD=${words.length}; _turnlog; echo "\${COMPREPLY[*]}"`,
   );
-  const ended = spawnSync("bash", ["--norc", "-c", [script, ...asked].join("\n")], { cwd, encoding: "utf8" });
-  expect({ status: ended.status, stderr: ended.stderr }).toEqual({ status: 0, stderr: "" });
+  const ended = await outcomeOf("bash", ["--norc", "-c", [script, ...asked].join("\n")], { cwd });
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
   return ended.stdout
     .replace(/\n$/, "")
     .split("\n")
@@ -73,9 +79,11 @@ inBash("bash completes what an option may be, files, subcommands and conversatio
 for (const shell of ["zsh", "fish"] as const) {
   const needs = `(skipped where there is no ${shell})`;
   test.skipIf(!isHere(shell))(`${shell} can read its script ${needs}`, async () => {
-    const { stdout: script } = await turnlogHere(["completion", shell], { cwd: demoStore().path });
-    const ended = spawnSync(shell, [shell === "fish" ? "--no-execute" : "-n"], { input: script, encoding: "utf8" });
-    expect({ status: ended.status, stderr: ended.stderr }).toEqual({ status: 0, stderr: "" });
+    const { path: cwd, file } = demoStore();
+    const { stdout: script } = await turnlogHere(["completion", shell], { cwd });
+    writeFileSync(file(`completion.${shell}`), script);
+    const ended = await outcomeOf(shell, ["-n", file(`completion.${shell}`)]);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
   });
 }
 
