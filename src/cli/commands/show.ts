@@ -73,24 +73,10 @@ type Shown = { readonly own: string; readonly full: boolean };
 
 function renderBlocks(blocks: readonly ToldBlock[], { own, full }: Shown, screen: Screen): void {
   const { style, print, table } = screen;
-  const isFolded = !full && blocks.length > maxBlocks;
-  const rows = blocks.map((block) => {
-    const { text } = blockFromJson(block);
-    if (full) return { row: blockRow({ ...block, begins: "" }, own, style), text };
-    const begins = excerpt(text, maxText);
-    const isCut = begins.endsWith("…") && begins.length < text.length;
-    return {
-      row: blockRow(
-        { ...block, begins: isCut ? `${begins} (${grouped(text.length)} characters)` : begins },
-        own,
-        style,
-      ),
-      text,
-    };
-  });
   if (full) {
-    for (const { row, text } of rows) {
-      table([row]);
+    for (const block of blocks) {
+      table([blockRow({ ...block, begins: "" }, own, style)]);
+      const { text } = blockFromJson(block);
       if (text !== "")
         print(
           ...printable(text)
@@ -100,15 +86,19 @@ function renderBlocks(blocks: readonly ToldBlock[], { own, full }: Shown, screen
     }
     return;
   }
-  if (!isFolded) {
-    table(rows.map(({ row }) => row));
-    return;
-  }
-  const folded = blocks.length - maxBlocks;
+  const rowOf = (block: ToldBlock) => {
+    const { text } = blockFromJson(block);
+    const begins = excerpt(text, maxText);
+    const isCut = begins.endsWith("…") && begins.length < text.length;
+    const told = isCut ? `${begins} (${grouped(text.length)} characters)` : begins;
+    return blockRow({ ...block, begins: told }, own, style);
+  };
+  const folded = Math.max(0, blocks.length - maxBlocks);
+  const first = folded === 0 ? blocks.length : firstBlocks;
   table([
-    ...rows.slice(0, firstBlocks).map(({ row }) => row),
-    ["", `… ${counted(folded, "block")}: --full shows them`],
-    ...rows.slice(firstBlocks + folded).map(({ row }) => row),
+    ...blocks.slice(0, first).map(rowOf),
+    ...(folded === 0 ? [] : [["", `… ${counted(folded, "block")}: --full shows them`]]),
+    ...blocks.slice(first + folded).map(rowOf),
   ]);
 }
 
