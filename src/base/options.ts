@@ -3,6 +3,14 @@ import { nearestName } from "./nearest-name.ts";
 /** The names of all options of a type: the compiler asks for each, so a new option cannot be forgotten. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
+/** What other tools call some options, and we call them. */
+const otherWords: Readonly<Record<string, string>> = {
+  ...{ layers: "middleware", system: "instructions", systemPrompt: "instructions", model_provider: "provider" },
+  ...{ maxTokens: "maxOutputTokens", max_tokens: "maxOutputTokens", maxTurns: "maxSteps", maxIterations: "maxSteps" },
+  ...{ parameters: "inputSchema", schema: "inputSchema", handler: "execute", run: "execute", func: "execute" },
+  ...{ abortSignal: "signal", responseFormat: "output", outputSchema: "output", outputType: "output" },
+};
+
 /**
  * Refuses options of a function that it does not have: a misspelt one would be passed over in silence.
  *
@@ -18,7 +26,10 @@ export function checkOptions(
     throw new TypeError(`${where} takes an object of options, not ${kindOf(given)}`);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(names, name)) continue;
-    throw new TypeError(`${where} has no option '${name}': ${meant(name, Object.keys(names))}`);
+    const other = otherWords[name];
+    const instead =
+      other !== undefined && Object.hasOwn(names, other) ? `did you mean '${other}'?` : meant(name, Object.keys(names));
+    throw new TypeError(`${where} has no option '${name}': ${instead}`);
   }
 }
 

@@ -187,22 +187,24 @@ export class Conversation extends ReadableConversation {
   }
 
   /**
-   * The same run, as it happens. Ending the iteration early aborts it. Where nothing waits for an answer it is the recorded
+   * The same run, as it happens. Ending the iteration early aborts it: where the reader may leave, go on iterating without it. Where nothing waits for an answer it is the recorded
    * one: its blocks, and the end of the run. The run never waits for its reader: of one that is 10,000 deltas, or a million
    * characters, behind, further deltas are dropped, and a `deltas-dropped` part says how many stood there.
    */
-  stream<Context>(
-    engine: Engine<Context, unknown>,
-    ...[options = {}]: WithContext<Context, AnswerOptions<Context>>
-  ): AsyncIterable<RunPart> {
+  stream<Context, Made, Output = Made>(
+    engine: Engine<Context, Made>,
+    ...[options = {}]: WithContext<Context, AnswerOptions<Context, Output>>
+  ): AsyncIterable<RunPart<Output>> {
     const [engineOptions, runOptions] = checkedRun("stream", engine, options);
-    return iterateParts((onPart, signal) =>
+    const parts = iterateParts((onPart, signal) =>
       this.#run(engineOptions, {
         ...runOptions,
         onPart,
         signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),
       }),
     );
+    // As with `run`: what the output is was validated by the schema that has this type.
+    return parts as AsyncIterable<RunPart<Output>>;
   }
 
   /**

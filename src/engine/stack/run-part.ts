@@ -4,7 +4,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { RunResult } from "./result.ts";
 
 /** What a run shows while it happens. Never stored: the log gets the final items. */
-export type RunPart =
+export type RunPart<Output = unknown> =
   | { readonly type: "run-start"; readonly runId: string }
   /** A run that was cut off goes on from here; what it had shown before is not shown again. */
   | { readonly type: "resumed"; readonly runId: string; readonly turn: Turn }
@@ -38,4 +38,4 @@ export type RunPart =
       readonly outcome: string;
       readonly durationMs: number;
     }
-  | { readonly type: "run-end"; readonly result: RunResult };
+  | { readonly type: "run-end"; readonly result: RunResult<Output> };

@@ -27,6 +27,10 @@ describe("an answer that is wanted as a schema has it", () => {
     const again = await conversation.run(engine, { output: forecast });
     expect(again).toMatchObject({ isNew: false, output: { degrees: 21 } });
     expectTypeOf(again.output).toEqualTypeOf<{ city: string; degrees: number }>();
+    const cities: string[] = [];
+    for await (const part of conversation.stream(engine, { output: forecast }))
+      if (part.type === "run-end") cities.push(part.result.output.city);
+    expect(cities).toEqual(["Paris"]);
   });
 
   test("is asked of the provider by its JSON Schema, and recorded as it is sent", async () => {

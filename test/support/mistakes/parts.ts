@@ -41,7 +41,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "tool({ parameters })",
     () => weather({ parameters: {} }),
-    "tool has no option 'parameters': give 'name', 'description', 'inputSchema', 'jsonSchema', 'idempotent', 'timeoutMs' or 'execute'",
+    "tool has no option 'parameters': did you mean 'inputSchema'?",
   ],
   [
     "tool({ inputschema })",
@@ -101,7 +101,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "toolLoop([], { maxIterations })",
     () => toolLoop([], odd({ maxIterations: 3 })),
-    "toolLoop has no option 'maxIterations': give 'maxSteps'",
+    "toolLoop has no option 'maxIterations': did you mean 'maxSteps'?",
   ],
   [
     "toolLoop([], { maxSteps: 1.5 })",
