@@ -46,7 +46,10 @@ export async function finish(
 function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): boolean {
   const difference = stackDifference(run.started.stack, layers);
   if (difference === null || onStackChanged === "abandon") return difference !== null;
-  throw new TurnlogError("stack-changed", `run ${run.id} cannot go on: ${difference}`);
+  throw new TurnlogError(
+    "stack-changed",
+    `run ${run.id} cannot go on: ${difference}; give the layers that it began with, or give the run up with onStackChanged: "abandon"`,
+  );
 }
 
 type Abandoning = {

@@ -200,7 +200,11 @@ export function stackDifference(
   const now = given.map(nameOf);
   const missing = before.filter((name) => !now.includes(name));
   const added = now.filter((name) => !before.includes(name));
-  if (missing.length > 0) return `its stack had ${missing.join(", ")}, and this one has not`;
+  if (missing.length > 0) {
+    const names = new Set(missing.map((name) => name.slice(0, name.lastIndexOf("@"))));
+    const instead = given.filter(({ name }) => names.has(name)).map(nameOf);
+    return `its stack had ${missing.join(", ")}, and this one has ${instead.join(", ") || "not"}`;
+  }
   if (added.length > 0) return `its stack did not have ${added.join(", ")}`;
   return before.join(" ") === now.join(" ") ? null : `its layers stood in another order: ${before.join(" > ")}`;
 }

@@ -69,5 +69,7 @@ export function checkRunSettings(where: string, given: Given, tools: readonly st
   }
   const tool: unknown = Reflect.get(toolChoice, "tool");
   checkText(`${where}: toolChoice.tool`, tool, "the name of a tool");
-  if (!tools.includes(tool)) throw new TypeError(`${where}: there is no tool '${tool}': ${meant(tool, tools)}`);
+  if (tools.includes(tool)) return;
+  const instead = tools.length === 0 ? "the engine has no tools" : meant(tool, tools);
+  throw new TypeError(`${where}: there is no tool '${tool}': ${instead}`);
 }
