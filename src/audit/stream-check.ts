@@ -1,3 +1,4 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import { CheckedFold, damageWords } from "../engine/planning/checked-fold.ts";
@@ -25,6 +26,8 @@ export type StreamProblem = {
     | "fold"
     /** The request cannot be made again as it was sent. */
     | "request"
+    /** All else is right, and the request was not looked at: its codec was not given. */
+    | "codec"
     /** The events are right, and a snapshot says something else than they give: what is opened from it goes on wrongly. */
     | "snapshot"
     /** The events are right, and a read model shows something else than they give. */
@@ -54,6 +57,8 @@ export class StreamCheck {
   head: Head | null = null;
   requests = 0;
   problem: StreamProblem | null = null;
+  /** The first request whose codec was not given. */
+  #unchecked: StreamProblem | null = null;
 
   constructor(reader: EventReader, stream: string, options: StreamOptions & { readonly skipped: SkippedEvents }) {
     this.#reader = reader;
@@ -70,7 +75,7 @@ export class StreamCheck {
   }
 
   async run(): Promise<void> {
-    this.problem = (await this.#firstProblem()) ?? this.#snapshotProblem();
+    this.problem = (await this.#firstProblem()) ?? this.#snapshotProblem() ?? this.#unchecked;
   }
 
   async #firstProblem(): Promise<StreamProblem | null> {
@@ -137,7 +142,10 @@ export class StreamCheck {
       const other = this.#folds.checkRequest(recorded);
       return other && this.#problem("request", other.words);
     } catch (error) {
-      return this.#problem("request", describe(error));
+      if (!(error instanceof TurnlogError && error.code === "unknown-codec"))
+        return this.#problem("request", describe(error));
+      this.#unchecked ??= this.#problem("codec", error.message);
+      return null;
     }
   }
 

@@ -50,6 +50,13 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
   return codecsWith(listed);
 }
 
+/** The engine of such a module; null where it exports codecs alone. */
+export async function engineIn(path: string): Promise<Engine | null> {
+  await access(path);
+  const loaded = await load(path);
+  return member(loaded, "codecs") !== undefined && !hasEngine(loaded) ? null : loadEngine(path);
+}
+
 const hasEngine = (loaded: unknown): boolean => (member(loaded, "engine") ?? member(loaded, "default")) !== undefined;
 
 const isCodecList = (value: unknown): value is readonly Codec[] =>

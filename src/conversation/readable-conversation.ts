@@ -1,6 +1,7 @@
 import { Observable } from "rxjs";
 import { type Verification, verification } from "../audit/verify.ts";
 import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -208,9 +209,12 @@ export class ReadableConversation {
    *
    *     const { isSound, problems } = await conversation.verify();
    *
+   * @throws {TurnlogError} `revision-not-found` when there is no such conversation.
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
-  verify(): Promise<Verification> {
+  async verify(): Promise<Verification> {
+    if ((await this.head()) === null)
+      throw new TurnlogError("revision-not-found", `there is no conversation ${this.id}: check its id`);
     return verification(this.#log.store, { codecs: this.#tools.codecs, conversations: [this.id] });
   }
 

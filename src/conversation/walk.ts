@@ -5,11 +5,12 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import type { Codec } from "../engine/stack/codec.ts";
+import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import { SkippedEvents } from "../log/history/skipped-events.ts";
-import { StoreCorruptedError, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { type Head, StoreCorruptedError, type StoredEnvelope } from "../log/ports/event-store.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { type BlockLabels, describeEvent, noLabels, noteLabels } from "../projections/timeline.ts";
@@ -31,7 +32,10 @@ export type WalkedEvent = {
   readonly frame: string | null;
   /** What happened, in one line: what `turnlog log` prints. */
   readonly words: string;
-  /** Why the event, or the body of its request, cannot be read; null where nothing is wrong. */
+  /**
+   * Why the event, or the body of its request, cannot be read, or that it is not what was written; null where nothing is wrong
+   * with this event. Whether the whole conversation is sound, `verify` says.
+   */
   readonly problem: string | null;
   /** The event as it was recorded; null where it cannot be read. */
   readonly event: ConversationEvent | null;
@@ -61,6 +65,8 @@ export class Walker {
   #skipped = new SkippedEvents();
   #before = Turn.empty;
   #isLost = false;
+  /** Of the event before, as it says itself: so each change of what is stored shows where it was made. */
+  #previous: Head | null = null;
 
   private constructor(log: EventLog, stream: string, parts: WalkParts) {
     this.#log = log;
@@ -88,6 +94,15 @@ export class Walker {
 
   /** The next event of the stream. */
   async take(envelope: StoredEnvelope): Promise<WalkedEvent> {
+    // What needs no fold is a look at the log, which is quick.
+    const isChecked = this.#parts.changes || this.#parts.bodies !== null;
+    const checked = isChecked ? checkEnvelope(this.#previous, envelope) : null;
+    this.#previous = { revision: envelope.revision, digest: envelope.digest };
+    const walked = await this.#read(envelope);
+    return checked === null || checked.ok ? walked : { ...walked, problem: checked.error.reason };
+  }
+
+  async #read(envelope: StoredEnvelope): Promise<WalkedEvent> {
     const recorded = await tryToRead(this.#log.store, envelope);
     if (recorded instanceof Error) return unreadable(envelope, recorded);
     noteLabels(this.#words, recorded);

@@ -122,7 +122,7 @@ test.each([
   ["settings that are not what their digest names", "SettingsDeclared", { settings: { model: "other" } }, "fold"],
   ["a request that was sent with another body", "InferenceRequested", { requestDigest: "0".repeat(64) }, "request"],
   ["a request of another length", "InferenceRequested", { requestBytes: 1 }, "request"],
-  ["a request by an unknown encoder", "InferenceRequested", { encoder: "other/1" }, "request"],
+  ["a request by an unknown encoder", "InferenceRequested", { encoder: "other/1" }, "codec"],
   ["data that is not of its schema", "RunStarted", { epoch: "first" }, "unreadable"],
 ] as const)("finds %s, although the hash chain is right", async (_, type, change, kind) => {
   const path = copy();

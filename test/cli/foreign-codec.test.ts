@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
@@ -46,6 +47,21 @@ test.each(Object.keys(shows))("%s names the codec that is missing without it, an
   expect(stdout + stderr).toMatch(/'toy\/1', which this turnlog does not know: .*--stack FILE/);
 });
 
+test("verify without the codec checks all but the requests, and says so", async () => {
+  const { run, file } = await foreignStore();
+  const unchecked = await run("verify");
+  expect(unchecked).toMatchObject({ code: 1, stderr: "" });
+  expect(unchecked.stdout).toMatch(/^not checked {2}cnv_foreign@\d+ .*: requests of 1 stream not checked\n$/s);
+  const database = new DatabaseSync(file("turnlog.db"));
+  database.exec("UPDATE events SET data = replace(data, 'now', 'then') WHERE data LIKE '%And now?%'");
+  database.close();
+  const damaged = await run("verify");
+  expect(damaged.code).toBe(4);
+  expect(damaged.stdout).toMatch(
+    /^damaged {2}cnv_foreign@\d+ {2}its data is not what was written\n.*: 1 stream damaged\n$/s,
+  );
+});
+
 test("what needs no request reads such a conversation without it", async () => {
   const { run } = await foreignStore();
   for (const command of ["log @last", "show @last", "blame @last", "ls"])
@@ -61,9 +77,8 @@ test("a module may export codecs alone: those of older requests, or of a provide
 import { toyCodec } from ${JSON.stringify(join(support, "toy/dialect/codec.ts"))};
 export const codecs = [toyCodec];`,
   );
-  for (const command of ["verify", "why @last", "request @last"])
+  for (const command of ["verify", "why @last", "request @last", "replay @last"])
     expect(await run(`${command} --stack ${path}`)).toMatchObject({ code: 0, stderr: "" });
-  expect(await run(`replay @last --stack ${path}`)).toMatchObject({ code: 2 });
   writeFileSync(file("none.ts"), "export const codecs = [1];");
   const refused = await run(`verify --stack ${file("none.ts")}`);
   expect(refused.code).toBe(2);

@@ -3,6 +3,7 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import type { Counterfactual } from "../../src/entries/replay.ts";
+import { createStore, type EventStore } from "../../src/entries/store.ts";
 import type {
   BlameReport,
   ConversationDiff,
@@ -85,6 +86,24 @@ test("a walk tells a bad event as such and goes on", async () => {
   const walked = await walkOf(conversation);
   expect(walked.length).toBe(last + 2);
   expect(walked.at(-1)).toMatchObject({ event: null, changes: null, words: "Unheard cannot be read" });
+});
+
+test("a walk tells an event that is not what was written, where it was changed", async () => {
+  const { conversation, store } = await talked();
+  const { events } = store;
+  const changed: EventStore = {
+    ...events,
+    async *readStream(stream, options) {
+      for await (const envelope of events.readStream(stream, options))
+        yield envelope.revision === 1 ? { ...envelope, data: envelope.data.replace("o", "0") } : envelope;
+    },
+  };
+  const walked = await walkOf(createStore(changed).conversation(conversation.id));
+  expect(walked.flatMap(({ revision, problem }) => (problem === null ? [] : [`${revision} ${problem}`]))).toContain(
+    "1 its data is not what was written",
+  );
+  expect(walked.filter(({ problem }) => problem?.startsWith("its d")).length).toBe(1);
+  await expect(store.conversation("cnv_nobody").verify()).rejects.toMatchObject({ code: "revision-not-found" });
 });
 
 test("a request is given for its own revision and its answer's, and where nothing was asked the last one is named", async () => {

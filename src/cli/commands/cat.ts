@@ -1,5 +1,6 @@
 import { type JsonValue, parseJson } from "../../base/json.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { checkEnvelope } from "../../log/codec/envelope.ts";
 import { asReading, readEvent } from "../../log/codec/recorded.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import { envelopeAt, type StoredEnvelope } from "../../log/ports/event-store.ts";
@@ -23,7 +24,9 @@ export const cat = commandCode({
     if (envelope === null) throw new NotFoundError(`revision ${revision} of ${conversation.id} is gone from the store`);
     const previous = revision === 0 ? null : await envelopeAt(store.events, stream, revision - 1);
     const { data, ...rest } = envelope;
-    const { problem, event } = await reading(store.events, envelope);
+    const { problem: unread, event } = await reading(store.events, envelope);
+    const checked = checkEnvelope(previous, envelope);
+    const problem = unread ?? (checked.ok ? null : checked.error.reason);
     const told = full && event !== null ? event : stored(data);
     yield { conversation: conversation.id, ...rest, previousDigest: previous?.digest ?? null, problem, data: told };
   },

@@ -14,7 +14,7 @@ import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversation } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
-import { codecsOf, loadEngine } from "../stack-file.ts";
+import { codecsOf, engineIn, loadEngine } from "../stack-file.ts";
 import { printBody } from "./request.ts";
 
 type Options = {
@@ -94,7 +94,7 @@ async function replayAll(context: CliContext, { store, conversation, to, options
     to,
     onProgress: progress.update,
   });
-  const engine = options.stack === undefined ? null : await loadEngine(options.stack);
+  const engine = options.stack === undefined ? null : await engineIn(options.stack);
   const layers =
     engine === null || folds.difference !== null
       ? null

@@ -38,26 +38,38 @@ export const verify = commandCode({
     progress.end();
     const savedHeads = isSound ? (options.saveHeads ?? null) : null;
     if (savedHeads !== null) await writeHeads(savedHeads, { storeId, heads });
-    else if (options.saveHeads !== undefined) context.note("heads not saved: the store is damaged");
+    else if (options.saveHeads !== undefined) context.note("heads not saved: the store was not found to be all sound");
     yield { ...found, savedHeads };
-    return isSound ? exitCodes.ok : exitCodes.integrity;
+    if (isSound) return exitCodes.ok;
+    return found.problems.every(isUnchecked) ? exitCodes.failure : exitCodes.integrity;
   },
 
   render({ streams, events, requests, problems, skipped, savedHeads }, { style, print, note }) {
     const placeOf = (stream: string, conversation: string | null, revision: number): string =>
       style.bold(printable(`${conversation ?? stream}@${revision}`));
-    for (const { stream, conversation, revision, message } of problems)
-      print(`${style.bad("damaged")}  ${placeOf(stream, conversation, revision)}  ${printable(message)}`);
+    for (const { stream, conversation, revision, kind, message } of problems) {
+      const what = isUnchecked({ kind }) ? style.warn("not checked") : style.bad("damaged");
+      print(`${what}  ${placeOf(stream, conversation, revision)}  ${printable(message)}`);
+    }
     for (const { stream, conversation, revision, reason } of skipped)
       print(`${style.warn("skipped")}  ${placeOf(stream, conversation, revision)}  ${excerpt(reason, 160)}`);
     const what = `${counted(streams, "stream")}, ${counted(events, "event")} and ${counted(requests, "request")} verified`;
-    const verdict =
-      problems.length === 0 ? style.good("all sound") : style.bad(`${counted(problems.length, "stream")} damaged`);
+    const unchecked = problems.filter(isUnchecked).length;
+    const damaged = problems.length - unchecked;
+    const verdicts = [
+      ...(problems.length === 0 ? [style.good("all sound")] : []),
+      ...(damaged === 0 ? [] : [style.bad(`${counted(damaged, "stream")} damaged`)]),
+      ...(unchecked === 0 ? [] : [style.warn(`requests of ${counted(unchecked, "stream")} not checked`)]),
+    ];
+    const verdict = verdicts.join(", ");
     print(`${what}: ${verdict}${skipped.length === 0 ? "" : `, ${counted(skipped.length, "event")} skipped`}`);
     if (savedHeads !== null)
       note(`heads saved in ${savedHeads}: keep the file out of reach of those who can write the store`);
   },
 });
+
+/** What is sound as far as it was looked at. */
+const isUnchecked = ({ kind }: { readonly kind: string }): boolean => kind === "codec";
 
 /** @throws {UsageError} when the file is not one that `--save-heads` wrote, whole. */
 async function readHeads(path: string): Promise<SavedHeads> {

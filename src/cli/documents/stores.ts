@@ -103,7 +103,7 @@ export const verifyDocument = z.strictObject({
       stream,
       conversation: conversation.nullable(),
       revision,
-      kind: z.enum(["chain", "head", "unreadable", "fold", "request", "snapshot", "view"]),
+      kind: z.enum(["chain", "head", "unreadable", "fold", "request", "codec", "snapshot", "view"]),
       message: z.string(),
     }),
   ),
