@@ -28,6 +28,8 @@ export function codecChecks(
   codec: Codec,
   { answers, settings = { model: "any" }, requests = [] }: CodecSamples,
 ): readonly Check[] {
+  if (answers.length === 0)
+    throw new TypeError("codecChecks: answers is an empty list: give one of each kind, one with a call");
   const read = (answer: JsonObject): Answer => codec.readAnswer(answer, { inferenceId, settings, capabilities: {} });
   const ofAnswers = (what: string, check: (answer: JsonObject) => void): Check[] =>
     answers.map((answer, n) => ({

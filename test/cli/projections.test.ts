@@ -35,7 +35,7 @@ test("ls reads the list, and takes in what came since it was last read", async (
   await write(store, [started("late"), said("late", "Any news?")]);
   const { stdout } = await run(cwd, "ls");
   expect(stdout).toMatch(/^cnv_late .* 2 events +0 requests +Any news\?\ncnv_\w+ .* A journey/);
-  expect((await run(cwd, "ls -n 1")).stderr).toContain("1 older ones");
+  expect((await run(cwd, "ls -n 1")).stderr).toContain("1 more, older");
 });
 
 test("verify names a conversation that ls shows otherwise than its events are, until it is rebuilt", async () => {

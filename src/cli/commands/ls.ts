@@ -37,7 +37,7 @@ export const ls = commandCode({
         titleWords(listed),
       ]),
     );
-    if (conversations.length < total) note(`${grouped(total - conversations.length)} older ones; --limit 0 shows all`);
+    if (conversations.length < total) note(`${grouped(total - conversations.length)} more, older: --limit 0 shows all`);
     if (hidden > 0) note(`${grouped(hidden)} hidden; --all shows them`);
     else if (total === 0)
       note(

@@ -27,7 +27,7 @@ export const search = commandCode({
     yield { text, hits: told, hasMore };
   },
 
-  render({ text, hits, hasMore }, { style, print, note, commandName }) {
+  render({ text, hits, hasMore }, { style, print, note }) {
     for (const { conversation, title, revision, at, actor, kind, snippet, match } of hits) {
       const place = style.bold(placeName(conversation, revision));
       const [what, who] = [kind ?? "title", actorLabel(actor)];
@@ -44,6 +44,6 @@ export const search = commandCode({
       );
     }
     if (hits.length === 0) note(`nothing in the store says ${excerpt(text, 60)}`);
-    if (hasMore) note(`there are more; \`${commandName} search --limit 0\` shows all`);
+    if (hasMore) note(`there are more: --limit 0 shows all`);
   },
 });
