@@ -160,7 +160,11 @@ const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
   view,
   lastAt: null,
   lastRunRevision: null,
-  commit: (entries): Promise<CommitResult> => Promise.reject(new WouldWriteError(entries)),
+  // That the run goes on is no event of the recording: an acknowledgement that never came due asks for it to be written first.
+  commit: async (entries): Promise<CommitResult> => {
+    if (entries.some(({ event }) => event.type !== "RunResumed")) throw new WouldWriteError(entries);
+    return { status: "committed", events: [] };
+  },
   // All of it was read.
   turnReader: () => () => Promise.resolve(view.client.committed),
   readAll: () => Promise.resolve(),

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
-import { user } from "../../src/domain/make-block.ts";
+import { assistant, user } from "../../src/domain/make-block.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
@@ -62,6 +62,18 @@ test.each([
     expect(guard.touched).toEqual([]);
   },
 );
+
+test("an acknowledgement that never came due is no difference", async () => {
+  const workshop = createWorkshop();
+  const cache = defineMiddleware({ name: "cache", version: "1.0.0" }, () => (turn, ctx) => {
+    ctx.onAcknowledged(() => undefined);
+    return Promise.resolve(turn.append(assistant("From the cache.")));
+  });
+  const { engine } = workshop.scripted([], { middleware: [cache] });
+  await workshop.conversation.append("hello");
+  await workshop.conversation.run(engine);
+  expect(await again(workshop, engine)).toMatchObject({ runs: 1, difference: null });
+});
 
 const lookUp = tool({
   name: "look-up",
