@@ -3,7 +3,6 @@ import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { readHistory } from "../../src/log/history/lineage.ts";
 import { type EventStore, envelopeAt } from "../../src/log/ports/event-store.ts";
-import type { SnapshotStore } from "../../src/log/ports/snapshot-store.ts";
 import { ConversationFold } from "../../src/log/snapshots/conversation-fold.ts";
 import { listKey, listName, readList, snapshotKey } from "../../src/log/snapshots/lists.ts";
 import { type SnapshotData, sealedData, snapshotText } from "../../src/log/snapshots/snapshot.ts";
@@ -12,6 +11,7 @@ import { codecs } from "../../src/providers/codecs.ts";
 import { seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { randomConversation } from "../support/random-conversation.ts";
+import { snapshotsOf } from "../support/stores/snapshots-of.ts";
 import { createWorkshop, freshStore, storeKinds } from "../support/workshop.ts";
 
 const stream = "conversation-cnv_workshop";
@@ -144,11 +144,6 @@ async function takeSnapshots(events: EventStore, name: string, due: number): Pro
     taker.note(event);
   }
   await taker.save();
-}
-
-function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
-  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
-  return snapshots;
 }
 
 afterAll(() => {

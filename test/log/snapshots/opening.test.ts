@@ -5,7 +5,6 @@ import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import { foldAround } from "../../../src/log/history/skipped-events.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
@@ -17,6 +16,7 @@ import { cases, seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";
 import { lookUpTool, randomConversation } from "../../support/random-conversation.ts";
 import { RandomStack } from "../../support/run/random-stack.ts";
+import { snapshotsOf } from "../../support/stores/snapshots-of.ts";
 import { Truth } from "../../support/truth.ts";
 import { viewDigest } from "../../support/view-digest.ts";
 
@@ -174,11 +174,6 @@ async function takeSnapshots(events: EventStore, name: string, due: { events: nu
     }
     await taker.save();
   });
-}
-
-function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
-  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
-  return snapshots;
 }
 
 afterAll(() => {
