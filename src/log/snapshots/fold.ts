@@ -156,9 +156,10 @@ const foldedOf = (fold: ConversationFold, last: RecordedEvent, isWhole: boolean)
   isWhole,
 });
 
-/** The newest event that was folded: of a snapshot it is read. */
-async function lastOf(log: EventLog, { stream, last }: ConversationFold, revision: number): Promise<RecordedEvent> {
+/** The newest event that was folded: of a snapshot it is read. What was asked for may be later, and skipped. */
+async function lastOf(log: EventLog, { stream, last, head }: ConversationFold, revision: number): Promise<RecordedEvent> {
   if (last !== null) return last;
-  for await (const recorded of log.read(stream, { from: revision, to: revision })) return recorded;
-  throw new Error(`revision ${revision} of ${stream} cannot be read`);
+  const newest = head?.revision ?? revision;
+  for await (const recorded of log.read(stream, { from: newest, to: newest })) return recorded;
+  throw new Error(`revision ${newest} of ${stream} cannot be read`);
 }

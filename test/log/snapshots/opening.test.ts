@@ -54,6 +54,17 @@ test("a conversation that is opened from a snapshot decides, answers and plans a
   if (cases(30, 2_000) >= 30) expect(tally.chained).toBeGreaterThan(0);
 });
 
+test("a revision that was skipped, right after a snapshot, reads as the one before it", async () => {
+  const written = new TurnlogStore(createMemoryStore());
+  for (const text of ["first", "second", "third"]) await written.conversation("cnv_workshop").append(text);
+  const events = await copyOf(written.events, 3);
+  const conversation = new TurnlogStore(events).conversation("cnv_workshop");
+  await conversation.skipEvent(3, "it cannot be read");
+  await takeSnapshots(events, stream, { events: 1, edits: 5 });
+  const past = await conversation.at(3);
+  expect([past.revision, past.turn.length]).toEqual([2, 2]);
+});
+
 /** The same conversation with an event that nobody can read, and what else does not follow then: an operator skips it all. */
 async function damagedStore(from: EventStore, random: Random): Promise<TurnlogStore> {
   const head = (await from.head(stream))?.revision ?? 0;
@@ -94,8 +105,13 @@ async function told(events: EventStore, id: string): Promise<unknown> {
       names.push(await writer.commit([{ event: started, actor: { kind: "engine" }, runId: runId ?? "" }]));
     }
   }
+  const past: unknown[] = [];
+  for (let revision = 0; revision <= (writer.head?.revision ?? -1); revision += 1) {
+    const { turn, revision: newest } = await store.conversation(id).at(revision);
+    past.push([revision, newest, turn.digest]);
+  }
   const { lastAt, head, lastRunAt, lastRunRevision } = writer;
-  return { names, view: viewDigest(view), lastAt, head, lastRunAt, lastRunRevision };
+  return { names, past, view: viewDigest(view), lastAt, head, lastRunAt, lastRunRevision };
 }
 
 /** What is recorded as it goes on: messages, runs with and without layers, a revert, a fork. */
