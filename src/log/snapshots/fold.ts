@@ -157,7 +157,11 @@ const foldedOf = (fold: ConversationFold, last: RecordedEvent, isWhole: boolean)
 });
 
 /** The newest event that was folded: of a snapshot it is read. What was asked for may be later, and skipped. */
-async function lastOf(log: EventLog, { stream, last, head }: ConversationFold, revision: number): Promise<RecordedEvent> {
+async function lastOf(
+  log: EventLog,
+  { stream, last, head }: ConversationFold,
+  revision: number,
+): Promise<RecordedEvent> {
   if (last !== null) return last;
   const newest = head?.revision ?? revision;
   for await (const recorded of log.read(stream, { from: newest, to: newest })) return recorded;
