@@ -20,7 +20,7 @@ export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "./conversation/diff.ts";
 export type { ExplainedBlock, RequestExplanation } from "./conversation/explain.ts";
-export type { ConversationPage, ListedConversation, ListOptions } from "./conversation/list.ts";
+export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation, PlannedEndpoint, PlanOptions } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
 export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./conversation/readable-conversation.ts";

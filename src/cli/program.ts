@@ -51,7 +51,7 @@ function createProgram(environment: CliEnvironment, onCode: OnCode): Command {
       writeOut: (text) => void stdout.write(text),
       writeErr: (text) => void stderr.write(text),
       outputError: (text, write) => {
-        write(`turnlog: ${inOneLine(text)}\n`);
+        write(`turnlog: ${hintFor(text) ?? inOneLine(text)}\n`);
       },
     })
     .exitOverride()
@@ -122,6 +122,31 @@ const inOneLine = (text: string): string =>
     .trim()
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ");
+
+/** What people type who know what they want, and how it is spelt here. */
+const otherWords: ReadonlyMap<string, string> = new Map([
+  ["settle", "resume CONVERSATION --settle CALL=HOW"],
+  ["abandon", "resume CONVERSATION --abandon"],
+  ["list", "ls"],
+  ["events", "log CONVERSATION"],
+  ["history", "log CONVERSATION"],
+  ["tail", "log CONVERSATION --follow"],
+  ["follow", "log CONVERSATION --follow"],
+  ["transcript", "log CONVERSATION --transcript"],
+  ["grep", "search TEXT"],
+  ["delete", "hide CONVERSATION"],
+  ["rm", "hide CONVERSATION"],
+  ["backup", "store backup FILE"],
+  ["restore", "store restore FILE"],
+  ["rebuild", "projections rebuild"],
+  ["heads", "verify --save-heads FILE"],
+]);
+
+function hintFor(refusal: string): string | null {
+  const [, typed = ""] = /unknown command '([^']*)'/.exec(refusal) ?? [];
+  const command = otherWords.get(typed);
+  return command === undefined ? null : `unknown command '${typed}': type \`turnlog ${command}\``;
+}
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 

@@ -20,9 +20,9 @@ import {
   type RunOptions,
   type WithContext,
 } from "../engine/run/run-options.ts";
+import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
-import { idInDoubt, notInDoubt, recordableSettlement } from "../engine/stack/doubt.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
@@ -159,19 +159,15 @@ export class Conversation extends ReadableConversation {
   }
 
   /**
-   * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it.
+   * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it. Of a run
+   * whose process is dead every call that had begun can be settled at once; an effect of a layer once a run has parked it.
    *
    * @param call - Its block id, or the name of its tool or effect where no other call of that is in doubt.
    * @throws {TurnlogError} `not-in-doubt` when nothing of that id or name waits to be settled.
    * @throws {TypeError} when the name stands for several, and when the output is no JSON.
    */
   async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
-    const { run } = (await this.#stream.refresh()).client;
-    const blockId = idInDoubt(call, run?.inDoubt ?? new Map());
-    const data = { blockId, settlement: recordableSettlement(settlement, call) };
-    const event = { type: "ToolSettled", version: 1, data } as const;
-    const { status } = await this.#stream.commit([{ event, actor: checkedActor("settle", actor), runId: run?.id }]);
-    if (status === "rejected") throw notInDoubt(call);
+    await settleCall(this.#stream, call, { settlement, actor: checkedActor("settle", actor) });
   }
 
   /**

@@ -3,10 +3,12 @@ import { checkOptions, checkText, checkWhole, kindOf, type OptionNames } from ".
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { isHidden } from "../domain/labels.ts";
 import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
+import { lifeOf } from "../log/writer/owner.ts";
 import {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
+  type ListedRun,
 } from "../projections/conversation-list.ts";
 import type { ProjectedView } from "../read-models/live-views.ts";
 import { caughtUp } from "./read-models.ts";
@@ -25,9 +27,18 @@ export type ListOptions = {
   readonly onProgress?: (events: number) => void;
 };
 
+/**
+ * How a run that has not ended stands: its process lives here (`running`), or is dead (`cut-off`: the next run finishes it), or
+ * is on another machine, where nobody can look (`elsewhere`); or it waits until people settle what is in doubt (`parked`). One
+ * that was parked and is settled is `cut-off` again.
+ */
+export type OpenRunState = "running" | "cut-off" | "elsewhere" | "parked";
+
 /** What a list says of a conversation. */
-export type ListedConversation = ConversationSummary & {
+export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
   readonly id: ConversationId;
+  /** The run that has not ended; null when none is open. `inDoubt` counts what is to be settled. */
+  readonly openRun: { readonly id: string; readonly state: OpenRunState; readonly inDoubt: number } | null;
   /** Whether an event of it could not be taken in: `verify()` names it. */
   readonly isDamaged: boolean;
 };
@@ -89,5 +100,12 @@ const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<string,
 
 function listed({ key, view, quarantine }: ProjectedView<ConversationListView>): readonly ListedConversation[] {
   const id = conversationOfStream(key);
-  return id === null ? [] : [{ id, ...view.summary, isDamaged: quarantine !== null }];
+  const { openRun, ...summary } = view.summary;
+  const run = openRun && { id: openRun.id, state: stateOf(openRun), inDoubt: openRun.inDoubt.length };
+  return id === null ? [] : [{ id, ...summary, openRun: run, isDamaged: quarantine !== null }];
+}
+
+function stateOf({ owner, inDoubt }: ListedRun): OpenRunState {
+  if (owner === null) return inDoubt.length > 0 ? "parked" : "cut-off";
+  return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[lifeOf(owner)];
 }

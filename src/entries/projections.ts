@@ -1,11 +1,13 @@
 /** Read models: rows that follow the log, turnlog's own and those of a program. */
 export type { ConversationOrigin } from "../domain/events/conversation-events.ts";
+export type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 export type { Quarantine, QuarantinedEvent, ViewStore } from "../log/ports/view-store.ts";
 export {
   type ContextBytes,
   type ConversationListView,
   type ConversationSummary,
   conversationList,
+  type ListedRun,
 } from "../projections/conversation-list.ts";
 export type { DeclaredSettings } from "../projections/declared-settings.ts";
 export { byStream, type Projection } from "../projections/projection.ts";

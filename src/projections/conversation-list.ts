@@ -3,6 +3,8 @@ import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Owner } from "../domain/events/run-events.ts";
+import type { BlockId } from "../domain/ids.ts";
 import { type Labels, labelsAfter } from "../domain/labels.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -21,7 +23,8 @@ export type ConversationSummary = {
   parent: string | null;
   events: number;
   runs: number;
-  isRunOpen: boolean;
+  /** The run that has not ended; null when none is open. */
+  openRun: ListedRun | null;
   requests: number;
   /** How many requests continued from the newest context, from an older one, or sent everything. */
   chained: number;
@@ -36,6 +39,15 @@ export type ConversationSummary = {
   bytesSaved: number;
   startedAt: string;
   lastAt: string;
+};
+
+/** A run that has not ended, as a list knows it. */
+export type ListedRun = {
+  readonly id: string;
+  /** The process that took it up last; null once it was parked. */
+  readonly owner: Owner | null;
+  /** Calls and effects in doubt that nobody has settled yet. */
+  readonly inDoubt: readonly BlockId[];
 };
 
 export type ConversationListView = {
@@ -55,12 +67,12 @@ const maxContexts = 64;
 /** One row a conversation: what it is called, how it goes, and what it cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 3,
+  version: 4,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({
     summary: {
-      ...{ title: null, labels: {}, begins: null, origin: "new", parent: null, events: 0, runs: 0, isRunOpen: false },
+      ...{ title: null, labels: {}, begins: null, origin: "new", parent: null, events: 0, runs: 0, openRun: null },
       ...{ requests: 0, chained: 0, rebased: 0, full: 0, bytesSent: 0, bytesSaved: 0, startedAt: "", lastAt: "" },
     },
     ...{ stream, settingsBytes: [], contexts: [] },
@@ -87,8 +99,10 @@ export const conversationList: Projection<ConversationListView> = {
   },
 };
 
-function applyEvent(view: ConversationListView, { event, runId }: RecordedEvent): void {
+function applyEvent(view: ConversationListView, recorded: RecordedEvent): void {
   const { summary } = view;
+  const { event } = recorded;
+  summary.openRun = openRunAfter(summary.openRun, recorded);
   switch (event.type) {
     case "ConversationStarted": {
       const { origin } = event.data;
@@ -101,15 +115,6 @@ function applyEvent(view: ConversationListView, { event, runId }: RecordedEvent)
       return;
     case "RunStarted":
       summary.runs += 1;
-      summary.isRunOpen = true;
-      return;
-    case "EventSkipped":
-      if (runId !== null) summary.isRunOpen = false;
-      return;
-    case "RunCompleted":
-    case "RunFailed":
-    case "RunCancelled":
-      summary.isRunOpen = false;
       return;
     case "InferenceRequested":
       noteRequest(view, event.data);
@@ -118,6 +123,31 @@ function applyEvent(view: ConversationListView, { event, runId }: RecordedEvent)
       noteAnswer(view, event.data);
       return;
     default:
+  }
+}
+
+function openRunAfter(run: ListedRun | null, { event, runId }: RecordedEvent): ListedRun | null {
+  switch (event.type) {
+    case "RunStarted":
+      return { id: runId ?? "", owner: event.data.owner, inDoubt: [] };
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunCancelled":
+      return null;
+    case "EventSkipped":
+      return runId === null ? run : null;
+    case "RunResumed":
+      return run && { ...run, owner: event.data.owner };
+    case "RunParked":
+      return run && { ...run, owner: null };
+    case "ToolParked":
+      return run && { ...run, inDoubt: [...run.inDoubt, event.data.blockId] };
+    case "ToolSettled": {
+      const { blockId } = event.data;
+      return run && { ...run, inDoubt: run.inDoubt.filter((id) => id !== blockId) };
+    }
+    default:
+      return run;
   }
 }
 

@@ -23,6 +23,11 @@ const demoStore = useDemoStore();
 test.each([
   ["an unknown flag", ["ls", "--limt", "3"], /unknown option '--limt' \(Did you mean --limit\?\)/],
   ["an unknown global flag", ["--jsn", "ls"], /unknown option '--jsn' \(Did you mean --json\?\)/],
+  [
+    "a command that stands elsewhere",
+    ["settle", "@last", "charge=rerun"],
+    /^turnlog: unknown command 'settle': type `turnlog resume CONVERSATION --settle CALL=HOW`\n$/,
+  ],
   ["an unknown command", ["lgo"], /unknown command 'lgo' \(Did you mean log\?\)/],
   ["a missing argument", ["log"], /missing required argument/],
   ["too many arguments", ["ls", "more"], /too many arguments/],

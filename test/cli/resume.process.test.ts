@@ -109,6 +109,18 @@ test("show tells of a run that was cut off who had it, what it was at, and what 
   expect(told).not.toContain("not answered");
 });
 
+test("ls tells a run that was cut off, one that waits for people, and one that may go on", async () => {
+  const world = await cutOff("tool", "before");
+  const list = async () => (await turnlogHere(["ls"], { cwd: world.folder })).stdout;
+  expect(await list()).toContain("[run cut off] ");
+  await world.resume(["--stack", stack]);
+  expect(await list()).toContain("[run waits: 1 call to settle] ");
+  await world.resume(["--settle", "charge=rerun"]);
+  expect(await list()).toContain("[run cut off] ");
+  await world.resume(["--stack", stack]);
+  expect(await list()).not.toContain("run ");
+});
+
 test("show says nothing of what became of a process where it looks at the past", async () => {
   const world = await cutOff("tool", "after");
   await world.resume(["--stack", stack]);
@@ -124,6 +136,7 @@ test("show tells of a process on another machine when it was last heard of", asy
     `UPDATE events SET data = json_set(data, '$.owner.bootId', 'another', '$.owner.host', 'elsewhere') WHERE type = 'RunStarted'`,
   );
   database.close();
+  expect((await turnlogHere(["ls"], { cwd: world.folder })).stdout).toContain("[run open on another machine] ");
   expect((await world.show()).stdout).toMatch(
     /\n {2}its process \d+ on elsewhere is silent since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\n/,
   );
@@ -165,6 +178,34 @@ test("settles and finishes at once, and runs the call once more where it is told
   const outcome = await world.resume(["--stack", stack, "--settle", `${blockId}=rerun`]);
   expect(outcome.stdout).toContain('Done: "took 5 euros"');
   expect((await world.types()).filter((type) => type === "ToolStarted")).toHaveLength(2);
+});
+
+test.each([
+  ["rerun", 'Done: "took 5 euros"', 1],
+  ["result:took 5 euros, says the bank", 'Done: "took 5 euros, says the bank"', 0],
+] as const)(
+  "a call that had begun in a process that is dead is settled without a resume before: %s",
+  async (how, text, tools) => {
+    const world = await cutOff("tool", "before");
+    const outcome = await world.resume(["--stack", stack, "--settle", `charge=${how}`, "--json"]);
+    expect(resumedSchema.parse(documentOf({ ...outcome, stderr: "" })).data).toMatchObject({
+      ...{ status: "completed", text, inDoubt: [], did: { tools } },
+    });
+    expect((await world.types()).filter((type) => type === "ToolParked")).toHaveLength(1);
+    expect((await turnlogHere(["verify"], { cwd: world.folder })).stdout).toContain("all sound");
+    expect(await turnlogHere(["replay", "cnv_cutoff", "--stack", stack], { cwd: world.folder })).toMatchObject({
+      code: 0,
+    });
+  },
+);
+
+test("a settlement is told also where the run cannot go on afterwards", async () => {
+  const world = await cutOff("tool", "before");
+  vi.stubEnv("WITH_LAYER", "1");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const outcome = await world.resume(["--stack", stack, "--settle", "charge=abandon"]);
+  expect(outcome.stderr).toMatch(/^settled: run_\w+\/0\.0\/0\nturnlog: run run_\w+ cannot go on: [^\n]+\n$/);
+  expect((await world.types()).at(-1)).toBe("ToolSettled");
 });
 
 test("a call is settled by the name of its tool, and not by both of its names", async () => {
@@ -247,6 +288,7 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   expect(oneLine(refused.stderr)).toBe(true);
   const shown = await turnlog(["show", "cnv_cutoff"], { cwd: folder.path });
   expect(shown.stdout).toContain(`\n  its process ${process.pid} on ${hostname()} is alive\n`);
+  expect((await turnlog(["ls"], { cwd: folder.path })).stdout).toContain("[running] ");
   const taken = await turnlog([...typed, "--takeover"], { cwd: folder.path });
   expect(taken).toMatchObject({ code: 0, stderr: "" });
   expect(taken.stdout).toContain("in time");

@@ -57,10 +57,23 @@ function savedWords({ bytesSent, bytesSaved }: Listed): string {
   return bytesSent === 0 ? "" : `${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
 }
 
-function titleWords({ isDamaged, isRunOpen, origin, parent, title, begins, labels }: Listed): string {
+function runWords({ state, inDoubt }: NonNullable<Listed["openRun"]>): string {
+  switch (state) {
+    case "running":
+      return "running";
+    case "cut-off":
+      return "run cut off";
+    case "elsewhere":
+      return "run open on another machine";
+    case "parked":
+      return `run waits: ${counted(inDoubt, "call")} to settle`;
+  }
+}
+
+function titleWords({ isDamaged, openRun, origin, parent, title, begins, labels }: Listed): string {
   const marks = [
     isDamaged ? "[damaged]" : "",
-    isRunOpen ? "[run open]" : "",
+    openRun === null ? "" : `[${runWords(openRun)}]`,
     parent === null ? "" : `[${origin} of ${parent.slice(0, 12)}]`,
   ];
   const labelled = Object.entries(labels).map(([name, value]) => `[${excerpt(labelWords(name, value), 40)}]`);

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type BlockId, conversationStream } from "../../domain/ids.ts";
+import { settleable } from "../../engine/run/settle.ts";
 import { idInDoubt } from "../../engine/stack/doubt.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -37,6 +38,8 @@ export const resume = commandCode({
     await using store = await context.openStore({ mustExist: true, isWritten: true });
     const conversation = await findConversation(store, name);
     const settled = await settleAll(conversation, settle);
+    // Told at once: it stays settled, whatever comes of the run below.
+    if (settled.length > 0) context.note(`settled: ${settled.join(", ")}`);
     const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
     const abandoned = isAbandoned ? await conversation.abandon({ takeover }) : null;
     const result = engine === null ? null : await conversation.resume(engine, { takeover });
@@ -52,10 +55,9 @@ export const resume = commandCode({
     return engine !== null && status === "parked" ? exitCodes.failure : exitCodes.ok;
   },
 
-  render({ conversation, runId, status, settled, did, text, inDoubt }, screen, { options }: CommandInput<Options>) {
+  render({ conversation, runId, status, did, text, inDoubt }, screen, { options }: CommandInput<Options>) {
     const { style, print, note, columns } = screen;
     const isResumed = options.stack !== undefined && status !== "open";
-    if (settled.length > 0) note(`settled: ${settled.join(", ")}`);
     if (status === "none") note(`no run of ${conversation} was cut off: nothing to do`);
     else print(`${style.bold(runId ?? "")}  ${statusWords[status]}${isResumed ? didWords(did) : ""}`);
     if (text !== "") print(printable(text));
@@ -73,10 +75,11 @@ async function settleAll(
   settlements: readonly TypedSettlement[],
 ): Promise<readonly string[]> {
   if (settlements.length === 0) return [];
-  const { run } = await (await conversation.at(-1)).load();
+  const { run } = (await (await conversation.at(-1)).load()).view.client;
+  const inDoubt: ReadonlyMap<BlockId, string> = run === null ? new Map() : settleable(run);
   const named = new Map<BlockId, Settlement>();
   for (const { call, settlement } of settlements) {
-    const blockId = idOf(call, run?.inDoubt ?? new Map());
+    const blockId = idOf(call, inDoubt);
     const alias = call === blockId ? "" : `, once as ${call}`;
     if (named.has(blockId)) throw new UsageError(`--settle names ${blockId} twice${alias}: name it once`);
     named.set(blockId, settlement);

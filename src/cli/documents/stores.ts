@@ -16,7 +16,14 @@ export const lsDocument = z.strictObject({
       parent: z.string().nullable(),
       events: count,
       runs: count,
-      isRunOpen: z.boolean(),
+      /** The run that has not ended, and how many calls and effects are to be settled. */
+      openRun: z
+        .strictObject({
+          id: z.string(),
+          state: z.enum(["running", "cut-off", "elsewhere", "parked"]),
+          inDoubt: count,
+        })
+        .nullable(),
       requests: count,
       chained: count,
       rebased: count,
