@@ -1,40 +1,80 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault } from "./faults.ts";
+import type { Refusal } from "./refusals.ts";
+import type { Json } from "./wire.ts";
 
 /** An answer that is ready to go out. */
 export interface Outgoing {
   readonly status: number;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly text: string;
+  /** Whole, or as it comes. */
+  readonly text: string | AsyncIterable<string>;
+}
+
+/** A body as JSON. */
+export function asJson(status: number, body: Json): Outgoing & { readonly text: string } {
+  return { status, contentType: "application/json", text: JSON.stringify(body) };
+}
+
+export function refused({ status, body }: Refusal): Outgoing {
+  return asJson(status, body);
 }
 
 /** Sends an answer, or as much of it as the fault lets through. Tells whether the fault did anything. */
 export async function send(response: ServerResponse, outgoing: Outgoing, fault?: Fault): Promise<boolean> {
-  const bytes = Buffer.from(outgoing.text, "utf8");
   if (fault?.kind === "lost-acknowledgement") {
     response.destroy();
     return true;
   }
+  const { text } = outgoing;
   const isStream = outgoing.contentType.startsWith("text/event-stream");
-  const length = isStream ? {} : { "content-length": String(bytes.length) };
+  const isWhole = typeof text === "string" && !isStream;
+  const length = isWhole ? { "content-length": String(Buffer.byteLength(text)) } : {};
   response.writeHead(outgoing.status, { "content-type": outgoing.contentType, ...length, ...outgoing.headers });
-  if (isCut(fault, bytes.length)) {
-    await write(response, bytes.subarray(0, fault.afterBytes));
-    response.destroy();
-    return true;
-  }
-  const stall = fault?.kind === "delay" && fault.afterBytes !== undefined ? fault : undefined;
-  if (stall === undefined) {
-    response.end(bytes);
+  const breaking = fault?.kind === "cut" || (fault?.kind === "delay" && fault.afterBytes !== undefined) ? fault : null;
+  if (breaking === null && typeof text === "string") {
+    response.end(text);
     return false;
   }
-  await write(response, bytes.subarray(0, stall.afterBytes));
-  await pause(stall);
-  response.end(bytes.subarray(stall.afterBytes));
+  const hasFired = await sendPieces(response, typeof text === "string" ? [text] : text, breaking);
+  if (breaking?.kind !== "delay") return hasFired;
+  // A body that is shorter waits at its end.
+  if (!hasFired) await pause(breaking);
+  response.end();
   return true;
 }
+
+/** Sends a body piece by piece, and does in it what the fault says. Tells whether it came to that. */
+async function sendPieces(
+  response: ServerResponse,
+  pieces: Iterable<string> | AsyncIterable<string>,
+  breaking: Breaking | null,
+): Promise<boolean> {
+  let left = breaking?.afterBytes ?? Number.POSITIVE_INFINITY;
+  let hasFired = false;
+  for await (const piece of pieces) {
+    const bytes = Buffer.from(piece, "utf8");
+    const here: Breaking | null = !hasFired && left < bytes.length ? breaking : null;
+    await write(response, here === null ? bytes : bytes.subarray(0, left));
+    if (here?.kind === "cut") {
+      response.destroy();
+      return true;
+    }
+    if (here !== null) {
+      await pause(here);
+      await write(response, bytes.subarray(left));
+      hasFired = true;
+    }
+    left -= bytes.length;
+    if (response.destroyed) return hasFired;
+  }
+  if (breaking?.kind !== "delay") response.end();
+  return hasFired;
+}
+
+type Breaking = Extract<Fault, { readonly kind: "cut" | "delay" }>;
 
 /** Whether the answer will break off. */
 export function isCut(fault: Fault | undefined, length: number): fault is Extract<Fault, { readonly kind: "cut" }> {

@@ -29,6 +29,9 @@ export function framesOf(response: StreamedResponse): readonly JsonObject[] {
   return frames.map((frame, index) => ({ ...frame, sequence_number: index }));
 }
 
+/** How many events a stream begins with before the first of an answer that is made in the background. */
+export const queuedFrames = 3;
+
 /** Frames as text of an event stream. No `[DONE]`: the service sends none. */
 export function streamText(frames: readonly JsonObject[]): string {
   return frames.map((frame) => `event: ${stringOf(frame["type"]) ?? ""}\ndata: ${JSON.stringify(frame)}\n\n`).join("");

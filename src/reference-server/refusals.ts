@@ -155,6 +155,15 @@ export const responseNotFound = (id: string): Refusal =>
 
 export const notBackground = (): Refusal => refusal("Cannot cancel a synchronous response.");
 
+export const badStartingAfter = (given: string): Refusal =>
+  refusal(`Invalid type for 'starting_after': expected an integer, but got '${given}' instead.`, {
+    code: "invalid_type",
+    param: "starting_after",
+  });
+
+export const noRoute = ({ method, path }: { readonly method: string; readonly path: string }): Refusal =>
+  refusal(`Invalid URL (${method} ${path})`, { status: 404 });
+
 export const badJson = (): Refusal =>
   refusal("We could not parse the JSON body of your request. The body must be valid JSON.");
 

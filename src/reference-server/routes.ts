@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { addressOf, bodyOf, readBody } from "./arriving.ts";
-import { isCut, type Outgoing, pause, send } from "./delivery.ts";
+import { isReplayable, type UnderWay } from "./background.ts";
+import { byId, defaultDeltaLength, eventStream, replayed, wantsCiphertexts } from "./by-id.ts";
+import { asJson, isCut, type Outgoing, pause, refused, send } from "./delivery.ts";
 import type { Fault } from "./faults.ts";
 import { type Arrivals, forgetOldest } from "./forgetting.ts";
 import { framesOf, streamText } from "./frames.ts";
 import type { Accepted, Inference } from "./inference.ts";
-import { listInput } from "./input-items.ts";
-import { isKept } from "./keeping.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
-import { badJson, notBackground, type Refusal, refusal, responseNotFound, serverError } from "./refusals.ts";
+import { badJson, noRoute, type Refusal, refusal, serverError } from "./refusals.ts";
 import { responseBody, startedBody } from "./response-body.ts";
-import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 /** What a server saw, and what waits for its next requests. */
 interface Traffic {
@@ -20,6 +20,7 @@ interface Traffic {
   /** By request index and by response id. */
   readonly readings: Map<number | string, () => Reading>;
   readonly faults: (Fault | undefined)[];
+  readonly underWay: UnderWay;
 }
 
 type Received = { -readonly [Key in keyof ReceivedRequest]: ReceivedRequest[Key] };
@@ -67,19 +68,6 @@ export async function handle(parts: Parts, request: IncomingMessage, response: S
   }
 }
 
-/** The response as a retrieve delivers it. */
-export function retrieve(
-  { memory, options }: Pick<Parts, "memory" | "options">,
-  responseId: string,
-  withCiphertexts = false,
-): JsonObject | undefined {
-  const held = memory.responses.get(responseId);
-  if (held === undefined) return undefined;
-  if (held.head.status === "queued") return startedBody(held.head, "in_progress");
-  const isAsked = withCiphertexts || wantsCiphertexts(held.head.body, options);
-  return responseBody(held.head, memory.deliver(held.output, isAsked));
-}
-
 async function route(parts: Parts, exchange: Exchange): Promise<void> {
   const { received } = exchange;
   const url = addressOf(received.path);
@@ -91,14 +79,25 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     await create(parts, exchange);
     return;
   }
+  const { faults, options } = parts;
+  const isResumed = received.method === "GET" && url.searchParams.get("stream") === "true";
+  const fault = isResumed ? nextFault(faults, options, received) : undefined;
   const isById = /^\/v1\/responses\/[^/]+(\/(input_items|cancel))?$/.test(url.pathname);
-  await finish(exchange, isById ? byId(parts, received, url) : refused(noRoute(received)));
+  await finish(exchange, isById ? byId(parts, received, url) : refused(noRoute(received)), fault);
+}
+
+function nextFault(
+  faults: (Fault | undefined)[],
+  options: ReferenceServerOptions,
+  received: ReceivedRequest,
+): Fault | undefined {
+  return faults.length > 0 ? faults.shift() : options.faults?.(received);
 }
 
 async function create(parts: Parts, exchange: Exchange): Promise<void> {
   const { inference, faults, options } = parts;
   const { received } = exchange;
-  const fault = faults.length > 0 ? faults.shift() : options.faults?.(received);
+  const fault = nextFault(faults, options, received);
   received.hasFaultFired = fault !== undefined && fault.kind !== "cut";
   if (fault?.kind === "delay" && fault.afterBytes === undefined) await pause(fault);
   if (fault?.kind === "answer") {
@@ -126,8 +125,8 @@ async function infer(
   { accepted, fault }: { readonly accepted: Accepted; readonly fault: Fault | undefined },
 ): Promise<void> {
   const { received } = exchange;
-  const isAside = accepted.body["background"] === true && accepted.body["stream"] !== true;
-  if (isAside && fault?.kind !== "stream-error") {
+  const isAside = accepted.body["background"] === true;
+  if (isAside && fault?.kind !== "stream-error" && fault?.kind !== "corrupt") {
     await inferAside(parts, exchange, { accepted, fault });
     return;
   }
@@ -142,15 +141,18 @@ async function infer(
   await finish(exchange, outgoing, fault);
 }
 
-/** Answers at once that the response is queued, and makes it meanwhile. */
+/** Answers at once that the response is queued, and makes it meanwhile; a stream goes on when it is made. */
 async function inferAside(
   parts: Parts,
   exchange: Exchange,
   { accepted, fault }: { readonly accepted: Accepted; readonly fault: Fault | undefined },
 ): Promise<void> {
   const { received } = exchange;
-  const { inference, readings } = parts;
+  const { inference, readings, underWay } = parts;
   const queued = inference.queue(accepted);
+  const { id } = queued.head;
+  const waiting = Promise.withResolvers<HeldResponse>();
+  underWay.set(id, waiting);
   forgetOldest(parts);
   if (fault?.kind === "unstored") queued.isStored = false;
   received.responseId = queued.head.id;
@@ -161,18 +163,15 @@ async function inferAside(
   });
   const committed = made.then((held) => {
     inference.commit(held);
+    underWay.delete(id);
+    waiting.resolve(held);
   });
-  await finish(exchange, asJson(200, startedBody(queued.head, "queued")), fault);
+  const isStreamed = isReplayable(queued);
+  const outgoing = isStreamed
+    ? replayed(parts, queued, { startingAfter: -1, withCiphertexts: wantsCiphertexts(queued.head.body, parts.options) })
+    : asJson(200, startedBody(queued.head, "queued"));
+  await finish(exchange, outgoing, fault);
   await committed;
-}
-
-/** A response that is not there yet is not made any more; one that is stays as it is. */
-function cancelled(parts: Parts, held: HeldResponse): JsonObject {
-  const { head } = held;
-  if (head.status === "queued") {
-    parts.memory.responses.set(head.id, { ...held, head: { ...head, status: "cancelled" } });
-  }
-  return retrieve(parts, head.id) ?? {};
 }
 
 async function finish({ received, response }: Exchange, outgoing: Outgoing, fault?: Fault): Promise<void> {
@@ -182,36 +181,11 @@ async function finish({ received, response }: Exchange, outgoing: Outgoing, faul
   received.hasFaultFired ||= hasFired;
 }
 
-function byId(parts: Parts, received: Received, url: URL): Outgoing {
-  const { memory } = parts;
-  const [, , , encodedId = "", action = ""] = url.pathname.split("/");
-  const id = decodeURIComponent(encodedId);
-  const held = memory.responses.get(id);
-  const now = (parts.options.now ?? Date.now)();
-  if (!isKept(held, now)) return refused(responseNotFound(id));
-  const { searchParams: query } = url;
-  switch (`${received.method} ${action}`) {
-    case "GET ": {
-      const include = [...query.getAll("include"), ...query.getAll("include[]")];
-      return asJson(200, retrieve(parts, id, includesCiphertexts(include)) ?? {});
-    }
-    case "DELETE ":
-      memory.forget(id);
-      return asJson(200, { id, object: "response", deleted: true });
-    case "GET input_items":
-      return listed(held, query);
-    case "POST cancel":
-      return held.isBackground ? asJson(200, cancelled(parts, held)) : refused(notBackground());
-    default:
-      return refused(noRoute(received));
-  }
-}
-
 function outgoingOf(
   held: HeldResponse,
   fault: Fault | undefined,
   { memory, options }: Pick<Parts, "memory" | "options">,
-): Outgoing {
+): Outgoing & { readonly text: string } {
   const { head } = held;
   const output = fault?.kind === "corrupt" ? corrupted(held.output) : held.output;
   const isAsked = wantsCiphertexts(head.body, options);
@@ -224,24 +198,15 @@ function outgoingOf(
   const finished = responseBody(head, items());
   const error = fault?.kind === "stream-error" ? fault : undefined;
   const { isBackground: isQueued } = held;
-  const frames = framesOf({ started, finished, items, deltaLength: options.deltaLength ?? 24, isQueued, error });
-  return { status: 200, contentType: "text/event-stream; charset=utf-8", text: streamText(frames) };
-}
-
-function listed(held: HeldResponse, query: URLSearchParams): Outgoing {
-  const limit = Number(query.get("limit") ?? 20);
-  const order = query.get("order") ?? "desc";
-  const list = listInput(held, { limit, order, after: query.get("after"), before: query.get("before") });
-  return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
-}
-
-function wantsCiphertexts(body: JsonObject, options: ReferenceServerOptions): boolean {
-  const include = body["include"];
-  return options.encryptsAlways === true || (isArray(include) && includesCiphertexts(include));
-}
-
-function includesCiphertexts(include: readonly Json[]): boolean {
-  return include.includes("reasoning.encrypted_content");
+  const frames = framesOf({
+    started,
+    finished,
+    items,
+    deltaLength: options.deltaLength ?? defaultDeltaLength,
+    isQueued,
+    error,
+  });
+  return { status: 200, contentType: eventStream, text: streamText(frames) };
 }
 
 // The first text or argument gets another first letter.
@@ -262,22 +227,10 @@ function corrupted(output: readonly JsonObject[]): readonly JsonObject[] {
   });
 }
 
-function asJson(status: number, body: Json): Outgoing {
-  return { status, contentType: "application/json", text: JSON.stringify(body) };
-}
-
-function refused({ status, body }: Refusal): Outgoing {
-  return asJson(status, body);
-}
-
 function bodyTooLarge(): Refusal {
   return refusal("Request body too large.", { status: 413 });
 }
 
 function badPath({ method, path }: Received): Refusal {
   return refusal(`Invalid URL (${method} ${path}): the path cannot be read`);
-}
-
-function noRoute({ method, path }: Received): Refusal {
-  return refusal(`Invalid URL (${method} ${path})`, { status: 404 });
 }

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import { retrieve } from "./by-id.ts";
 import { extend, itemsOf } from "./contexts.ts";
 import type { Fault } from "./faults.ts";
 import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
-import { handle, type Parts, retrieve } from "./routes.ts";
+import { handle, type Parts } from "./routes.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 export * from "./answers.ts";
@@ -32,7 +33,7 @@ export interface ReferenceServer extends AsyncDisposable {
   response(responseId: string): JsonObject | undefined;
   /** Of all responses that were made, usable or not, oldest first. */
   responseIds(): readonly string[];
-  /** The faults of the next requests, one each; `undefined` lets one pass. Retrieves and deletes are not counted. */
+  /** The faults of the next requests, one each; `undefined` lets one pass. Streams that are resumed count; other retrieves and deletes do not. */
   inject(...faults: readonly (Fault | undefined)[]): void;
   /** As if the response had expired: ids of it are unknown from now on. */
   forget(responseId: string): void;
@@ -49,7 +50,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(options.seed ?? randomUUID());
   const inference = createInference(memory, options);
   const arrivals = { count: 0, bytes: 0 };
-  const parts: Parts = { memory, inference, options, requests: [], arrivals, readings: new Map(), faults: [] };
+  const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
+  const parts: Parts = { memory, inference, options, ...traffic };
   const http = createServer((request, response) => {
     // A client that goes away in mid-upload is no news.
     handle(parts, request, response).catch(() => response.destroy());
@@ -75,7 +77,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     },
     adoptConversation: (conversationId) => void memory.conversations.set(conversationId, undefined),
     clear() {
-      for (const map of [memory.responses, memory.conversations, memory.issued, parts.readings]) map.clear();
+      const { responses, conversations, issued } = memory;
+      for (const map of [responses, conversations, issued, parts.readings, parts.underWay]) map.clear();
       for (const list of [parts.requests, parts.faults]) list.length = 0;
       Object.assign(arrivals, { count: 0, bytes: 0 });
       inference.clear();

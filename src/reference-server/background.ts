@@ -1,0 +1,44 @@
+import { framesOf, queuedFrames, streamText } from "./frames.ts";
+import type { HeldResponse, Memory } from "./memory.ts";
+import { responseBody, startedBody } from "./response-body.ts";
+import type { JsonObject } from "./wire.ts";
+
+/** The responses that are being made without anybody who has to listen, by id: each promise gives what became of it. */
+export type UnderWay = Map<string, PromiseWithResolvers<HeldResponse>>;
+
+/** What a stream of such a response needs. */
+interface Streaming {
+  readonly memory: Memory;
+  readonly underWay: UnderWay;
+  readonly deltaLength: number;
+  /** The number of the last event that the client has. */
+  readonly startingAfter: number;
+  readonly withCiphertexts: boolean;
+}
+
+/** Whether the events of a response can be read again: only of what was asked for in the background, and as a stream. */
+export function isReplayable({ isBackground, head }: HeldResponse): boolean {
+  return isBackground && head.body["stream"] === true;
+}
+
+/** The events of a response in the background after that number: what there is at once, the rest when it is made. */
+export function replay(held: HeldResponse, streaming: Streaming): AsyncIterable<string> {
+  const made = streaming.underWay.get(held.head.id)?.promise ?? Promise.resolve(held);
+  return textsOf(held, made, streaming);
+}
+
+async function* textsOf(
+  queued: HeldResponse,
+  made: Promise<HeldResponse>,
+  { memory, startingAfter, deltaLength, withCiphertexts }: Streaming,
+): AsyncGenerator<string> {
+  const isLater = (frame: JsonObject): boolean => Number(frame["sequence_number"]) > startingAfter;
+  const started = startedBody(queued.head, "queued");
+  const begin = framesOf({ started, finished: started, items: () => [], deltaLength, isQueued: true });
+  yield streamText(begin.slice(0, queuedFrames).filter(isLater));
+  const { head, output } = await made;
+  const items = (): readonly JsonObject[] => memory.deliver(output, withCiphertexts);
+  const finished = responseBody(head, items());
+  const frames = framesOf({ started, finished, items, deltaLength, isQueued: true });
+  yield streamText(frames.slice(queuedFrames).filter(isLater));
+}
