@@ -1,3 +1,4 @@
+import { isJsonList } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
 import type { GroupPlace } from "../engine/stack/codec.ts";
 
@@ -7,8 +8,11 @@ export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupP
   if (block.wire === null) return "edited-reasoning";
   if (isBroken) return "broken-group";
   if (next === undefined || !isModelsOwn(next)) return "no-follower";
-  return withId || block.wire.ciphertext !== undefined ? null : "unreadable";
+  return withId || block.wire.ciphertext !== undefined || isInTheClear(block) ? null : "unreadable";
 }
+
+/** Servers of open models give their reasoning as text, and read it from there when it comes back. */
+const isInTheClear = ({ payload: { content } }: Block): boolean => isJsonList(content) && content.length > 0;
 
 /** What a model says after it has thought (responses-api.md 3). */
 const isModelsOwn = ({ kind, type }: Block): boolean =>

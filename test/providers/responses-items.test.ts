@@ -261,6 +261,17 @@ describe("a refusal", () => {
   });
 });
 
+test("reasoning goes without its id where its server can read it: encrypted, or in the clear", () => {
+  const rule = (members: JsonObject): string | null =>
+    codec.brokenGroupRule(decode({ type: "reasoning", id: "rs_1", summary: [], ...members }), {
+      ...{ withId: false, isBroken: false, next: assistant("Hello.") },
+    });
+  expect(rule({})).toBe("unreadable");
+  expect(rule({ summary: [{ type: "summary_text", text: "short" }], content: [] })).toBe("unreadable");
+  expect(rule({ encrypted_content: "gAAA" })).toBeNull();
+  expect(rule({ content: [{ type: "reasoning_text", text: "Let me think." }] })).toBeNull();
+});
+
 describe("equality", () => {
   test("of reasoning goes by its id, whatever its ciphertext in this frame", () => {
     const reasoning = (ciphertext: string, scope = "here"): string =>

@@ -4,7 +4,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../..
 import { jsonOf } from "../../../src/providers/json-text.ts";
 
 /** Recorded traffic lies beside the checkout, and is no part of it. */
-const file = join(import.meta.dirname, "../../../shared/recorded/responses.jsonl");
+const file = join(import.meta.dirname, "../../../../shared/recorded/responses.jsonl");
 
 export const hasRecordings = existsSync(file);
 
@@ -13,6 +13,8 @@ export const needsRecordings = hasRecordings ? "" : " (skipped: ../shared/record
 
 export type Exchange = {
   readonly case: string;
+  /** Whose server it was: `openai`, `azure`, `deepseek`, `bedrock-mantle`, `openrouter`. */
+  readonly provider: string;
   readonly path: string;
   readonly method: string;
   readonly status: number;
@@ -40,10 +42,11 @@ export const itemsOf = (value: JsonValue | undefined): readonly JsonObject[] =>
   (isJsonList(value) ? value : []).filter(isJsonObject);
 
 function exchangeOf(name: string, exchange: JsonObject): Exchange {
-  const { path, method, status, contentType, request, response } = exchange;
+  const { provider, path, method, status, contentType, request, response } = exchange;
   const isStream = typeof response === "string";
   return {
     case: name,
+    provider: textOf(provider),
     path: textOf(path),
     method: textOf(method),
     status: Number(status),
