@@ -114,6 +114,7 @@ const answered = all(
   under("output[]", block),
   under("usage", usage),
   kept("anchor.kind", "anchor.id", "anchor.unusable", "echo.anchor", "failure.code"),
+  kept("withheld[].itemId", "withheld[].reason"),
   kept("rest.object", "rest.created_at", "rest.model", "rest.store"),
   named("failure.message"),
 );

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import type { Decision, InferenceRequestedData, Repair } from "../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData, Repair, Withheld } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
 import { isAside } from "../domain/frame.ts";
@@ -38,6 +38,13 @@ export type Loss =
     }
   /** A request would have been refused as it was, and was sent with this change. The Turn keeps what it had. */
   | { readonly kind: "repair"; readonly frame: string; readonly inferenceId: string; readonly repair: Repair }
+  /** Reasoning was sent, or held by the server, and the server says that the model did not get it. */
+  | {
+      readonly kind: "withheld-reasoning";
+      readonly frame: string;
+      readonly inferenceId: string;
+      readonly withheld: readonly Withheld[];
+    }
   /** Encrypted reasoning that the server cannot read any more: it stays in the Turn and is not sent again. */
   | { readonly kind: "quarantined-reasoning"; readonly blockIds: readonly string[]; readonly reason: string };
 
@@ -85,7 +92,7 @@ export function noteRun(
       return;
     }
     case "ResponseReceived": {
-      const { inferenceId, responseId, status, usage, output } = event.data;
+      const { inferenceId, responseId, status, usage, output, withheld = [] } = event.data;
       const asked = requests.get(inferenceId);
       if (asked === undefined) return;
       requests.delete(inferenceId);
@@ -95,6 +102,7 @@ export function noteRun(
       const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks };
       (isAside(frame) ? asides : steps).push({ ...told, usage: usageOf(usage) });
       const omitted = all.filter((block) => !entersTurn(block));
+      if (withheld.length > 0) losses.push({ kind: "withheld-reasoning", frame, inferenceId, withheld });
       if (omitted.length > 0) losses.push({ kind: "omitted-blocks", frame, inferenceId, blocks: omitted });
       return;
     }

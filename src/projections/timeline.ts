@@ -217,14 +217,15 @@ function inferenceWords(event: InferenceEvent): string {
     case "ResponseStarted":
       return `${event.data.responseId} goes on at the server`;
     case "ResponseReceived": {
-      const { status, output, usage } = event.data;
+      const { status, output, usage, withheld = [] } = event.data;
       const blocks = output.map(blockFromJson);
       const last = blocks.findLast(({ kind }) => kind === "assistant");
       const said = last === undefined ? "" : ` ${quote(last)}`;
       const { inputTokens, outputTokens } = usageOf(usage);
       const how = status === "completed" ? "" : ` (${status ?? "no status"})`;
+      const kept = withheld.length === 0 ? "" : `, without ${counted(withheld.length, "reasoning block")} of the Turn`;
       const parts = blocks.map(blockLabel).join(", ") || "nothing";
-      return `answered${how} ${parts}${said}, ${grouped(inputTokens)} > ${grouped(outputTokens)} tokens`;
+      return `answered${how} ${parts}${said}, ${grouped(inputTokens)} > ${grouped(outputTokens)} tokens${kept}`;
     }
     case "InferenceFailed": {
       const { kind, status, outcome, message, retryInMs } = event.data;

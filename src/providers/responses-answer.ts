@@ -1,6 +1,7 @@
+import { canonicalJson } from "../base/canonical-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
-import type { ReportedUsage } from "../domain/events/inference-events.ts";
+import type { ReportedUsage, Withheld } from "../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../engine/stack/codec.ts";
 
 /** How items become blocks and back. */
@@ -31,12 +32,12 @@ export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick
     blocks: itemsOf(response).map(draftOf),
     keepsItems: isStored,
     ...(usage === undefined ? {} : { usage: usageIn(usage) }),
-    rest: kept,
+    ...withheldIn(kept),
   };
 }
 
 export function writeAnswer(
-  { id, status, blocks, usage, echo, rest }: RecordedAnswer,
+  { id, status, blocks, usage, echo, withheld, rest }: RecordedAnswer,
   { encodeItem }: Pick<Items, "encodeItem">,
 ): JsonObject {
   const { output: others, ...members } = rest;
@@ -51,6 +52,7 @@ export function writeAnswer(
   }
   if (usage !== undefined) response["usage"] = usage.reported;
   if (echo?.["anchor"] !== undefined) response["previous_response_id"] = echo["anchor"];
+  if (withheld !== undefined) response["input_transformations"] = withheld.map(transformationOf);
   for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(response, name, value);
   return response;
 }
@@ -72,6 +74,39 @@ function othersIn(output: JsonValue | undefined): { readonly output?: JsonValue 
 
 const isStray = (value: JsonValue): value is { readonly index: number; readonly value: JsonValue } =>
   isJsonObject(value) && typeof value["index"] === "number" && value["value"] !== undefined;
+
+/**
+ * What of the reasoning the model did not get (`input_transformations`, responses-api.md 2.4). Where not all that is said there
+ * can be said in our words, it is kept beside them as it came.
+ */
+function withheldIn({ input_transformations: given, ...rest }: JsonObject): Pick<Answer, "withheld" | "rest"> {
+  if (given === undefined) return { rest };
+  const all = isJsonList(given) ? given : [];
+  const understood = all
+    .filter(isJsonObject)
+    .filter(({ type, action }) => type === "reasoning" && action === "removed");
+  const withheld = understood.map(({ id, reason }) => ({
+    itemId: typeof id === "string" ? id : null,
+    reason: ownReason(typeof reason === "string" ? reason : "unknown"),
+  }));
+  const isAll = withheld.length > 0 && canonicalJson(withheld.map(transformationOf)) === canonicalJson(given);
+  return { withheld, rest: isAll ? rest : { ...rest, input_transformations: given } };
+}
+
+const transformationOf = ({ itemId, reason }: Withheld): JsonObject => {
+  const theirs = [...reasons].find(([, own]) => own === reason)?.[0] ?? reason;
+  return { type: "reasoning", id: itemId, action: "removed", reason: theirs };
+};
+
+const ownReason = (reason: string): string => reasons.get(reason) ?? reason;
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["prefix_mismatch", "prefix"],
+  ["model_mismatch", "model"],
+  ["turn_boundary", "turn-boundary"],
+  ["organization_mismatch", "organization"],
+  ["end_user_mismatch", "end-user"],
+]);
 
 function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
   const { message, code } = isJsonObject(error) ? error : {};

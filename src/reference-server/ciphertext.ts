@@ -42,6 +42,9 @@ function unseal(text: string): Sealed | undefined {
   return match === null ? undefined : { itemId: match[1] ?? "", readingKey: match[2] ?? "" };
 }
 
+/** The id of the item that a text was sealed for; undefined for anything that no reference server wrote. */
+export const sealedItemId = (text: string): string | undefined => unseal(text)?.itemId;
+
 /** The name of a reasoning or compaction item in a reading: its readable text, else its id. */
 export function reasoningKey(item: JsonObject): string {
   const sealed = unseal(stringOf(item["encrypted_content"]) ?? "");

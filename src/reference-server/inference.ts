@@ -4,6 +4,7 @@ import type { Fault } from "./faults.ts";
 import { isKept, keepingOf } from "./keeping.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
+import { bindReasoning, checkReasoning, isWithheld, transformationsOf, type Withheld } from "./reasoning-check.ts";
 import {
   contextTooLong,
   conversationLocked,
@@ -28,6 +29,8 @@ export interface Accepted {
   readonly input: readonly JsonObject[];
   readonly previousResponseId: string | null;
   readonly conversationId: string | null;
+  /** Reasoning of the context that the model does not get. */
+  readonly withheld: readonly Withheld[];
   /** Made when it is asked for: most requests are never looked at. */
   readonly reading: () => Reading;
 }
@@ -69,9 +72,12 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       if ("refusal" in admitted) return admitted;
       const isTooLong = admitted.link.tokens > (options.maxContextTokens ?? Number.POSITIVE_INFINITY);
       if (isTooLong) return { refusal: contextTooLong() };
+      const checked = checkReasoning(admitted.link, body, { ...memory, ...options });
+      if ("refusal" in checked) return checked;
+      const { withheld } = checked;
       if (state.conversationId !== null) locked.add(state.conversationId);
-      const reading = readingOf({ parent: state.parent, link: admitted.link, body, fault, options });
-      return { body, before: admitted.link, input: admitted.link.items, reading, ...state };
+      const reading = readingOf({ parent: state.parent, link: admitted.link, body, fault, options, withheld });
+      return { body, before: admitted.link, input: admitted.link.items, withheld, reading, ...state };
     },
     queue(request) {
       const { body, before, input } = request;
@@ -129,6 +135,7 @@ async function respond(to: {
   const output = finished.map(({ item }) => item);
   const context = extend(before, output, asyncToolsOf(body));
   memory.issue(finished, false);
+  if (options.checksReasoning !== undefined) bindReasoning(memory.bindings, { before, output, body });
   const times = { createdAt, completedAt: seconds(now()) };
   const head = headOf({ memory, request, answered, output, fault, id: queued?.head.id, ...times });
   const keeping = keepingOf(body, at);
@@ -203,12 +210,15 @@ function readingOf(of: {
   readonly body: JsonObject;
   readonly fault: Fault | undefined;
   readonly options: DialectOptions;
+  readonly withheld: readonly Withheld[];
 }): () => Reading {
   return () => {
     const earlier = itemsOf(of.parent);
     const kept = of.options.dropsSystem === true ? earlier.filter((item) => item["role"] !== "system") : earlier;
     const all = [...kept, ...of.link.items];
-    const items = of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all;
+    const isRead = (item: JsonObject): boolean => !isWithheld(item, of.withheld);
+    const items =
+      of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all.filter(isRead);
     return { items, instructions: stringOf(of.body["instructions"]) ?? null, tools: objectsOf(of.body["tools"]) };
   };
 }
@@ -275,13 +285,8 @@ function headOf(of: {
     error: answered.error ?? null,
     incompleteDetails: answered.incompleteDetails ?? null,
     usage: usageOf(tokens, answered.usage),
-    transformations: fault?.kind === "withhold" ? withheld(request.before, fault.reason) : [],
+    transformations: transformationsOf(request, fault?.kind === "withhold" ? fault.reason : undefined),
   };
-}
-
-function withheld(context: Link, reason: string): readonly JsonObject[] {
-  const reasoning = itemsOf(context).filter((item) => item["type"] === "reasoning");
-  return reasoning.map((item) => ({ type: "reasoning", id: item["id"] ?? null, action: "removed", reason }));
 }
 
 function asyncToolsOf(body: JsonObject): ReadonlySet<string> {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ScriptedItem } from "./answers.ts";
 import { type Ciphertexts, createCiphertexts } from "./ciphertext.ts";
 import type { Issued, Link } from "./contexts.ts";
+import type { ReasoningBinding } from "./reasoning-check.ts";
 import type { ResponseHead } from "./response-body.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 
@@ -27,6 +28,8 @@ export interface Memory {
   readonly conversations: Map<string, Link | undefined>;
   readonly issued: Map<string, Issued>;
   readonly ciphertexts: Ciphertexts;
+  /** By item id, where the server checks reasoning. */
+  readonly bindings: Map<string, ReasoningBinding>;
   /** The same ids in the same order for the same seed. */
   nextId(prefix: string): string;
   /** Gives scripted items what a server adds: ids, call ids. */
@@ -79,6 +82,7 @@ export function createMemory(seed: string): Memory {
     conversations: new Map(),
     issued,
     ciphertexts,
+    bindings: new Map(),
     nextId,
     finish: (output) => output.map((scripted) => ({ ...scripted, item: withIds(scripted.item, nextId) })),
     issue(output, isStored) {

@@ -70,6 +70,11 @@ export interface DialectOptions {
   readonly maxContextTokens?: number;
   /** Delivers ciphertexts without being asked. */
   readonly encryptsAlways?: boolean;
+  /**
+   * Reasoning is taken only behind what stood before it when it was made (instructions, tools, items), and by the model that
+   * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused.
+   */
+  readonly checksReasoning?: "withholds" | "refuses";
   /** false: takes ciphertexts of other servers, for replays of recorded requests. */
   readonly verifiesCiphertexts?: boolean;
 }

@@ -104,6 +104,15 @@ export const badCiphertext = (id: string | undefined, blob: string): Refusal => 
   return refusal(text, { code: "invalid_encrypted_content" });
 };
 
+/** Authentic, and bound to another conversation than the one that it stands in. */
+export const badReasoning = (id: string): Refusal =>
+  refusal(
+    `The encrypted content for item ${id} could not be verified. Reason: It is bound to a different conversation.`,
+    {
+      code: "invalid_encrypted_content",
+    },
+  );
+
 export const contextTooLong = (): Refusal =>
   refusal("Your input exceeds the context window of this model. Please adjust your input and try again.", {
     code: "context_length_exceeded",

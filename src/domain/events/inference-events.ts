@@ -99,6 +99,15 @@ const usageSchema = z.strictObject({
 });
 export type ReportedUsage = Readonly<z.infer<typeof usageSchema>>;
 
+/** Reasoning of the request that its server kept from the model, and why: a name. */
+const withheldSchema = z.strictObject({
+  /** The id under which the server had given the item out; null where it does not say. */
+  itemId: z.string().nullable(),
+  /** `prefix`, `model`, `turn-boundary`, `organization`, `end-user`, or as the server says it. */
+  reason: z.string(),
+});
+export type Withheld = Readonly<z.infer<typeof withheldSchema>>;
+
 /** A response, in parts that together are the whole of it. */
 export const responseReceived = z.strictObject({
   type: z.literal("ResponseReceived"),
@@ -119,6 +128,8 @@ export const responseReceived = z.strictObject({
     failure: z.exactOptional(z.strictObject({ message: z.string(), code: z.string().nullable() })),
     output: z.array(blockJsonSchema),
     usage: z.exactOptional(usageSchema),
+    /** Reasoning of the request that the model did not get, as the server says. */
+    withheld: z.exactOptional(z.array(withheldSchema)),
     /** Every other member of the response, as its codec keeps it. */
     rest: jsonObjectSchema,
     /** Members of the response that equal the request's, and so are not stored again. */

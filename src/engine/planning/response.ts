@@ -26,7 +26,7 @@ export function decodeResponse(
   const { scope, codec } = provider;
   const { capabilities } = request.decision;
   const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities });
-  const { id, usage, rest, status, isComplete, anchor, echo, failure } = answer;
+  const { id, usage, rest, status, isComplete, anchor, echo, failure, withheld } = answer;
   const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId });
   const data = {
     ...{ inferenceId, responseId: id, status, isComplete },
@@ -36,6 +36,7 @@ export function decodeResponse(
     ...(failure === undefined ? {} : { failure }),
     output: blocks.map(blockToJson),
     ...(usage === undefined ? {} : { usage: { ...nothingUsed, ...usage } }),
+    ...(withheld === undefined || withheld.length === 0 ? {} : { withheld: [...withheld] }),
     ...separateEchoes(rest, settings),
   };
   return { data, blocks };

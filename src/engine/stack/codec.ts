@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
 import type { Block, Wire } from "../../domain/block.ts";
-import type { ReportedUsage } from "../../domain/events/inference-events.ts";
+import type { ReportedUsage, Withheld } from "../../domain/events/inference-events.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 
 /**
@@ -98,6 +98,8 @@ export type Answer = {
   readonly keepsItems?: boolean;
   /** Tokens as the provider counted them, where it did, and its whole report. */
   readonly usage?: Partial<ReportedUsage> & Pick<ReportedUsage, "reported">;
+  /** Reasoning of the request that the server says it kept from the model. */
+  readonly withheld?: readonly Withheld[];
   readonly rest: JsonObject;
 };
 
