@@ -106,6 +106,7 @@ export type { AnyEvent, NewEvent } from "./log/codec/prepare.ts";
 export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
 export { type EventStore, type Head, StoreUnavailableError } from "./log/ports/event-store.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";
+export type { SkipOutcome } from "./log/writer/skip-event.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";

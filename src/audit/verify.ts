@@ -1,9 +1,10 @@
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { foundDigest } from "../log/codec/envelope.ts";
 import { createEventReader, type EventReader } from "../log/codec/event-log.ts";
 import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
-import { SkippedEvents, skipReason } from "../log/history/skipped-events.ts";
-import type { EventStore, Head } from "../log/ports/event-store.ts";
+import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skipped-events.ts";
+import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { counted } from "../projections/wording.ts";
 import type { Projector } from "../read-models/projector.ts";
@@ -19,12 +20,14 @@ export type StreamReport = {
   /** The newest event that was found to be right. */
   readonly head: Head | null;
   readonly problem: StreamProblem | null;
-  /** Damaged events that folds go around, because an operator skipped them; the chain holds at each. */
+  /** Damaged events that an operator skipped, and that are still what he found. */
   readonly skipped: readonly SkippedEvent[];
 };
 
 export type SkippedEvent = {
   readonly revision: number;
+  /** What is wrong with it. */
+  readonly problem: string;
   /** What the operator said. */
   readonly reason: string;
 };
@@ -161,20 +164,40 @@ type AroundSkipped = { readonly check: StreamCheck; readonly skipped: readonly S
 
 /** What an operator has skipped is told as that, and what comes after it is looked at. */
 async function checkAroundSkipped(store: EventStore, stream: string, options: StreamOptions): Promise<AroundSkipped> {
-  const around = new SkippedEvents();
-  const skipped: SkippedEvent[] = [];
+  const lookedAt = { skipped: new SkippedEvents(), changed: new SkippedEvents() };
+  const skipped = new Map<number, SkippedEvent>();
   const reader = createEventReader(store);
   for (;;) {
-    const check = new StreamCheck(reader, stream, { ...options, skipped: around });
+    const check = new StreamCheck(reader, stream, { ...options, ...lookedAt });
     await check.run();
     const { problem } = check;
-    if (problem === null || (problem.kind !== "fold" && problem.kind !== "unreadable")) return { check, skipped };
-    const { revision } = problem;
-    const reason = around.has(stream, revision) ? null : await skipReason(reader, stream, revision);
-    if (reason === null) return { check, skipped };
+    const ended = { check, skipped: [...skipped.values()] };
+    if (problem === null) return ended;
+    const { revision, kind, message } = problem;
+    const around = kind === "chain" ? lookedAt.changed : lookedAt.skipped;
+    if (around.has(stream, revision)) return ended;
+    const skip = await skipOf(reader, stream, problem);
+    if (skip === undefined) return ended;
     around.add(stream, revision);
-    skipped.push({ revision, reason });
+    skipped.set(revision, { problem: message, ...skipped.get(revision), revision, reason: skip.reason });
   }
+}
+
+/**
+ * What an operator said who skipped an event that has this problem. One that is not what was written has to be what he found:
+ * a change since then is nothing that anybody looked at.
+ */
+async function skipOf(
+  reader: EventReader,
+  stream: string,
+  { kind, revision }: StreamProblem,
+): Promise<RecordedSkip | undefined> {
+  if (kind !== "chain")
+    return kind === "fold" || kind === "unreadable" ? (await skipsOf(reader, stream, revision)).at(-1) : undefined;
+  const envelope = await envelopeAt(reader.store, stream, revision);
+  if (envelope === null) return undefined;
+  const found = foundDigest(envelope);
+  return (await skipsOf(reader, stream, revision)).findLast((skip) => skip.found === found);
 }
 
 /** The last revision of a stream that is verified; null when none is. */

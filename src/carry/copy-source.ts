@@ -64,13 +64,18 @@ export async function* eventsUpTo(store: EventStore, heads: readonly StreamHead[
   for (const { stream, head } of heads) {
     for await (const { position: _, ...envelope } of store.readStream(stream, { limit: head.revision + 1 })) {
       const checked = check.take(envelope);
-      if (!checked.ok) throw new StoreCorruptedError(`event ${envelope.revision} of ${stream}: ${checked.error}`);
+      if (!checked.ok)
+        throw new StoreCorruptedError(`event ${envelope.revision} of ${stream}: ${checked.error}; ${notCarried}`);
       yield envelope;
     }
   }
   const ended = check.end();
   if (!ended.ok) throw new StoreCorruptedError(ended.error);
 }
+
+/** A copy vouches for what it copies. A file that is copied as it is says no more than it did before. */
+const notCarried =
+  "what is not as it was written is not copied or exported: restore a backup, or take the whole sqlite store as it is with `turnlog store backup`";
 
 /** What has to be true of a source's events; what is wrong is said in words, for the caller, who knows where it stands. */
 export type SourceCheck = {

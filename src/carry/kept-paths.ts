@@ -137,7 +137,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   BlockAppended: under("block", block),
   SettingsDeclared: all(kept("digest"), under("settings", settings)),
   TurnReverted: all(kept("toRevision", "after"), edits),
-  EventSkipped: all(kept("revision"), named("reason")),
+  EventSkipped: all(kept("revision", "found"), named("reason")),
   RunStarted: all(
     ownership,
     kept(

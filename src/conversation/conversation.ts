@@ -31,7 +31,7 @@ import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
 import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
-import { skipEvent } from "../log/writer/skip-event.ts";
+import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
 import {
   type ActorOption,
   type Appended,
@@ -259,13 +259,21 @@ export class Conversation extends ReadableConversation {
   }
 
   /**
-   * Lets everything that decides go on without a damaged event, which an operator has looked at; views show it still.
+   * Lets everything that decides go on without a damaged event, which an operator has looked at; views show it still. Gives
+   * what the conversation stops at then: often events that follow from the one that is left out, which `allThatFollow` skips
+   * too.
    *
    * @throws {TurnlogError} `event-not-damaged` when the first damage is elsewhere, or there is none.
    */
-  async skipEvent(revision: number, reason: string, actor: Actor = { kind: "operator" }): Promise<void> {
+  async skipEvent(
+    revision: number,
+    reason: string,
+    options: ActorOption & { readonly allThatFollow?: boolean } = {},
+  ): Promise<SkipOutcome> {
     checkText("skipEvent: reason", reason, "the reason, for readers of the log");
-    return skipEvent(this.#log, this.#stream.name, { revision, reason, actor: checkedActor("skipEvent", actor) });
+    const { allThatFollow = false } = options;
+    const actor = checkedByWhom("skipEvent", { actor: { kind: "operator" }, ...options }, { allThatFollow: true });
+    return skipEvent(this.#log, this.#stream.name, { revision, reason, actor, allThatFollow });
   }
 
   /** Proposes events as they are: what imports and repairs use. */

@@ -25,14 +25,51 @@ test("skip goes on without a damaged event, and the reason is in the log", async
   expect(skipped.stdout).toMatch(/^cnv_\w+@65 is skipped\nthe conversation can go on\n$/);
   expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 0 });
   expect((await turnlogHere(["log", "@last"], { cwd })).stdout).toContain("a newer one wrote it");
-  expect((await turnlogHere(["verify"], { cwd })).stdout).toMatch(/damaged +cnv_\w+@65 /);
+  const verified = await turnlogHere(["verify"], { cwd });
+  expect(verified.code).toBe(0);
+  expect(verified.stdout).toMatch(
+    /^skipped +cnv_\w+@65 +a newer one wrote it \(its digest does not follow [^\n]*\)\n.*verified: all else sound, 1 event skipped\n$/,
+  );
+});
+
+test("verify goes on behind a changed event that was skipped, and tells a change that nobody looked at", async () => {
+  const cwd = damagedAt(65);
+  await turnlogHere(["skip", "@last@65", "--reason", "a newer one wrote it"], { cwd });
+  const change = (sql: string): void => {
+    const database = new DatabaseSync(`${cwd}/turnlog.db`);
+    database.exec(sql);
+    database.close();
+  };
+  change("UPDATE events SET version = 8 WHERE revision = 65");
+  expect((await turnlogHere(["verify"], { cwd })).stdout).toMatch(/^damaged +cnv_\w+@65 /);
+  const again = await turnlogHere(["skip", "@last@65", "--reason", "somebody was here"], { cwd });
+  expect(again).toMatchObject({ code: 0 });
+  expect((await turnlogHere(["verify"], { cwd })).stdout).toMatch(/^skipped +cnv_\w+@65 +somebody was here /);
+  change("UPDATE events SET data = replace(data, 'somebody', 'nobody') WHERE revision = 67");
+  expect((await turnlogHere(["verify"], { cwd })).stdout).toMatch(/^damaged +cnv_\w+@67 /);
+});
+
+test("skip takes the events along that follow from a damaged one, and the conversation can go on", async () => {
+  const cwd = damagedAt(29);
+  await turnlogHere(["skip", "@last@29", "--reason", "unreadable"], { cwd });
+  const all = await turnlogHere(["skip", "@last@29", "--all-that-follow", "--reason", "they hang on it"], { cwd });
+  expect(all).toMatchObject({ code: 0, stderr: "" });
+  expect(all.stdout).toMatch(/@29 is skipped, and \d\d events that followed from it\nthe conversation can go on\n$/);
+  expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 0 });
+  const verified = await turnlogHere(["verify"], { cwd });
+  expect([verified.code, verified.stdout]).toEqual([
+    0,
+    expect.stringMatching(/ all else sound, \d\d events skipped\n$/),
+  ]);
+  expect((await turnlogHere(["append", "@last", "Go on."], { cwd })).code).toBe(0);
 });
 
 test("skip says where the damage goes on, and what to do instead", async () => {
   const cwd = damagedAt(29);
   const skipped = await turnlogHere(["skip", "@last@29", "--reason", "unreadable"], { cwd });
   expect(skipped.code).toBe(4);
-  expect(skipped.stdout).toMatch(/@29 is skipped\nthe damage goes on at revision 30 of /);
+  expect(skipped.stdout).toMatch(/@29 is skipped\nthe damage goes on at revision 30 of [^\n]*: \d\d events to skip\n$/);
+  expect(skipped.stderr).toMatch(/`turnlog skip cnv_\w+@29 --all-that-follow --reason …` skips them too\n/);
   const [, fork = ""] = /`turnlog (fork cnv_\w+@28)`/.exec(skipped.stderr) ?? [];
   const forked = await turnlogHere(fork.split(" "), { cwd });
   expect(forked.code).toBe(0);
@@ -52,11 +89,11 @@ test("verify lists what was skipped, with its reason, until something else happe
   const verified = await turnlogHere(["verify", "cnv_note"], { cwd });
   expect(verified.code).toBe(0);
   expect(verified.stdout).toMatch(
-    /^skipped +cnv_note@2 +a plugin wrote it\n1 stream, 4 events .* verified: all sound, 1 event skipped\n$/,
+    /^skipped +cnv_note@2 +a plugin wrote it \([^\n]+\)\n1 stream, 4 events .* verified: all else sound, 1 event skipped\n$/,
   );
   const json = await turnlogHere(["verify", "--json"], { cwd });
   const skipped = [{ stream, conversation: "cnv_note", revision: 2, reason: "a plugin\nwrote it" }];
-  expect([json.code, readDocument(verifyDocument, json)]).toMatchObject([0, { problems: [], skipped }]);
+  expect([json.code, readDocument(verifyDocument, json)]).toMatchObject([0, { isSound: true, problems: [], skipped }]);
   const database = new DatabaseSync(file("turnlog.db"));
   database.exec("UPDATE events SET data = '[]' WHERE type = 'Unheard'");
   database.close();
@@ -88,7 +125,10 @@ test.each([
 test("skip --json is one document", async () => {
   const cwd = damagedAt(29);
   const outcome = await turnlogHere(["skip", "@last@29", "--reason", "unreadable", "--json"], { cwd });
-  expect(readDocument(skipDocument, outcome)).toMatchObject({ revision: 29, damage: { revision: 30 } });
+  expect(readDocument(skipDocument, outcome)).toMatchObject({
+    ...{ revision: 29, skipped: [29] },
+    damage: expect.arrayContaining([expect.objectContaining({ revision: 30 })]) as unknown,
+  });
 });
 
 test.each([

@@ -70,6 +70,7 @@ describe("every event that was ever released", () => {
 const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationStarted", ["title", "labels"]],
   ["ConversationRelabelled", ["title", "labels"]],
+  ["EventSkipped+found", ["found"]],
   ["RunStarted", ["again", "options"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],

@@ -1,5 +1,5 @@
-import type { Conversation } from "../../conversation/conversation.ts";
-import { ConversationDamagedError } from "../../projections/damage.ts";
+import { maxFollowing } from "../../log/writer/skip-event.ts";
+import { counted } from "../../projections/wording.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { skipDocument } from "../documents/stores.ts";
@@ -7,37 +7,41 @@ import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findPlace } from "../find.ts";
 import { parsePlace } from "../revision.ts";
 
+type Options = { readonly reason: string; readonly allThatFollow?: boolean };
+
 /** Lets a conversation go on without a damaged event, and says whether that was all of the damage. */
 export const skip = commandCode({
   document: skipDocument,
 
-  async *run(context, { arguments: [place = ""], options: { reason } }: CommandInput<{ readonly reason: string }>) {
+  async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
+    const { reason, allThatFollow = false } = options;
     if (parsePlace(place).at.type !== "one")
       throw new UsageError(`expected one event such as cnv_8f3k@120, as \`turnlog verify\` prints it, got '${place}'`);
     await using store = await context.openStore({ mustExist: true, isWritten: true });
     const { conversation, revision } = await findPlace(store, place);
-    await conversation.skipEvent(revision, reason);
-    const damage = await damageOf(conversation);
-    yield { conversation: conversation.id, revision, damage };
-    return damage === null ? exitCodes.ok : exitCodes.integrity;
+    const { skipped, damage } = await conversation.skipEvent(revision, reason, { allThatFollow });
+    yield {
+      ...{ conversation: conversation.id, revision, skipped },
+      damage: damage.map(({ stream, revision: stopsAt, message }) => ({ stream, revision: stopsAt, message })),
+    };
+    return damage.length === 0 ? exitCodes.ok : exitCodes.integrity;
   },
 
-  render({ conversation, revision, damage }, { print, note }) {
-    print(`${placeName(conversation, revision)} is skipped`);
-    print(damage === null ? "the conversation can go on" : `the damage goes on ${damage.message}`);
-    if (damage !== null && revision > 0)
-      note(`\`turnlog fork ${placeName(conversation, revision - 1)}\` goes on from before it instead`);
+  render({ conversation, revision, skipped, damage }, { print, note, commandName }) {
+    const following = skipped.filter((each) => each !== revision).length;
+    const too = following === 0 ? "" : `, and ${counted(following, "event")} that followed from it`;
+    print(`${placeName(conversation, revision)} is skipped${too}`);
+    const [first] = damage;
+    if (first === undefined) {
+      print("the conversation can go on");
+      return;
+    }
+    const count =
+      damage.length > maxFollowing ? `more than ${counted(maxFollowing, "event")}` : counted(damage.length, "event");
+    print(`the damage goes on ${first.message}: ${count} to skip`);
+    if (revision > 0)
+      note(`\`${commandName} fork ${placeName(conversation, revision - 1)}\` goes on from before it instead`);
+    if (damage.length <= maxFollowing && damage.every(({ stream }) => stream === first.stream))
+      note(`\`${commandName} skip ${placeName(conversation, revision)} --all-that-follow --reason …\` skips them too`);
   },
 });
-
-/** What still stops the conversation; null when nothing does. */
-async function damageOf(conversation: Conversation) {
-  try {
-    await conversation.turn();
-    return null;
-  } catch (error) {
-    if (!(error instanceof ConversationDamagedError)) throw error;
-    const { stream, revision, message } = error;
-    return { stream, revision, message };
-  }
-}

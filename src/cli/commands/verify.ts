@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { verification } from "../../audit/verify.ts";
+import type { StreamProblem } from "../../audit/stream-check.ts";
+import { type VerifiedStreamName, verification } from "../../audit/verify.ts";
 import { readModels } from "../../conversation/read-models.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
@@ -39,7 +40,9 @@ export const verify = commandCode({
     const savedHeads = isSound ? (options.saveHeads ?? null) : null;
     if (savedHeads !== null) await writeHeads(savedHeads, { storeId, heads });
     else if (options.saveHeads !== undefined) context.note("heads not saved: the store was not found to be all sound");
-    yield { ...found, savedHeads };
+    const { commandName } = context;
+    const problems = found.problems.map((problem) => ({ ...problem, next: nextStep(problem, commandName) }));
+    yield { isSound, ...found, problems, savedHeads };
     if (isSound) return exitCodes.ok;
     return found.problems.every(isUnchecked) ? exitCodes.failure : exitCodes.integrity;
   },
@@ -47,17 +50,19 @@ export const verify = commandCode({
   render({ streams, events, requests, problems, skipped, savedHeads }, { style, print, note }) {
     const placeOf = (stream: string, conversation: string | null, revision: number): string =>
       style.bold(printable(`${conversation ?? stream}@${revision}`));
-    for (const { stream, conversation, revision, kind, message } of problems) {
+    for (const { stream, conversation, revision, kind, message, next } of problems) {
       const what = isUnchecked({ kind }) ? style.warn("not checked") : style.bad("damaged");
-      print(`${what}  ${placeOf(stream, conversation, revision)}  ${printable(message)}`);
+      print(`${what}  ${placeOf(stream, conversation, revision)}  ${printable(message)}`, style.dim(`  ${next}`));
     }
-    for (const { stream, conversation, revision, reason } of skipped)
-      print(`${style.warn("skipped")}  ${placeOf(stream, conversation, revision)}  ${excerpt(reason, 160)}`);
+    for (const { stream, conversation, revision, problem, reason } of skipped)
+      print(
+        `${style.warn("skipped")}  ${placeOf(stream, conversation, revision)}  ${excerpt(reason, 160)} (${excerpt(problem, 160)})`,
+      );
     const what = `${counted(streams, "stream")}, ${counted(events, "event")} and ${counted(requests, "request")} verified`;
     const unchecked = problems.filter(isUnchecked).length;
     const damaged = problems.length - unchecked;
     const verdicts = [
-      ...(problems.length === 0 ? [style.good("all sound")] : []),
+      ...(problems.length === 0 ? [style.good(skipped.length === 0 ? "all sound" : "all else sound")] : []),
       ...(damaged === 0 ? [] : [style.bad(`${counted(damaged, "stream")} damaged`)]),
       ...(unchecked === 0 ? [] : [style.warn(`requests of ${counted(unchecked, "stream")} not checked`)]),
     ];
@@ -67,6 +72,36 @@ export const verify = commandCode({
       note(`heads saved in ${savedHeads}: keep the file out of reach of those who can write the store`);
   },
 });
+
+/** What to do about a problem. */
+function nextStep(
+  { stream, conversation, revision, kind }: Pick<StreamProblem, "revision" | "kind"> & VerifiedStreamName,
+  command: string,
+): string {
+  const place = `${conversation ?? stream}@${revision}`;
+  const fork =
+    revision === 0 ? "" : `\`${command} fork ${conversation ?? stream}@${revision - 1}\` goes on from before it, or `;
+  switch (kind) {
+    case "chain":
+    case "head":
+      return conversation === null
+        ? "restore a backup"
+        : `${fork}restore a backup; \`${command} cat ${place}\` shows what is there`;
+    case "unreadable":
+    case "fold":
+      return conversation === null
+        ? "restore a backup"
+        : `look at it with \`${command} cat ${place}\`; then \`${command} skip ${place} --reason …\` goes on without it, or ${fork}restore a backup`;
+    case "request":
+      return `what was sent there is not proven; \`${command} show ${place}\` and runs work as before`;
+    case "codec":
+      return "give a module that exports the provider's codec with --stack FILE";
+    case "snapshot":
+      return "reading and runs that begin from it may be wrong until it is deleted";
+    case "view":
+      return `\`${command} projections rebuild\` makes the rows again`;
+  }
+}
 
 /** What is sound as far as it was looked at. */
 const isUnchecked = ({ kind }: { readonly kind: string }): boolean => kind === "codec";

@@ -154,6 +154,7 @@ export const goOn: CommandGroup = {
         option("--reason <text>", "what you found; it is recorded with your decision")
           .argParser(someText)
           .makeOptionMandatory(),
+        option("--all-that-follow", "skip the events too that no longer follow once it is left out"),
       ],
       load: async () => (await import("../commands/skip.ts")).skip,
     },

@@ -102,6 +102,8 @@ export const retryDocument = z.strictObject({
 
 /** `turnlog verify` */
 export const verifyDocument = z.strictObject({
+  /** Whether nothing is wrong, but what was skipped. */
+  isSound: z.boolean(),
   streams: count,
   events: count,
   requests: count,
@@ -112,10 +114,19 @@ export const verifyDocument = z.strictObject({
       revision,
       kind: z.enum(["chain", "head", "unreadable", "fold", "request", "codec", "snapshot", "view"]),
       message: z.string(),
+      /** What to do about it. */
+      next: z.string(),
     }),
   ),
   /** What an operator decided to go on without. */
-  skipped: list(z.strictObject({ stream, conversation: conversation.nullable(), revision, reason: z.string() })),
+  skipped: list(
+    z.strictObject({
+      ...{ stream, conversation: conversation.nullable(), revision },
+      /** What is wrong with it. */
+      problem: z.string(),
+      reason: z.string(),
+    }),
+  ),
   /** The file that the heads were saved in. */
   savedHeads: z.string().nullable(),
 });
@@ -123,8 +134,10 @@ export const verifyDocument = z.strictObject({
 /** `turnlog skip` */
 export const skipDocument = z.strictObject({
   ...place,
-  /** What still stops the conversation; null when nothing does. */
-  damage: z.strictObject({ stream: stream.nullable(), revision: revision.nullable(), message: z.string() }).nullable(),
+  /** The events that were skipped now. */
+  skipped: list(revision),
+  /** What still stops the conversation, one after another as if each were skipped; more than 100 are not counted. */
+  damage: list(z.strictObject({ stream: stream.nullable(), revision: revision.nullable(), message: z.string() })),
 });
 
 /** `turnlog fork` */

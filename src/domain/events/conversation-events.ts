@@ -88,5 +88,10 @@ export const turnReverted = z.strictObject({
 export const eventSkipped = z.strictObject({
   type: z.literal("EventSkipped"),
   version: z.literal(1),
-  data: z.strictObject({ revision: revisionSchema, reason: z.string() }),
+  data: z.strictObject({
+    revision: revisionSchema,
+    reason: z.string(),
+    /** The digest of what the store held of the event then: a later change of it is told from the damage that was looked at. */
+    found: z.exactOptional(sha256Schema),
+  }),
 });

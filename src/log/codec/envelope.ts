@@ -2,7 +2,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { Envelope, Head } from "../ports/event-store.ts";
+import type { Envelope, Head, StoredEnvelope } from "../ports/event-store.ts";
 
 /** The members of an envelope that its digest covers, `data` through its own digest. */
 export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
@@ -10,6 +10,12 @@ export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
 /** The digest that ties an event to everything before it in its stream. */
 export function chainDigest(previous: string, envelope: HashedEnvelope): string {
   return sha256Hex(`turnlog/event/v1\n${previous}\n${canonicalText(envelope)}`);
+}
+
+/** The digest of what a store holds of an event, whether it is what was written or not. */
+export function foundDigest(envelope: Envelope | StoredEnvelope): string {
+  const { position: _, ...held } = { position: "", ...envelope };
+  return sha256Hex(canonicalJson(held));
 }
 
 /** What stands in for the previous digest at a stream's first event. */

@@ -1,3 +1,4 @@
+import type { ConversationEventOf } from "../../domain/events/event.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { readEvent } from "../codec/recorded.ts";
@@ -49,18 +50,22 @@ export async function foldAround<T>(reader: EventReader, fold: (skipped: Skipped
       if (!(error instanceof ConversationDamagedError)) throw error;
       const { stream, revision } = error;
       if (stream === null || revision === null || skipped.has(stream, revision)) throw error;
-      if ((await skipReason(reader, stream, revision)) === null) throw error;
+      if ((await skipsOf(reader, stream, revision)).length === 0) throw error;
       skipped.add(stream, revision);
     }
   }
 }
 
-/** What an operator said who skipped this event, in a later one; null when nobody did. */
-export async function skipReason(reader: EventReader, stream: string, revision: number): Promise<string | null> {
+/** That an operator skipped an event: why, and (of those who said so) what the store held of it then. */
+export type RecordedSkip = Pick<ConversationEventOf<"EventSkipped">["data"], "reason" | "found">;
+
+/** What operators said who skipped this event, in later ones; none when nobody did. */
+export async function skipsOf(reader: EventReader, stream: string, revision: number): Promise<readonly RecordedSkip[]> {
+  const skips: RecordedSkip[] = [];
   for await (const envelope of reader.store.readStream(stream, { from: revision + 1 })) {
     if (envelope.type !== "EventSkipped") continue;
     const { event } = await readEvent(reader.store, envelope);
-    if (event.type === "EventSkipped" && event.data.revision === revision) return event.data.reason;
+    if (event.type === "EventSkipped" && event.data.revision === revision) skips.push(event.data);
   }
-  return null;
+  return skips;
 }

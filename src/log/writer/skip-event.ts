@@ -1,16 +1,35 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import { conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
-import { checkEnvelope } from "../codec/envelope.ts";
+import { checkEnvelope, foundDigest } from "../codec/envelope.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import { skipReason } from "../history/skipped-events.ts";
+import { readHistory } from "../history/lineage.ts";
+import { SkippedEvents, skipsOf } from "../history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head } from "../ports/event-store.ts";
-import { foldWhole } from "../snapshots/fold.ts";
 import { streamContended } from "./conversation-writer.ts";
 
-type Skip = { readonly revision: number; readonly reason: string; readonly actor: Actor };
+type Skip = {
+  readonly revision: number;
+  readonly reason: string;
+  readonly actor: Actor;
+  /** Skips the events too that no longer follow once this one is left out. */
+  readonly allThatFollow: boolean;
+};
+
+/** What became of a skip. */
+export type SkipOutcome = {
+  /** The events that were skipped by this call; none when it had been done before. */
+  readonly skipped: readonly number[];
+  /** What folds stop at then, one after another; each is known once those before it are left out. Ends with `maxFollowing`. */
+  readonly damage: readonly ConversationDamagedError[];
+};
 
 const maxAttempts = 50;
+
+/** More than so many events that follow from a damaged one are not counted, nor skipped at once: a fork loses less. */
+export const maxFollowing = 100;
 
 /**
  * Goes on without a damaged event (rule: Damage): an operator has looked at it. A run that it stood in, and that is open still,
@@ -18,36 +37,110 @@ const maxAttempts = 50;
  *
  * @throws {TurnlogError} `event-not-damaged` when the first damage of the conversation is elsewhere, or no fold stops; a broken chain is named.
  */
-export async function skipEvent(log: EventLog, stream: string, { revision, reason, actor }: Skip): Promise<void> {
-  if ((await skipReason(log, stream, revision)) !== null) return;
-  await mustBeDamaged(log, stream, revision);
-  // The run that the damaged event stands in, as its envelope says.
-  const runId = (await envelopeAt(log.store, stream, revision))?.runId;
+export async function skipEvent(log: EventLog, stream: string, skip: Skip): Promise<SkipOutcome> {
+  const { revision, reason, actor, allThatFollow } = skip;
+  const isKnown = await isSkipped(log, stream, revision);
+  const found = await damageOf(log, stream);
+  const isDue = !isKnown && !(await wasSkipped(log, stream, revision));
+  if (isDue && (found[0]?.stream !== stream || found[0].revision !== revision))
+    throw await notDamaged(log, stream, { revision, found });
+  const left = isDue ? found.slice(1) : found;
+  const following = left.flatMap((damage) =>
+    damage.stream === stream && damage.revision !== null ? [damage.revision] : [],
+  );
+  if (allThatFollow && left.length > maxFollowing)
+    throw new TurnlogError(
+      "event-not-damaged",
+      `more than ${maxFollowing} events follow from revision ${revision} of ${stream}: fork from before it, or restore a backup`,
+    );
+  const skipped = [...(isKnown ? [] : [revision]), ...(allThatFollow ? following : [])];
+  if (skipped.length > 0) await append(log, stream, { reason, actor, skipped });
+  return { skipped, damage: allThatFollow ? left.filter((damage) => damage.stream !== stream) : left };
+}
+
+async function append(
+  log: EventLog,
+  stream: string,
+  { reason, actor, skipped }: Pick<Skip, "reason" | "actor"> & Pick<SkipOutcome, "skipped">,
+): Promise<void> {
+  const entries = await Promise.all(
+    skipped.map(async (revision) => {
+      const envelope = await envelopeAt(log.store, stream, revision);
+      const found = envelope === null ? {} : { found: foundDigest(envelope) };
+      const event: ConversationEventOf<"EventSkipped"> = {
+        ...{ type: "EventSkipped", version: 1, data: { revision, reason, ...found } },
+      };
+      // The run that the damaged event stands in, as its envelope says.
+      return { event, actor, runId: envelope?.runId };
+    }),
+  );
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const event = { type: "EventSkipped", version: 1, data: { revision, reason } };
-    const result = await log.append(stream, await log.store.head(stream), [{ event, actor, runId }]);
+    const result = await log.append(stream, await log.store.head(stream), entries);
     if (result.status === "appended") return;
   }
   throw streamContended(stream);
 }
 
-async function mustBeDamaged(log: EventLog, stream: string, revision: number): Promise<void> {
-  const head = await log.store.head(stream);
-  try {
-    if (head !== null) await foldWhole(log, stream, head.revision);
-  } catch (error) {
-    if (!(error instanceof ConversationDamagedError)) throw error;
-    if (error.stream === stream && error.revision === revision) return;
-    throw new TurnlogError("event-not-damaged", `the damage shows ${error.message}: skip that event, or none`, {
-      cause: error,
-    });
+async function wasSkipped(log: EventLog, stream: string, revision: number): Promise<boolean> {
+  return (await skipsOf(log, stream, revision)).length > 0;
+}
+
+/** Whether somebody skipped the event as it is now. */
+async function isSkipped(log: EventLog, stream: string, revision: number): Promise<boolean> {
+  const envelope = await envelopeAt(log.store, stream, revision);
+  const found = envelope === null ? null : foundDigest(envelope);
+  return (await skipsOf(log, stream, revision)).some((skip) => skip.found === found);
+}
+
+/** What folds stop at that nobody skipped, one after another, as if each had been. */
+async function damageOf(log: EventLog, stream: string): Promise<readonly ConversationDamagedError[]> {
+  const around = new SkippedEvents();
+  const found: ConversationDamagedError[] = [];
+  while (found.length <= maxFollowing) {
+    const damage = await firstDamage(log, stream, around);
+    if (damage === null) return found;
+    const { revision } = damage;
+    if (damage.stream === null || revision === null || around.has(damage.stream, revision)) return [...found, damage];
+    const isKnown = await wasSkipped(log, damage.stream, revision);
+    if (!isKnown) found.push(damage);
+    // What an ancestor lacks is skipped there.
+    if (!isKnown && damage.stream !== stream) return found;
+    around.add(damage.stream, revision);
   }
+  return found;
+}
+
+async function firstDamage(
+  log: EventLog,
+  stream: string,
+  skipped: SkippedEvents,
+): Promise<ConversationDamagedError | null> {
+  let view = conversationView.initial(stream);
+  try {
+    for await (const recorded of readHistory(log, stream, { skipped })) view = conversationView.apply(view, recorded);
+    return null;
+  } catch (error) {
+    if (error instanceof ConversationDamagedError) return error;
+    throw error;
+  }
+}
+
+async function notDamaged(
+  log: EventLog,
+  stream: string,
+  { revision, found }: { readonly revision: number; readonly found: readonly ConversationDamagedError[] },
+): Promise<TurnlogError> {
+  const [first] = found;
+  if (first !== undefined)
+    return new TurnlogError("event-not-damaged", `the damage shows ${first.message}: skip that event, or none`, {
+      cause: first,
+    });
   const nothing = `there is nothing to skip at revision ${revision}`;
   const broken = await firstBreak(log.store, stream);
-  if (broken === null) throw new TurnlogError("event-not-damaged", `${stream} is sound: ${nothing}`);
+  if (broken === null) return new TurnlogError("event-not-damaged", `${stream} is sound: ${nothing}`);
   const where = `revision ${broken.revision} of ${stream}, where the chain is broken (${broken.reason})`;
   const instead = broken.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
-  throw new TurnlogError("event-not-damaged", `no fold stops at ${where}, so ${nothing}: ${instead}`);
+  return new TurnlogError("event-not-damaged", `no fold stops at ${where}, so ${nothing}: ${instead}`);
 }
 
 /** The first event that is not what was written. It may read as well as before: folds do not verify (rule: Envelope and hash chain). */
