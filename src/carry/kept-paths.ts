@@ -164,7 +164,10 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
     timings,
     named("scope"),
   ),
-  ResponseStarted: kept("inferenceId", "responseId"),
+  ResponseStarted: all(
+    kept("inferenceId", "responseId", "cursor", "first.echoed[]"),
+    kept("first.rest.object", "first.rest.created_at", "first.rest.model", "first.rest.status", "first.rest.store"),
+  ),
   ResponseReceived: answered,
   InferenceFailed: failed,
   AnchorInvalidated: all(kept("anchor", "anchor.kind", "anchor.id", "reason"), named("scope")),

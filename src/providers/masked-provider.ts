@@ -23,7 +23,10 @@ export function maskedProvider(provider: OpenaiResponses, masked: Masked): Opena
     infer: (request) => saying((mask) => infer(provider, request, mask)),
     waitFor: (responseId, options) =>
       saying(async (mask) => {
-        return maskedResponse(await provider.waitFor(responseId, options), options.settings, mask);
+        const parts = new HeldParts(options.onDelta ?? (() => undefined), mask);
+        const answer = await provider.waitFor(responseId, { ...options, onDelta: (delta) => parts.take(delta) });
+        parts.tellRest();
+        return maskedResponse(answer, options.settings, mask);
       }),
     cancel: (...given) => saying(() => provider.cancel(...given)),
     retrieve: (...given) => saying(async (mask) => mask.json(await provider.retrieve(...given))),
@@ -38,7 +41,11 @@ async function infer(provider: Provider, request: InferenceRequest, mask: Mask):
     onDelta: (delta) => {
       parts.take(delta);
     },
-    onStarted: async (responseId) => request.onStarted?.(mask.text(responseId)),
+    onStarted: async (responseId, { response, ...told } = {}) =>
+      request.onStarted?.(mask.text(responseId), {
+        ...told,
+        ...(response === undefined ? {} : { response: maskedMembers(response, request.settings, mask) }),
+      }),
   });
   parts.tellRest();
   return maskedResponse(answer, request.settings, mask);
@@ -46,14 +53,19 @@ async function infer(provider: Provider, request: InferenceRequest, mask: Mask):
 
 /** What comes back of the settings is named as it was in them; the server read its value there, as it does with each request. */
 function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
-  const masked: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(answer.response)) {
-    if (value === undefined) continue;
-    setMember(masked, mask.text(name), mask.json(value, { isEcho: Object.hasOwn(settings, name) }));
-  }
+  const masked = maskedMembers(answer.response, settings, mask);
   const requestId = typeof answer.requestId === "string" ? mask.text(answer.requestId) : answer.requestId;
   const told = { response: masked, ...(requestId === undefined ? {} : { requestId }) };
   return mask.hasMasked ? { ...told, isMasked: true } : told;
+}
+
+function maskedMembers(response: JsonObject, settings: JsonObject, mask: Mask): JsonObject {
+  const masked: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(response)) {
+    if (value === undefined) continue;
+    setMember(masked, mask.text(name), mask.json(value, { isEcho: Object.hasOwn(settings, name) }));
+  }
+  return masked;
 }
 
 type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" }>;

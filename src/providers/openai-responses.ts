@@ -1,11 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
-import {
-  type InferenceRequest,
-  type InferenceResponse,
-  ProviderError,
-  type WaitOptions,
-} from "../engine/stack/provider.ts";
-import { fetchEnded, idUnderWay, idUnfinished } from "./background.ts";
+import type { InferenceRequest, InferenceResponse, WaitOptions } from "../engine/stack/provider.ts";
+import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
@@ -16,6 +11,7 @@ import { createHttpClient } from "./openai-http.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { readAnswer, tellItems } from "./read-answer.ts";
+import { ResponseStream } from "./response-stream.ts";
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
 
@@ -52,17 +48,19 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
     const requestId = requestIdOf(answer.headers);
+    const stream = new ResponseStream(onDelta, limits.itemBytes);
     const begun = new Set<string>();
-    const begin = async (id: string | null): Promise<void> => {
+    const begin = async (id: string | null, response: JsonObject): Promise<void> => {
       if (id === null || begun.has(id)) return;
       begun.add(id);
-      await request.onStarted?.(id);
+      const { cursor } = stream;
+      await request.onStarted?.(id, { response, ...(cursor === null ? {} : { cursor }) });
     };
-    const onUnderWay = (response: JsonObject): Promise<void> => begin(idUnderWay(response));
+    const onUnderWay = (response: JsonObject): Promise<void> => begin(idUnderWay(response), response);
     try {
-      const response = await readAnswer(answer, { client, limits, deadline, onDelta, onUnderWay });
+      const response = await readAnswer(answer, { client, limits, deadline, onDelta, onUnderWay, stream });
       // What a stream begins with is not finished either: here it is what the server left it at.
-      await begin(idUnfinished(response));
+      await begin(idUnfinished(response), response);
       if (idUnfinished(response) === null) return { response, requestId };
     } catch (error) {
       // The server goes on without a listener.
@@ -70,22 +68,36 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
     }
     const body = jsonOf(request.bodyText);
     const [id = ""] = begun;
-    const response = await ended(id, isJsonObject(body) ? body : {}, deadline);
+    const response = await follow(id, stream, { asked: isJsonObject(body) ? body : {}, deadline });
     if (transport === "json") tellItems(response, onDelta);
     return { response, requestId };
   }
 
-  async function waitFor(responseId: string, { signal, settings: asked }: WaitOptions): Promise<InferenceResponse> {
+  async function waitFor(responseId: string, options: WaitOptions): Promise<InferenceResponse> {
+    const { signal, settings: asked, onDelta = () => undefined, cursor } = options;
     using deadline = createDeadline(signal, endpoint.timeoutMs);
-    return { response: await ended(responseId, asked, deadline) };
+    const stream = new ResponseStream(onDelta, limits.itemBytes, cursor ?? null);
+    const response = await follow(responseId, stream, { asked, deadline });
+    if (cursor === undefined) tellItems(response, onDelta);
+    return { response };
   }
 
-  function ended(responseId: string, asked: JsonObject, deadline: Deadline): Promise<JsonObject> {
-    const path = pathOf(responseId) + includeQuery(asked);
-    return fetchEnded(async () => {
-      const answer = await client.send({ method: "get", path, accept: "application/json", deadline });
-      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined });
-    }, deadline);
+  /** The response that is made in the background, once it has ended. */
+  function follow(
+    responseId: string,
+    stream: ResponseStream,
+    { asked, deadline }: { readonly asked: JsonObject; readonly deadline: Deadline },
+  ): Promise<JsonObject> {
+    const get = async (accept: string, query: readonly string[]): Promise<JsonObject> => {
+      const path = pathOf(responseId) + queryOf([...query, ...includes(asked)]);
+      const answer = await client.send({ method: "get", path, accept, deadline });
+      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined, stream });
+    };
+    return followToEnd(stream, {
+      fetch: () => get("application/json", []),
+      readOn: (cursor) => get("text/event-stream", ["stream=true", `starting_after=${cursor}`]),
+      deadline,
+    });
   }
 
   async function cancel(responseId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
@@ -128,13 +140,9 @@ export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponse
 const pathOf = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;
 
 /** A retrieve has to ask anew for what a request included. */
-function includeQuery({ include }: JsonObject): string {
+function includes({ include }: JsonObject): readonly string[] {
   const names = isJsonList(include) ? include.filter((name) => typeof name === "string") : [];
-  const query = names.map((name) => `include[]=${encodeURIComponent(name)}`).join("&");
-  return query === "" ? "" : `?${query}`;
+  return names.map((name) => `include[]=${encodeURIComponent(name)}`);
 }
 
-const isBrokenOff = (error: unknown, { signal }: Deadline): boolean =>
-  error instanceof ProviderError &&
-  ["stream-cut", "connection", "answer-stalled"].includes(error.kind) &&
-  !signal.aborted;
+const queryOf = (parts: readonly string[]): string => (parts.length === 0 ? "" : `?${parts.join("&")}`);

@@ -17,6 +17,8 @@ type Reading = {
   readonly onDelta: (delta: StreamDelta) => void;
   /** Called, and waited for, with every response of a stream that is not the last word yet. */
   readonly onUnderWay?: (response: JsonObject) => Promise<void>;
+  /** Puts the events together; what broke off is taken up with the same. */
+  readonly stream?: ResponseStream;
 };
 
 /**
@@ -79,10 +81,9 @@ export function tellItems({ output }: JsonObject, onDelta: Reading["onDelta"]): 
 
 async function readStream(
   { body, chunks, headers }: Opened & { readonly headers: Headers },
-  { client, deadline, limits, onDelta, onUnderWay }: Reading,
+  { client, deadline, limits, onDelta, onUnderWay, stream = new ResponseStream(onDelta, limits.itemBytes) }: Reading,
 ): Promise<JsonObject> {
   body.asStream();
-  const stream = new ResponseStream(onDelta, limits.itemBytes);
   const controller = new AbortController();
   const answer = new Response(rest({ body, chunks }), { headers });
   const events = client.events(answer, controller)[Symbol.asyncIterator]();

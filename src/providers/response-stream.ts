@@ -15,11 +15,31 @@ export class ResponseStream {
   readonly #open = new Map<number, { item: JsonObject; text: string }>();
   readonly #spoken = new Set<number>();
   #openBytes = 0;
+  #lastNumber: number | null;
+  #skipUpTo = -1;
 
-  /** @param itemBytes - The most that the text of an item may have that is not complete. */
-  constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
+  /**
+   * @param itemBytes - The most that the text of an item may have that is not complete.
+   * @param cursor - The number of the last event that someone else has read.
+   */
+  constructor(
+    onDelta: (delta: StreamDelta) => void,
+    itemBytes = Number.POSITIVE_INFINITY,
+    cursor: number | null = null,
+  ) {
     this.#onDelta = onDelta;
     this.#itemBytes = itemBytes;
+    this.#lastNumber = cursor;
+  }
+
+  /** The number of the last event; null where the server does not number them. */
+  get cursor(): number | null {
+    return this.#lastNumber;
+  }
+
+  /** The stream broke off and is read again: what was read is not read twice, wherever the server begins. */
+  takeUp(): void {
+    this.#skipUpTo = this.#lastNumber ?? -1;
   }
 
   /**
@@ -28,7 +48,11 @@ export class ResponseStream {
    * @throws {ProviderError} for an error event.
    */
   take(name: string | null, event: JsonObject): JsonObject | null {
-    const { type: given, response, item } = event;
+    const { type: given, response, item, sequence_number: number } = event;
+    if (typeof number === "number") {
+      if (number <= this.#skipUpTo) return null;
+      this.#lastNumber = number;
+    }
     const type = typeof given === "string" ? given : (name ?? "");
     const status = terminalStatuses.get(type);
     if (status !== undefined && isJsonObject(response)) return this.#record(response, status);

@@ -90,6 +90,35 @@ describe.each(["json", "sse"] as const)("a response that is made in the backgrou
     });
   });
 
+  test("is shown, as it comes, to who listens to the run that fetches it", async () => {
+    await using world = await openWorld(transport);
+    await diedAfterItBegan(world);
+    const { conversation, engine } = world.process();
+    let told = "";
+    for await (const part of conversation.stream(engine)) if (part.type === "text-delta") told += part.text;
+    expect(told).toBe("All is well.");
+    const read = world.server.requests.filter(({ method }) => method === "GET").map(({ path }) => path);
+    if (transport === "sse") expect(read).toEqual([expect.stringMatching(/\?stream=true&starting_after=0/)]);
+    else expect(read.filter((path) => path.includes("stream"))).toEqual([]);
+  });
+
+  test("keeps what first came of it beside what it came to", async () => {
+    await using world = await openWorld(transport);
+    const { conversation, engine } = world.process();
+    await conversation.append("hello");
+    await conversation.run(engine);
+    const events = await eventsOf(conversation);
+    const [started] = dataOf(events, "ResponseStarted");
+    expect(started?.first).toMatchObject({
+      rest: { status: "queued", output: [], usage: null },
+      echoed: ["background", "model", "store"],
+    });
+    expect(started?.cursor).toBe(transport === "sse" ? 0 : undefined);
+    expect(dataOf(events, "ResponseReceived")).toMatchObject([
+      { status: "completed", responseId: started?.responseId },
+    ]);
+  });
+
   test("that the server has lost meanwhile is asked for again, as an attempt", async () => {
     await using world = await openWorld(transport);
     await diedAfterItBegan(world);

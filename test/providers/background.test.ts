@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Provider } from "../../src/engine/stack/provider.ts";
+import type { Provider, StreamDelta } from "../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import {
@@ -101,6 +101,80 @@ describe.each(["json", "sse"] as const)("a response that is made in the backgrou
     const asked = ask(world.provider, { bodyText, onStarted: () => Promise.reject(full) });
     await expect(asked).rejects.toBe(full);
     expect(fetches(world.server)).toEqual([]);
+  });
+});
+
+describe("a stream that breaks off while the response is made in the background", () => {
+  const bodyText = JSON.stringify({ model: "m", background: true, store: true, input: "go", stream: true });
+  const text = "a text that takes a number of deltas, each of a few letters";
+  const opened = async (fetch?: typeof globalThis.fetch) => {
+    const answer = () => ({ output: [message(text)] });
+    const server = await startReferenceServer({ answer, deltaLength: 5, seed: "streams" });
+    const provider = openaiResponses({
+      model: "m",
+      apiKey: "sk-test",
+      baseURL: server.baseUrl,
+      ...(fetch && { fetch }),
+    });
+    return { server, provider, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  };
+  const paths = (server: ReferenceServer) =>
+    fetches(server).map(({ path }) => decodeURIComponent(path).replace(/.*\?/, ""));
+
+  test("goes on after the last event that came: nothing is told twice, and nothing is missed", async () => {
+    await using unbroken = await opened();
+    const { deltas: whole } = await ask(unbroken.provider, { bodyText });
+    let resumptions = 0;
+    for (let afterBytes = 0; ; afterBytes += 509) {
+      await using world = await opened();
+      // The stream that is read on breaks off too.
+      world.server.inject({ kind: "cut", afterBytes }, { kind: "cut", afterBytes: 700 });
+      const started: string[] = [];
+      const onStarted = async (id: string) => void started.push(id);
+      const asked = await ask(world.provider, { bodyText, onStarted }).catch((error: unknown) => error);
+      if (world.server.requests[0]?.hasFaultFired !== true) break;
+      if (started.length === 0) continue;
+      expect(asked).toMatchObject({ response: { id: started[0], status: "completed" } });
+      expect(asked).toMatchObject({ deltas: whole });
+      expect(paths(world.server)[0]).toMatch(/^stream=true&starting_after=\d+$/);
+      resumptions += fetches(world.server).length;
+    }
+    expect(resumptions).toBeGreaterThan(8);
+  });
+
+  test("is fetched where the server streams nothing again", async () => {
+    const refusing: typeof globalThis.fetch = async (address, init) =>
+      new Request(address, init).url.includes("stream=true")
+        ? Response.json({ error: { message: "no such stream", type: "invalid_request_error" } }, { status: 404 })
+        : globalThis.fetch(address, init);
+    await using world = await opened(refusing);
+    world.server.inject({ kind: "cut", afterBytes: 3_000 });
+    expect((await ask(world.provider, { bodyText })).response).toMatchObject({ status: "completed" });
+    expect(paths(world.server)).toHaveLength(1);
+  });
+
+  test("is fetched where the server begins its stream anew without end", async () => {
+    await using world = await opened();
+    const cut = { kind: "cut", afterBytes: 0 } as const;
+    world.server.inject({ kind: "cut", afterBytes: 3_000 }, ...Array.from({ length: 6 }, () => cut));
+    expect((await ask(world.provider, { bodyText })).response).toMatchObject({ status: "completed" });
+    expect(paths(world.server)).toHaveLength(7);
+  });
+
+  test("is read by another process from where the first one was told of it", async () => {
+    await using world = await opened();
+    let begun: { readonly id: string; readonly cursor: number | undefined } | undefined;
+    const { deltas } = await ask(world.provider, {
+      bodyText,
+      onStarted: async (id, { cursor } = {}) => {
+        begun = { id, cursor };
+      },
+    });
+    expect(begun?.cursor).toBe(0);
+    const told: StreamDelta[] = [];
+    await world.provider.waitFor(begun?.id ?? "", { ...waiting(), cursor: 0, onDelta: (delta) => told.push(delta) });
+    expect(told).toEqual(deltas);
+    expect(paths(world.server)).toEqual(["stream=true&starting_after=0&include[]=reasoning.encrypted_content"]);
   });
 });
 

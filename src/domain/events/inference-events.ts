@@ -85,8 +85,16 @@ export type InferenceRequestedData = z.infer<typeof inferenceRequested>["data"];
 export const responseStarted = z.strictObject({
   type: z.literal("ResponseStarted"),
   version: z.literal(1),
-  data: z.strictObject({ inferenceId: inferenceIdSchema, responseId: z.string() }),
+  data: z.strictObject({
+    inferenceId: inferenceIdSchema,
+    responseId: z.string(),
+    /** The number of the last event of its stream that was read when this was written: the stream goes on after it. */
+    cursor: z.exactOptional(z.int()),
+    /** What the server said of the response first, as `ResponseReceived` has what it said last. */
+    first: z.exactOptional(z.strictObject({ rest: jsonObjectSchema, echoed: z.array(z.string()) })),
+  }),
 });
+export type ResponseStartedData = z.infer<typeof responseStarted>["data"];
 
 /** Tokens as the provider counted them; what it did not tell is 0. */
 const usageSchema = z.strictObject({

@@ -1,17 +1,18 @@
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
-import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
+import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { PastInference } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
-import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
+import { type InferenceResponse, ProviderError, type StartedResponse, type StreamDelta } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { failureOf } from "./failure-data.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
@@ -129,12 +130,10 @@ async function ask(
         settings: prepared.settings,
         transport: provider.transport,
         signal,
-        onDelta: (delta) => {
-          if (delta.type !== "item-done") session.emit({ ...delta, frame });
-        },
-        onStarted: (responseId) => {
+        onDelta: tellDeltas(session, frame),
+        onStarted: (responseId, told) => {
           isUnderWay = true;
-          return startedResponse(session, frame, request, responseId);
+          return startedResponse(session, frame, prepared, { responseId, ...told });
         },
       }),
     ),
@@ -146,6 +145,12 @@ async function ask(
     prove: () => learn(session, retry),
   });
 }
+
+const tellDeltas =
+  (session: RunSession, frame: string) =>
+  (delta: StreamDelta): void => {
+    if (delta.type !== "item-done") session.emit({ ...delta, frame });
+  };
 
 /** A call to the provider; its failures are values, for each has its own consequence. */
 async function answerOf(
@@ -183,12 +188,19 @@ function asResponse(answer: JsonValue): InferenceResponse {
 async function startedResponse(
   session: RunSession,
   frame: string,
-  { inferenceId }: InferenceRequestedData,
-  responseId: string,
+  { request: { inferenceId }, settings }: Pick<Prepared, "request" | "settings">,
+  { responseId, response, cursor }: StartedResponse & { readonly responseId: string },
 ): Promise<void> {
   if (typeof responseId !== "string") throw new TypeError("the provider began a response without an id");
   const actor = { kind: "provider", name: session.engine.provider.name, inferenceId } as const;
-  record(session, { type: "ResponseStarted", version: 1, data: { inferenceId, responseId } }, actor, frame);
+  const data = {
+    ...{ inferenceId, responseId },
+    ...(Number.isSafeInteger(cursor) && cursor !== undefined ? { cursor } : {}),
+    ...(isJsonObject(response) && !isNestedDeeper(response, maxNesting)
+      ? { first: firstSaid(response, settings) }
+      : {}),
+  };
+  record(session, { type: "ResponseStarted", version: 1, data }, actor, frame);
   await session.recorder.flush();
 }
 
@@ -210,7 +222,7 @@ async function answeredBefore(
   frame: string,
   { prepared, past, scope, retry }: Attempt & { readonly past: PastInference },
 ): Promise<Received | Failed> {
-  const { answer, responseId } = past;
+  const { answer, started } = past;
   if (answer?.type === "response") {
     const { data, at } = answer;
     delivered(session, at);
@@ -232,13 +244,16 @@ async function answeredBefore(
   const retryInMs = ({ kind }: ProviderError): number | null =>
     onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null;
   const prove = (): void => learn(session, retry);
-  if (responseId !== null && provider.waitFor !== undefined) {
+  if (started !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
     const { signal } = scope;
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
       responseOf(signal, async () => {
         if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
-        return provider.waitFor(responseId, { signal, settings: prepared.settings });
+        const { responseId, cursor } = started;
+        const onDelta = tellDeltas(session, frame);
+        const place = cursor === undefined ? {} : { cursor };
+        return provider.waitFor(responseId, { signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
     return recordAnswer(session, frame, prepared, { answer: fetched, retryInMs, prove });

@@ -78,6 +78,13 @@ export function rebuildResponse(
   return codec.writeAnswer({ ...answer, id, blocks, rest });
 }
 
+/** What a server said of a response that it only begins, as its event holds it; what equals the request is named. */
+export function firstSaid(given: JsonObject, settings: JsonObject) {
+  const kept = withLiterals(given);
+  const { id: _, ...told } = isJsonObject(kept) ? kept : given;
+  return separateEchoes(told, settings);
+}
+
 /** Servers echo tools and instructions, tens of kilobytes: what equals the request is named, not stored. */
 function separateEchoes(told: JsonObject, settings: JsonObject) {
   const rest: Record<string, JsonValue> = {};

@@ -92,7 +92,7 @@ export class Journal {
     const recorded = this.turns.given(frame);
     if (recorded.digest !== outgoing.digest) this.#failTurn(frame, past, { recorded, outgoing });
     this.log.inferences.delete(`${frame} ${attempt}`);
-    this.#meet(1 + (past.answer === null ? 0 : 1) + (past.responseId === null ? 0 : 1));
+    this.#meet(1 + (past.answer === null ? 0 : 1) + (past.started === null ? 0 : 1));
     return past;
   }
 

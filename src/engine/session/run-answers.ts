@@ -6,6 +6,7 @@ import type {
   InferenceFailedData,
   InferenceRequestedData,
   ResponseReceivedData,
+  ResponseStartedData,
 } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
@@ -16,8 +17,8 @@ import type { BlockId } from "../../domain/ids.ts";
 export type PastInference = {
   readonly request: InferenceRequestedData;
   readonly revision: number;
-  /** The id of a response that is made in the background. */
-  responseId: string | null;
+  /** A response that is made in the background. */
+  started: Pick<ResponseStartedData, "responseId" | "cursor"> | null;
   answer:
     | { readonly type: "response"; readonly data: ResponseReceivedData; readonly revision: number; readonly at: number }
     | { readonly type: "failure"; readonly data: InferenceFailedData; readonly at: number }
@@ -91,7 +92,7 @@ export class RunAnswers {
         push(this.edits, `${event.data.direction} ${frame ?? "0"}`, { after: event.data.after, revision });
         return;
       case "InferenceRequested": {
-        const past: PastInference = { request: event.data, revision, responseId: null, answer: null };
+        const past: PastInference = { request: event.data, revision, started: null, answer: null };
         this.remaining += 1;
         this.inferences.set(`${frame ?? "0"} ${event.data.attempt}`, past);
         this.#inferenceById.set(event.data.inferenceId, past);
@@ -99,7 +100,7 @@ export class RunAnswers {
       }
       case "ResponseStarted":
         this.#answer(event.data.inferenceId, (past) => {
-          past.responseId = event.data.responseId;
+          past.started = event.data;
         });
         return;
       case "ResponseReceived":

@@ -12,7 +12,15 @@ export type InferenceRequest = {
   /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
   readonly onDelta: (delta: StreamDelta) => void;
   /** Called, and waited for, once the server says that it makes the response in the background, under this id. */
-  readonly onStarted?: (responseId: string) => Promise<void>;
+  readonly onStarted?: (responseId: string, told?: StartedResponse) => Promise<void>;
+};
+
+/** What a server says of a response that it begins to make in the background. */
+export type StartedResponse = {
+  /** The response as it came first, which is not what it is fetched as later. */
+  readonly response?: JsonObject;
+  /** The number of the last event of its stream that was read: the stream can be taken up again after it. */
+  readonly cursor?: number;
 };
 
 /** A part of an answer while it comes. Never stored. */
@@ -146,7 +154,8 @@ export interface Provider extends Partial<AsyncDisposable> {
   infer(request: InferenceRequest): Promise<InferenceResponse>;
 
   /**
-   * Waits for a response that is made in the background, where the endpoint can; `settings` are those it was asked with.
+   * Waits for a response that is made in the background, where the endpoint can; its stream is taken up again after `cursor`,
+   * where there is one.
    *
    * @throws {ProviderError} `lost-response` when it is not there; when it failed, or the wait was aborted.
    */
@@ -161,4 +170,12 @@ export interface Provider extends Partial<AsyncDisposable> {
   cancel?(responseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
-export type WaitOptions = { readonly signal: AbortSignal; readonly settings: Settings };
+export type WaitOptions = {
+  readonly signal: AbortSignal;
+  /** Those that the response was asked for with. */
+  readonly settings: Settings;
+  /** Called with every part of the answer as it comes, as of an inference. */
+  readonly onDelta?: (delta: StreamDelta) => void;
+  /** What `onStarted` was told: the stream goes on after it. */
+  readonly cursor?: number;
+};
