@@ -27,7 +27,9 @@ export type Fault =
   /** The model does not get the context's reasoning, and `input_transformations` says so. */
   | { readonly kind: "withhold"; readonly reason: string }
   /** An `error` frame in the stream instead of an answer: flat as the SDK types it, or nested as seen on the wire. */
-  | { readonly kind: "stream-error"; readonly error: JsonObject; readonly isNested: boolean };
+  | { readonly kind: "stream-error"; readonly error: JsonObject; readonly isNested: boolean }
+  /** On a WebSocket, this frame instead of what would come after so many frames of the answer; then nothing more. */
+  | { readonly kind: "frame"; readonly data: string | Uint8Array; readonly afterFrames: number };
 
 /** The fault that answers a request with a row of `errorRows`, whether or not a rule gives it by itself. */
 export function cannedError(name: string): Fault {

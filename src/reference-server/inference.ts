@@ -35,9 +35,15 @@ export interface Accepted {
   readonly reading: () => Reading;
 }
 
-/** Decides on requests and makes responses; knows nothing of HTTP. */
+/** Decides on requests and makes responses; knows nothing of HTTP and sockets. */
 export interface Inference {
-  accept(body: JsonObject, fault: Fault | undefined): Accepted | { readonly refusal: Refusal };
+  accept(
+    body: JsonObject,
+    fault: Fault | undefined,
+    cached?: ReadonlySet<string>,
+  ): Accepted | { readonly refusal: Refusal };
+  /** A response without output, to be continued from: its request was not answered. */
+  warmUp(accepted: Accepted): HeldResponse;
   /** A response that will be made in the background: it can be fetched from here on, and says that it is not there yet. */
   queue(accepted: Accepted): HeldResponse;
   /** The response to an accepted request, held but not yet committed; of a queued one under its id. */
@@ -57,11 +63,11 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
   const locked = new Set<string>();
   let accepted = 0;
   return {
-    accept(body, fault) {
+    accept(body, fault, cached) {
       const rules = { models: options.models, acceptsEmptyInput: options.acceptsEmptyInput === true };
       const wrong = checkRequest(body, rules);
       if (wrong !== undefined) return { refusal: wrong };
-      const state = stateOf(body, { memory, options, fault, locked });
+      const state = stateOf(body, { memory, options, fault, locked, cached });
       if ("refusal" in state) return state;
       const incapable = checkCapabilities(body, options);
       if (incapable !== undefined) return { refusal: incapable };
@@ -87,6 +93,15 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const head = { ...made, status: "queued" };
       const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
       memory.responses.set(head.id, held);
+      return held;
+    },
+    warmUp(request) {
+      const { body, before, input } = request;
+      const at = (options.now ?? Date.now)();
+      const times = { createdAt: seconds(at), completedAt: seconds(at) };
+      const head = headOf({ memory, request, answered: { output: [] }, output: [], fault: undefined, ...times });
+      const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
+      memory.responses.set(head.id, { ...held, isStored: false });
       return held;
     },
     respond(request, arrival, { fault, queued }) {
@@ -158,6 +173,8 @@ function stateOf(
     readonly options: ReferenceServerOptions;
     readonly fault: Fault | undefined;
     readonly locked: ReadonlySet<string>;
+    /** Ids that the connection of the request remembers, whatever is stored. */
+    readonly cached: ReadonlySet<string> | undefined;
   },
 ): State | { readonly refusal: Refusal } {
   const none = { parent: undefined, previousResponseId: null, conversationId: null };
@@ -178,16 +195,25 @@ function stateOf(
 
 function chainRefusal(
   id: string,
-  { memory, options }: { readonly memory: Memory; readonly options: ReferenceServerOptions },
+  {
+    memory,
+    options,
+    cached,
+  }: {
+    readonly memory: Memory;
+    readonly options: ReferenceServerOptions;
+    readonly cached: ReadonlySet<string> | undefined;
+  },
 ): Refusal | undefined {
   if (options.noChain === "http-detail") return unsupportedPreviousDetail();
   if (options.noChain === "llama.cpp") return unsupportedPreviousLlama();
-  if (options.zdr === true) return zeroDataRetention();
+  if (options.zdr === true && cached === undefined) return zeroDataRetention();
   const held = memory.responses.get(id);
   const status = held?.head.status;
   // A response that failed is no parent; whether an incomplete one is, no source says for sure.
   const isDone = status === "completed" || (status === "incomplete" && options.chainsFromIncomplete !== false);
-  if (isDone && isKept(held, (options.now ?? Date.now)())) return undefined;
+  const isCached = cached?.has(id) === true;
+  if (isDone && (isCached || (options.zdr !== true && isKept(held, (options.now ?? Date.now)())))) return undefined;
   return options.notFound === "vllm" ? previousNotFoundVllm(id) : previousNotFound(id);
 }
 

@@ -14,21 +14,21 @@ export interface Reading {
 export interface AnswerInput {
   /** Counts the inference requests that were accepted, from 0. */
   readonly request: number;
-  /** Counts every HTTP request, from 0: the `index` in `server.requests`. */
+  /** Counts every HTTP request and frame, from 0: the `index` in `server.requests`. */
   readonly arrival: number;
   readonly body: JsonObject;
   /** Made when it is asked for. */
   readonly reading: Reading;
 }
 
-/** One HTTP request as it came, and what became of it. */
+/** One HTTP request, or one frame of a WebSocket, as it came, and what became of it. */
 export interface ReceivedRequest {
   readonly index: number;
   readonly method: string;
   /** With the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The exact body. */
+  /** The exact body, or the exact frame. */
   readonly bodyText: string;
   /** Undefined where the body is no JSON. */
   readonly body: Json | undefined;
@@ -37,6 +37,8 @@ export interface ReceivedRequest {
   readonly responseId: string | undefined;
   /** Milliseconds by the server's clock. */
   readonly at: number;
+  /** The WebSocket that it came on, counted from 0; undefined over HTTP. */
+  readonly socket: number | undefined;
   /** Whether an injected fault did something: loops over "cut after n bytes" end when it did not. */
   readonly hasFaultFired: boolean;
 }
@@ -77,6 +79,20 @@ export interface DialectOptions {
   readonly checksReasoning?: "withholds" | "refuses";
   /** false: takes ciphertexts of other servers, for replays of recorded requests. */
   readonly verifiesCiphertexts?: boolean;
+  /** How its WebSockets differ. */
+  readonly webSocket?: SocketOptions;
+}
+
+/** How the WebSockets of a server differ from OpenAI's. */
+export interface SocketOptions {
+  /** Every upgrade is refused with this status: 426 is that of an endpoint without WebSockets. */
+  readonly refused?: number;
+  /** `none`: one response in flight, `stream_id` is no member (Azure). `ignored`: as if it were not there, one after another. */
+  readonly lanes?: "none" | "ignored";
+  /** The shape of error frames: as documented; without type and param, as seen on the wire; flat and without a status. */
+  readonly errors?: "documented" | "bare" | "flat";
+  /** How long a connection lasts; 60 minutes when left out. */
+  readonly limitMs?: number;
 }
 
 /** Options of `startReferenceServer`. */

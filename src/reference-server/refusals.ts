@@ -159,6 +159,38 @@ export const belowMinimum = (param: string, what: "integer" | "decimal", bounds:
 export const modelNotFound = (model: string): Refusal =>
   refusal(`The requested model '${model}' does not exist.`, { code: "model_not_found", param: "model" });
 
+export const connectionLimit = (): Refusal =>
+  refusal("Responses websocket connection limit reached (60 minutes). Create a new websocket connection to continue.", {
+    code: "websocket_connection_limit_reached",
+  });
+
+export const laneLimit = (): Refusal =>
+  refusal(
+    "This WebSocket connection has reached its maximum number of distinct stream IDs (32). Reuse an existing stream_id or open a new WebSocket connection.",
+    { code: "websocket_stream_limit_reached", param: "stream_id" },
+  );
+
+export const badLane = (): Refusal =>
+  refusal(
+    "The 'stream_id' field must be a non-empty string with at most 256 characters and may only contain letters, numbers, underscores, hyphens, and periods.",
+    { code: "invalid_stream_id", param: "stream_id" },
+  );
+
+/** A server without lanes that is asked while it answers (vLLM's code; Azure documents one response in flight). */
+export const concurrentRequest = (): Refusal =>
+  refusal("Another response is in progress on this connection.", { status: 409, code: "concurrent_request" });
+
+export const upgradeRefused = (status: number): Refusal =>
+  refusal("WebSocket connections are not supported by this endpoint.", { status });
+
+export const notOnSocket = (param: string): Refusal =>
+  refusal(`Unsupported parameter: '${param}' is not supported over WebSocket.`, {
+    code: "unsupported_parameter",
+    param,
+  });
+
+export const unknownFrame = (type: string): Refusal => invalidValue("type", type, ["response.create"]);
+
 export const responseNotFound = (id: string): Refusal =>
   refusal(`Response with id '${id}' not found.`, { status: 404 });
 

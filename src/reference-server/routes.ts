@@ -23,7 +23,7 @@ interface Traffic {
   readonly underWay: UnderWay;
 }
 
-type Received = { -readonly [Key in keyof ReceivedRequest]: ReceivedRequest[Key] };
+export type Received = { -readonly [Key in keyof ReceivedRequest]: ReceivedRequest[Key] };
 
 /** What a request is handled with. */
 export interface Parts extends Traffic {
@@ -40,24 +40,8 @@ interface Exchange {
 
 /** Answers one HTTP request, whatever comes. */
 export async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { options, requests, arrivals } = parts;
-  const bodyText = await readBody(request, options.maxBodyBytes ?? 512 * 2 ** 20);
-  const received: Received = {
-    index: arrivals.count,
-    method: request.method ?? "",
-    path: request.url ?? "",
-    headers: request.headers,
-    bodyText: bodyText ?? "",
-    body: bodyOf(bodyText ?? ""),
-    status: 0,
-    responseId: undefined,
-    at: (options.now ?? Date.now)(),
-    hasFaultFired: false,
-  };
-  requests.push(received);
-  arrivals.count += 1;
-  arrivals.bytes += received.bodyText.length;
-  forgetOldest(parts);
+  const bodyText = await readBody(request, parts.options.maxBodyBytes ?? 512 * 2 ** 20);
+  const received = arrived(parts, request, { bodyText: bodyText ?? "" });
   const exchange = { received, response };
   try {
     if (bodyText === undefined) await finish(exchange, refused(bodyTooLarge()));
@@ -66,6 +50,28 @@ export async function handle(parts: Parts, request: IncomingMessage, response: S
     const text = error instanceof Error ? error.message : String(error);
     if (!response.headersSent) await finish(exchange, refused(serverError(text)));
   }
+}
+
+/** Takes note of a request, or of a frame on a socket. */
+export function arrived(
+  parts: Parts,
+  { method = "", url = "", headers }: IncomingMessage,
+  { bodyText, socket }: { readonly bodyText: string; readonly socket?: number },
+): Received {
+  const { options, requests, arrivals } = parts;
+  const received: Received = {
+    ...{ index: arrivals.count, method, path: url, headers, bodyText, socket },
+    body: bodyOf(bodyText),
+    status: 0,
+    responseId: undefined,
+    at: (options.now ?? Date.now)(),
+    hasFaultFired: false,
+  };
+  requests.push(received);
+  arrivals.count += 1;
+  arrivals.bytes += bodyText.length;
+  forgetOldest(parts);
+  return received;
 }
 
 async function route(parts: Parts, exchange: Exchange): Promise<void> {
@@ -79,25 +85,20 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     await create(parts, exchange);
     return;
   }
-  const { faults, options } = parts;
   const isResumed = received.method === "GET" && url.searchParams.get("stream") === "true";
-  const fault = isResumed ? nextFault(faults, options, received) : undefined;
+  const fault = isResumed ? nextFault(parts, received) : undefined;
   const isById = /^\/v1\/responses\/[^/]+(\/(input_items|cancel))?$/.test(url.pathname);
   await finish(exchange, isById ? byId(parts, received, url) : refused(noRoute(received)), fault);
 }
 
-function nextFault(
-  faults: (Fault | undefined)[],
-  options: ReferenceServerOptions,
-  received: ReceivedRequest,
-): Fault | undefined {
-  return faults.length > 0 ? faults.shift() : options.faults?.(received);
-}
+/** What goes wrong with this request, if anything. */
+export const nextFault = ({ faults, options }: Parts, received: Received): Fault | undefined =>
+  faults.length > 0 ? faults.shift() : options.faults?.(received);
 
 async function create(parts: Parts, exchange: Exchange): Promise<void> {
-  const { inference, faults, options } = parts;
+  const { inference } = parts;
   const { received } = exchange;
-  const fault = nextFault(faults, options, received);
+  const fault = nextFault(parts, received);
   received.hasFaultFired = fault !== undefined && fault.kind !== "cut";
   if (fault?.kind === "delay" && fault.afterBytes === undefined) await pause(fault);
   if (fault?.kind === "answer") {
@@ -184,29 +185,40 @@ async function finish({ received, response }: Exchange, outgoing: Outgoing, faul
 function outgoingOf(
   held: HeldResponse,
   fault: Fault | undefined,
-  { memory, options }: Pick<Parts, "memory" | "options">,
+  parts: Pick<Parts, "memory" | "options">,
 ): Outgoing & { readonly text: string } {
   const { head } = held;
-  const output = fault?.kind === "corrupt" ? corrupted(held.output) : held.output;
-  const isAsked = wantsCiphertexts(head.body, options);
-  const items = (): readonly JsonObject[] => memory.deliver(output, isAsked);
-  const started = startedBody(head, held.isBackground ? "queued" : "in_progress");
-  if (head.body["stream"] !== true) {
-    if (fault?.kind === "stream-error") return asJson(400, { error: fault.error });
-    return asJson(200, held.isBackground ? started : responseBody(head, items()));
-  }
-  const finished = responseBody(head, items());
-  const error = fault?.kind === "stream-error" ? fault : undefined;
-  const { isBackground: isQueued } = held;
-  const frames = framesOf({
-    started,
-    finished,
+  if (head.body["stream"] === true)
+    return { status: 200, contentType: eventStream, text: streamText(eventsOf(held, fault, parts)) };
+  if (fault?.kind === "stream-error") return asJson(400, { error: fault.error });
+  const output = delivered(held, fault, parts);
+  return asJson(200, held.isBackground ? startedBody(head, "queued") : responseBody(head, output));
+}
+
+/** The events of a response, as a stream has them. */
+export function eventsOf(
+  held: HeldResponse,
+  fault: Fault | undefined,
+  parts: Pick<Parts, "memory" | "options">,
+): readonly JsonObject[] {
+  const { head, isBackground: isQueued } = held;
+  const items = (): readonly JsonObject[] => delivered(held, fault, parts);
+  return framesOf({
+    started: startedBody(head, isQueued ? "queued" : "in_progress"),
+    finished: responseBody(head, items()),
     items,
-    deltaLength: options.deltaLength ?? defaultDeltaLength,
+    deltaLength: parts.options.deltaLength ?? defaultDeltaLength,
     isQueued,
-    error,
+    error: fault?.kind === "stream-error" ? fault : undefined,
   });
-  return { status: 200, contentType: eventStream, text: streamText(frames) };
+}
+
+function delivered(
+  { head, output }: HeldResponse,
+  fault: Fault | undefined,
+  { memory, options }: Pick<Parts, "memory" | "options">,
+): readonly JsonObject[] {
+  return memory.deliver(fault?.kind === "corrupt" ? corrupted(output) : output, wantsCiphertexts(head.body, options));
 }
 
 // The first text or argument gets another first letter.

@@ -7,13 +7,21 @@ import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { handle, type Parts } from "./routes.ts";
+import { type Sockets, serveSockets } from "./web-socket.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 export * from "./answers.ts";
 export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
 export { cannedError, type Fault } from "./faults.ts";
 export { type Expected, expectedReading, type Judgement, type JudgeOptions, judge } from "./judge.ts";
-export type { AnswerInput, DialectOptions, Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+export type {
+  AnswerInput,
+  DialectOptions,
+  Reading,
+  ReceivedRequest,
+  ReferenceServerOptions,
+  SocketOptions,
+} from "./options.ts";
 export { type LineFields, lineOf, type ReadingSettings, readItems } from "./readings.ts";
 export type { Json, JsonObject } from "./wire.ts";
 
@@ -41,6 +49,8 @@ export interface ReferenceServer extends AsyncDisposable {
   adopt(response: JsonObject, input: readonly JsonObject[]): void;
   /** Makes a conversation known, empty. */
   adoptConversation(conversationId: string): void;
+  /** Its WebSockets: how many are open, and what goes wrong with them. */
+  readonly sockets: Pick<Sockets, "cut" | "refuse" | "open">;
   /** Forgets everything, requests included; ids go on, request numbers begin again. */
   clear(): void;
 }
@@ -56,6 +66,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     // A client that goes away in mid-upload is no news.
     handle(parts, request, response).catch(() => response.destroy());
   });
+  const sockets = serveSockets(http, parts);
   await new Promise<void>((resolve, reject) => {
     http.once("error", reject);
     http.listen(options.port ?? 0, "127.0.0.1", resolve);
@@ -67,6 +78,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     url,
     baseUrl: `${url}/v1`,
     requests: parts.requests,
+    sockets,
     ...inspection(parts),
     inject: (...faults) => void parts.faults.push(...faults),
     forget: (responseId) => {
@@ -88,6 +100,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
         http.close(() => {
           resolve();
         });
+        sockets.end();
         http.closeAllConnections();
       }),
   };
