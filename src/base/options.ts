@@ -11,6 +11,11 @@ const otherWords: Readonly<Record<string, string>> = {
   ...{ abortSignal: "signal", responseFormat: "output", outputSchema: "output", outputType: "output" },
 };
 
+/** What other tools, and earlier ones of ours, call some choices. */
+const otherChoices: Readonly<Record<string, string>> = {
+  ...{ never: "stateless", full: "stateless", require: "chained", previous_response_id: "chained" },
+};
+
 /**
  * Refuses options of a function that it does not have: a misspelt one would be passed over in silence.
  *
@@ -45,8 +50,11 @@ export function checkChoice<Choice extends string>(
   choices: readonly Choice[],
 ): asserts given is Choice {
   if (typeof given !== "string") throw new TypeError(`${what} is ${kindOf(given)}: ${meant("", choices)}`);
-  if (!choices.some((choice) => choice === given))
-    throw new TypeError(`${what} is '${given}': ${meant(given, choices)}`);
+  if (choices.some((choice) => choice === given)) return;
+  const other = choices.find((choice) => choice === otherChoices[given]);
+  throw new TypeError(
+    `${what} is '${given}': ${other === undefined ? meant(given, choices) : `did you mean '${other}'?`}`,
+  );
 }
 
 /**

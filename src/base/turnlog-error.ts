@@ -29,6 +29,7 @@ export const turnlogErrorCodes = [
   "layer-not-found",
   "layer-timeout",
   "message-not-found",
+  "mode-unsupported",
   "next-not-awaited",
   "no-views",
   "not-a-handler",

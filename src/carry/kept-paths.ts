@@ -146,6 +146,8 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
       "settingsDigest",
       "base",
       "chain.mode",
+      "chain.chosen",
+      "chain.require",
       "chain.onRefused",
       "chain.maxAgeMs",
     ),

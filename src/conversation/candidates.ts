@@ -43,7 +43,7 @@ function plainVerdict({ request }: FoundRequest, { contexts }: PlanRequest, cont
 /** Why a context that is a beginning of the Turn was not continued from. */
 function lostBy({ request }: FoundRequest, asked: PlanRequest, context: ServerContext): string {
   const { anchor, reason } = request.decision;
-  if (asked.policy.mode === "never") return "policy";
+  if (asked.policy.mode === "stateless") return "policy";
   const refusal = refusalOf(asked, context);
   if (refusal !== null) return refusal;
   if (anchor !== null && context.length <= anchor.length) return context.length < anchor.length ? "shorter" : "older";

@@ -21,6 +21,10 @@ export type RequestExplanation = {
   readonly attempt: number;
   /** What the planner decided: strategy, anchor, reason, repairs. */
   readonly decision: Decision;
+  /** Of its run: who holds the conversation between two requests. */
+  readonly mode: string;
+  /** Why the engine chose that mode, where the caller left it to the engine. */
+  readonly modeChosen: string | null;
   /** How many blocks the model was meant to see, sent or held by the server. */
   readonly blocks: number;
   /** Of the body that was sent, in UTF-8. */
@@ -43,6 +47,7 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, decision, input, requestBytes, timings = [] } = request;
   const { sendFrom, rejected } = decision;
+  const policy = view.client.run?.started.chain;
   const divergence = rejected?.divergence ?? null;
   const blame = view.client.blame ?? notRead();
   const sentBlock = (block: Block, offset: number): ExplainedBlock => ({
@@ -53,6 +58,8 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
   });
   return {
     ...{ revision, at, runId, frame, inferenceId, attempt, decision },
+    mode: policy?.mode ?? "chained",
+    modeChosen: policy?.chosen ?? null,
     blocks: input.blocks,
     bytes: requestBytes,
     fullBytes: planAgain(view, recorded, codecs, { full: "policy" }).bytes,

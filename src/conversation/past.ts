@@ -7,7 +7,7 @@ import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import { newRequest } from "../engine/planning/build-request.ts";
 import { learnedCapabilities } from "../engine/planning/contexts.ts";
 import { plan } from "../engine/planning/plan.ts";
-import { type ChainPolicy, defaultChainPolicy } from "../engine/stack/chain-policy.ts";
+import { type ChainPolicy, defaultChainPolicy, type Mode, type RecordedPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -26,7 +26,7 @@ export type PlannedEndpoint = Pick<
 
 export type PlanOptions = {
   readonly settings?: JsonObject;
-  readonly policy?: Partial<ChainPolicy>;
+  readonly policy?: Partial<ChainPolicy> & { readonly mode?: Mode };
   readonly now?: string;
 };
 
@@ -184,8 +184,22 @@ function planAt(
     endpoint,
     settings: (instructions) => endpoint.codec.instruct(settings ?? endpoint.settings, instructions),
     capabilities: learnedCapabilities(endpoint, view),
-    policy: { ...defaultChainPolicy, ...view.client.run?.started.chain, ...policy },
+    policy: policyAt(view, policy),
     now: now ?? event.at,
   });
   return plan(request);
+}
+
+/** Otherwise as the open run has it. */
+function policyAt(
+  { client }: ConversationView,
+  { require = false, ...policy }: NonNullable<PlanOptions["policy"]> = {},
+) {
+  const { require: _, ...recorded } = client.run?.started.chain ?? defaultChainPolicy;
+  const given: RecordedPolicy = {
+    ...recorded,
+    ...policy,
+    onSettingsChange: { ...recorded.onSettingsChange, ...policy.onSettingsChange },
+  };
+  return require ? { ...given, require: true as const } : given;
 }

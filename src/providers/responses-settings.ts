@@ -24,6 +24,10 @@ export function offer(
   };
 }
 
+/** What is made in the background is fetched later, and so kept for a while. */
+export const unstored = (settings: Settings): Settings =>
+  Object.hasOwn(settings, "store") || settings["background"] === true ? settings : { ...settings, store: false };
+
 export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { reasoningEffort, toolChoice, output, topP, maxOutputTokens, parallelToolCalls, ...named } = adjustments;
   const asked: { readonly [name: string]: JsonValue | undefined } = {

@@ -1,9 +1,11 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
+import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Engine } from "../engine/stack/create-engine.ts";
 import { conversationView } from "../projections/conversation-view.ts";
 import type { ChatDocument } from "./chat-format.ts";
+import { drawFrom } from "./draw.ts";
 import { changeEntries, drawEdit, type EditOptions } from "./edits.ts";
 import { blockOf, type Entry } from "./entries.ts";
 import type { Play } from "./exchanges.ts";
@@ -13,7 +15,7 @@ import type { Stage } from "./stage.ts";
 
 /** What is counted over all conversations of a rehearsal. */
 export type Counts = Record<
-  "requests" | "chained" | "rebased" | "full" | "coherent" | "incoherent" | "bytesSent" | "events",
+  "requests" | "chained" | "rebased" | "full" | "coherent" | "incoherent" | "bytesSent" | "events" | "switches",
   number
 >;
 
@@ -26,6 +28,8 @@ export type Incoherence = {
 };
 
 export type Playing = {
+  /** What each request's mode is drawn from; null where all are the engine's. */
+  readonly modes: readonly [Mode, ...Mode[]] | null;
   readonly conversation: Conversation;
   readonly document: ChatDocument;
   readonly play: Play;
@@ -46,6 +50,7 @@ export async function playConversation(playing: Playing): Promise<void> {
   const { conversation, document, play, stage, server, counts } = playing;
   stage.view = conversationView.initial(conversation.id);
   let next = 0;
+  let mode: Mode | undefined;
   let entries: readonly Entry[] = [];
   try {
     const data = { origin: { type: "new" }, title: document.id } as const;
@@ -59,7 +64,10 @@ export async function playConversation(playing: Playing): Promise<void> {
       const outgoing = edit === null ? entries : changeEntries(entries, edit.change);
       stage.edit = edit;
       next = await foldFrom(next, playing);
-      const failure = await ask(playing);
+      const drawn = drawMode(playing, request);
+      if (request > 0 && drawn !== mode) counts.switches += 1;
+      mode = drawn;
+      const failure = await ask(playing, mode);
       const wrong = failure ?? verdict(server, request, outgoing);
       if (wrong === null) counts.coherent += 1;
       else report(playing, request, wrong);
@@ -97,15 +105,19 @@ async function append(conversation: Conversation, entries: readonly Entry[]): Pr
 }
 
 /** Runs the engine; gives what the run failed with, in one sentence. What the store or the caller ends goes on up. */
-async function ask({ conversation, engine, signal }: Playing): Promise<string | null> {
+async function ask({ conversation, engine, signal }: Playing, mode: Mode | undefined): Promise<string | null> {
   try {
-    await conversation.run(engine, { signal, again: true });
+    await conversation.run(engine, { signal, again: true, ...(mode === undefined ? {} : { mode }) });
     return null;
   } catch (error) {
     if (error instanceof RunFailedError) return error.message;
     throw error;
   }
 }
+
+/** A draw of its own, so that other modes change no edit. */
+const drawMode = ({ modes, document, edits }: Playing, request: number): Mode | undefined =>
+  modes === null ? undefined : drawFrom("mode", edits.seed, document.id, request).pick(modes);
 
 /** What is wrong with a request; null when nothing is. */
 function verdict(server: RehearsalServer, request: number, outgoing: readonly Entry[]): string | null {

@@ -45,7 +45,7 @@ export const rehearseChats = (
   options: Partial<RehearsalOptions> = {},
 ): Promise<RehearsalFigures> =>
   rehearse(documents, rehearsalParts(null), {
-    ...{ seed: "rehearsal", editRate: 0.2, edits: "all", chain: "auto", reasoning: true, parallel: true },
+    ...{ seed: "rehearsal", editRate: 0.2, edits: "all", mode: "chained", reasoning: true, parallel: true },
     ...options,
   });
 

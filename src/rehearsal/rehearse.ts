@@ -1,4 +1,6 @@
+import type { Mode } from "../engine/stack/chain-policy.ts";
 import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";
@@ -9,7 +11,10 @@ import { editingLayer, emptyStage, measuringLayer } from "./stage.ts";
 
 export type RehearsalOptions = PlayOptions &
   EditOptions & {
-    readonly chain: "auto" | "never";
+    /** How requests are sent. */
+    readonly mode: Mode;
+    /** Other modes that the endpoint can do take its place at random requests. */
+    readonly switchModes?: boolean;
     /** For tests: a clock and ids that repeat. */
     readonly sources?: Pick<EngineConfig, "clock" | "newId">;
     readonly signal?: AbortSignal;
@@ -20,6 +25,10 @@ export type RehearsalOptions = PlayOptions &
 
 /** What a rehearsal came to. Bytes are of UTF-8 request bodies, without headers. */
 export type RehearsalFigures = {
+  /** As it was asked for. */
+  readonly mode: Mode;
+  /** How often a request was sent in another mode than the one before it. */
+  readonly switches: number;
   readonly conversations: number;
   /** Bodies sent, refused ones included. */
   readonly requests: number;
@@ -49,7 +58,7 @@ export async function rehearse(
   parts: RehearsalParts,
   options: RehearsalOptions,
 ): Promise<RehearsalFigures> {
-  const { chain, signal = new AbortController().signal, onIncoherence = () => undefined } = options;
+  const { mode, switchModes = false, signal = new AbortController().signal, onIncoherence = () => undefined } = options;
   const began = performance.now();
   let answers: readonly (readonly Entry[])[] = [];
   await using server = await parts.startServer((request) => {
@@ -60,7 +69,7 @@ export async function rehearse(
   const stage = emptyStage();
   const provider = parts.provider(server);
   const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
-  const engine = createEngine({ provider, chain, middleware, ...options.sources });
+  const engine = createEngine({ provider, mode, middleware, ...options.sources });
   const counts: Counts = { ...noCounts };
   let conversations = 0;
   for await (const document of documents) {
@@ -69,7 +78,8 @@ export async function rehearse(
     const store = await parts.openStore();
     try {
       const conversation = store.conversation();
-      const shared = { stage, engine, server, counts, edits: options, signal, onIncoherence };
+      const modes = switchModes ? modesOf(provider) : null;
+      const shared = { modes, stage, engine, server, counts, edits: options, signal, onIncoherence };
       await playConversation({ conversation, document, play, ...shared });
     } finally {
       await parts.closeStore(store);
@@ -80,8 +90,9 @@ export async function rehearse(
   }
   const { bytesFull, bytesLastOnly } = stage;
   const seconds = Math.round(performance.now() - began) / 1000;
-  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events } = counts;
+  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches } = counts;
   return {
+    ...{ mode, switches },
     ...{ conversations, requests, chained, rebased, full, coherent, incoherent },
     ...{ bytesSent, bytesFull, bytesLastOnly, events, seconds },
   };
@@ -96,4 +107,10 @@ const noCounts: Counts = {
   incoherent: 0,
   bytesSent: 0,
   events: 0,
+  switches: 0,
 };
+
+/** The modes that a rehearsal switches between: those that the endpoint can do. */
+function modesOf({ capabilities }: Provider): readonly [Mode, ...Mode[]] {
+  return capabilities.chain === true ? ["stateless", "chained"] : ["stateless"];
+}

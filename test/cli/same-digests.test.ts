@@ -112,7 +112,14 @@ test("a rehearsal comes to the same digests at every revision, whatever store ke
           fetch: leadTo(baseUrl),
         }),
     };
-    const options = { seed: "1", editRate: 0.4, edits: "all", reasoning: true, parallel: true, chain: "auto" } as const;
+    const options = {
+      seed: "1",
+      editRate: 0.4,
+      edits: "all",
+      reasoning: true,
+      parallel: true,
+      mode: "chained",
+    } as const;
     const { seconds: _, ...counted } = await rehearse(generateDocuments("digests", 4), parts, { ...options, sources });
     expect(counted).toMatchObject({ conversations: 4, incoherent: 0 });
     figures.push(counted);

@@ -30,6 +30,7 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.chained).toBeGreaterThan(requestsWanted / 5);
   expect(tally.rebased).toBeGreaterThan(requestsWanted / 50);
   expect(tally.instructed).toBeGreaterThan(requestsWanted / 50);
+  expect(tally.stateless).toBeGreaterThan(requestsWanted / 50);
   expect(tally.retried).toBeGreaterThan(requestsWanted / 200);
   expect(tally.again).toBeGreaterThan(requestsWanted / 200);
   expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);

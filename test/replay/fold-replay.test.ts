@@ -179,13 +179,18 @@ test("plans under the policy that each run had", async () => {
     ctx.instructions(`At ${ctx.frame} of ${ctx.runId}.`);
     return next(turn);
   });
-  const policies = ["never", { onSettingsChange: { instructions: "full" } }, "auto", { maxAgeMs: 0 }] as const;
+  const policies = [
+    { mode: "auto" },
+    { chain: { onSettingsChange: { instructions: "full" } } },
+    { mode: "stateless" },
+    { chain: { maxAgeMs: 0 } },
+  ] as const;
   const provider = scripted(policies.map(() => "Yes."));
-  for (const chain of policies) {
+  for (const policy of policies) {
     await conversation.append("Again.");
-    await conversation.run(createEngine({ provider, middleware: [edit], chain }));
+    await conversation.run(createEngine({ provider, middleware: [edit], ...policy }));
   }
   const reasons = dataOf(await eventsOf(conversation), "InferenceRequested").map(({ decision }) => decision.reason);
-  expect(reasons.slice(0, 3)).toEqual(["policy", "settings-changed", null]);
+  expect(reasons.slice(0, 3)).toEqual(["first-request", "settings-changed", "policy"]);
   expect((await replayed(store, conversation)).difference).toBeNull();
 });

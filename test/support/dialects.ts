@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import type { Turn } from "../../src/domain/turn.ts";
+import type { Mode } from "../../src/engine/stack/chain-policy.ts";
 import type { Codec } from "../../src/engine/stack/codec.ts";
 import type { Provider } from "../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
@@ -52,6 +53,8 @@ export type Dialect = {
   /** Whether a message of the model has a phase. */
   readonly hasPhases: boolean;
   readonly resultsStandTogether: boolean;
+  /** What a run's mode is drawn from. */
+  readonly modes: readonly Mode[];
   start(answer: (question: () => Question) => ScriptedAnswer): Promise<Front>;
   provider(url: string, asked: AskedAs): Provider;
   /** What a Turn says, whatever ids the wire gave to its calls. */
@@ -63,6 +66,7 @@ export type Dialect = {
 const responses: Dialect = {
   codecs: [responsesItems],
   ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
+  modes: ["chained", "chained", "chained", "chained", "auto", "stateless"],
   async start(answer) {
     const server = await startReferenceServer({
       seed: "dialect",
@@ -90,6 +94,7 @@ const responses: Dialect = {
 const toyDialect: Dialect = {
   codecs: [toyCodec],
   ...{ hasIds: false, hasPhases: false, resultsStandTogether: true },
+  modes: ["auto", "stateless"],
   async start(answer) {
     const front = new ToyFront((question) => answer(() => question));
     const served = await serveToy(front);

@@ -14,7 +14,7 @@ const maxGenerated = 120;
 /** How many incoherent requests are shown one by one. */
 const maxShown = 20;
 
-type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "chain"> & {
+type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "mode" | "switchModes"> & {
   readonly generate?: string;
   readonly limit?: number;
   readonly reasoning?: boolean;
@@ -28,7 +28,16 @@ export const rehearse = commandCode({
 
   async *run(context, { arguments: [file], options }: CommandInput<Options>) {
     const source = sourceOf(file, options);
-    const { seed, editRate, edits, chain, reasoning = false, parallel = false, keep = false } = options;
+    const {
+      seed,
+      editRate,
+      edits,
+      mode,
+      switchModes = false,
+      reasoning = false,
+      parallel = false,
+      keep = false,
+    } = options;
     if (context.isStoreNamed && !keep && context.storeUrl !== "memory:")
       throw new UsageError(
         "--store names where a rehearsal leaves its conversations: add --keep, or leave --store out",
@@ -42,7 +51,7 @@ export const rehearse = commandCode({
     let figures: RehearsalFigures;
     try {
       figures = await rehearseAll(documents, rehearsalParts(store), {
-        ...{ seed, editRate, edits, chain, reasoning, parallel, signal },
+        ...{ seed, editRate, edits, mode, switchModes, reasoning, parallel, signal },
         onIncoherence: (incoherence) => incoherent.push(incoherence),
         onConversation: (done) => {
           progress.update(done);
@@ -67,6 +76,12 @@ export const rehearse = commandCode({
     const bytes = (count: number): string => `${grouped(count)} bytes`;
     table([
       ["conversations", grouped(conversations)],
+      [
+        "mode",
+        figures.switches === 0
+          ? figures.mode
+          : `${figures.mode}, switched before ${counted(figures.switches, "request")}`,
+      ],
       ["requests", grouped(requests)],
       ["  chained", grouped(figures.chained)],
       ["  rebased", grouped(figures.rebased)],

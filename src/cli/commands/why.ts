@@ -63,9 +63,12 @@ function documentOf(conversation: Conversation, { sent, ...explained }: RequestE
   };
 }
 
-function reasonLines({ decision, brokenBy, timings }: WhyDocument): readonly string[] {
+function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocument): readonly string[] {
   const { anchor, reason, rejected, changedSettings, repairs } = decision;
   const lines: string[] = [];
+  if (modeChosen !== null)
+    lines.push(`mode ${mode}, chosen because ${choiceWords[modeChosen] ?? inOneLine(modeChosen)}`);
+  else if (mode !== "chained") lines.push(`mode ${mode}`);
   if (anchor !== null)
     lines.push(`continues from ${shortId(anchor.id)}, which holds the first ${counted(anchor.length, "block")}`);
   if (reason !== null) lines.push(`because: ${reasonWords[reason] ?? inOneLine(reason)}`);
@@ -89,8 +92,15 @@ const reasonWords: Readonly<Record<string, string>> = {
   "illegal-continuation": "what follows the context cannot be sent alone",
   "settings-changed": "settings changed that a chain does not survive",
   suspect: "the answer's echo differed from what was sent: the server may not hold the context",
-  policy: "the policy says so",
+  policy: "the run is stateless",
   aside: "a layer asked it beside the conversation",
+};
+
+const choiceWords: Readonly<Record<string, string>> = {
+  "endpoint-chains": "the endpoint continues from responses",
+  "endpoint-cannot-chain": "the endpoint does not continue from responses",
+  required: "the policy requires a chain",
+  "layers-edit-every-step": "the layers changed what the server held before every request",
 };
 
 /** How many lines of what was sent, and of contexts, are shown; `--json` has all. */

@@ -1,3 +1,4 @@
+import { modes } from "../../engine/stack/chain-policy.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, newId, numberIn, oneMore, option, serverAddress, settlement, someText } from "../option-values.ts";
 
@@ -32,7 +33,8 @@ export const tryOut: CommandGroup = {
         option("--seed <seed>", "the seed of the random edits").default("1"),
         option("--limit <count>", "maximum number of conversations").argParser(count),
         option("--keep", "leave the conversations in the store, which is made where there is none"),
-        option("--chain <mode>", "whether requests continue from responses").choices(["auto", "never"]).default("auto"),
+        option("--mode <mode>", "who holds the conversation between two requests").choices(modes).default("chained"),
+        option("--switch-modes", "send requests at random in another mode"),
       ],
       load: async () => (await import("../commands/rehearse.ts")).rehearse,
     },

@@ -43,6 +43,10 @@ export const whyDocument = z.strictObject({
   inferenceId,
   attempt,
   decision: decisionSchema,
+  /** Of its run: who holds the conversation between two requests. */
+  mode: z.string(),
+  /** Why the engine chose that mode, where the caller left it to the engine. */
+  modeChosen: z.string().nullable(),
   /** Of the Turn, sent or held by the server. */
   blocks: count,
   bytes: count,

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { decisionSchema, divergenceSchema } from "../../domain/events/inference-events.ts";
 import { jsonValueSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
+import { modes } from "../../engine/stack/chain-policy.ts";
 import { shells } from "../completion.ts";
 import { conversation, count, list, revision } from "./parts.ts";
 
@@ -41,6 +42,9 @@ export const demoDocument = z.strictObject({
 
 /** `turnlog rehearse`: bytes are of request bodies, without headers. */
 export const rehearsalDocument = z.strictObject({
+  mode: z.enum(modes),
+  /** How often a request was sent in another mode than the one before it. */
+  switches: count,
   conversations: count,
   requests: count,
   chained: count,

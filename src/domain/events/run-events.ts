@@ -22,8 +22,12 @@ export type LayerDescription = z.infer<typeof layerSchema>;
 
 /** When a request continues from an earlier response, as the caller has it (rule: Settings). */
 const chainPolicySchema = z.strictObject({
-  /** `auto`, `never`, `require`. */
+  /** `chained`, `stateless`, `conversation`. */
   mode: z.string(),
+  /** The caller left the choice of the mode to the engine (`auto`), which made it for this reason. */
+  chosen: z.exactOptional(z.string()),
+  /** What cannot be chained is not sent. */
+  require: z.exactOptional(z.literal(true)),
   /** `fallback`, `throw`. */
   onRefused: z.string(),
   maxAgeMs: z.number(),

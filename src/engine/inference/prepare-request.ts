@@ -42,10 +42,10 @@ export function prepare(
   const built = buildRequest({ ...asked, ...planned });
   const { decision, shaped, bodyText } = built;
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
-  if (engine.chain.mode === "require" && isMissingChain && aside === undefined)
+  if (engine.chain.require === true && isMissingChain && aside === undefined)
     throw new TurnlogError(
       "chain-required",
-      `the request cannot be chained (${decision.reason ?? "no reason"}), and the policy requires it`,
+      `the request cannot be chained (${decision.reason ?? "no reason"}), and chain.require asks for it`,
     );
   if (shaped.length === 0 && decision.anchor === null)
     throw new TurnlogError(

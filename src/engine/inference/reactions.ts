@@ -52,10 +52,10 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
 /** The server does not hold what it was asked to continue from: everything is sent, once. */
 function fallBack(session: RunSession, { error, request }: Failed): Retry | null {
   const { anchor } = request.decision;
-  const { onRefused, mode } = session.engine.chain;
+  const { onRefused, require } = session.engine.chain;
   if (anchor === null) return null;
   const { scope } = request;
-  const isTried = onRefused !== "throw" && mode !== "require";
+  const isTried = onRefused !== "throw" && require !== true;
   const lesson = { capability: "chain", reason: error.message } as const;
   if (error.kind === "chaining-unsupported" && isTried) return { full: "refused", without: [lesson] };
   const { kind, id, lives } = anchor;

@@ -90,7 +90,7 @@ export function plan(request: PlanRequest): Decision {
 /** Why nothing may be continued from, whatever there is. */
 function forcedReason({ full, policy, capabilities, contexts, scope }: PlanRequest): FullReason | null {
   if (full !== undefined) return full;
-  if (policy.mode === "never") return "policy";
+  if (policy.mode === "stateless") return "policy";
   if (contexts.newest(scope)?.context.unusable === "suspect") return "suspect";
   return capabilities.chain === true ? null : "provider-cannot-chain";
 }

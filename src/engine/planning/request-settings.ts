@@ -6,12 +6,18 @@ import type { EngineOptions } from "../stack/create-engine.ts";
 
 /** The settings of a request: the run's, the engine's tools, and what the Turn and layers say by the instructions. */
 export function requestSettings(
-  { provider, tools, settings }: Pick<EngineOptions, "provider" | "tools" | "settings">,
+  {
+    provider,
+    tools,
+    settings,
+    chain,
+  }: Pick<EngineOptions, "provider" | "tools" | "settings"> & Partial<Pick<EngineOptions, "chain">>,
   capabilities: Capabilities,
   instructions: readonly string[],
 ): Settings {
   const { codec } = provider;
-  return codec.offer(codec.instruct(settings, instructions), { tools, capabilities });
+  const kept = chain?.mode === "stateless" ? (codec.unstored?.(settings) ?? settings) : settings;
+  return codec.offer(codec.instruct(kept, instructions), { tools, capabilities });
 }
 
 /** The digest that a request names its settings by: of their text, in the caller's key order. */

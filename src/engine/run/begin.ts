@@ -1,3 +1,4 @@
+import { emitWarning } from "node:process";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
@@ -8,8 +9,10 @@ import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
+import { chosenPolicy } from "../planning/choose-mode.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
+import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import { type EngineOptions, engineWith, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
@@ -99,11 +102,24 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
       const startedAt = timeAfter(stream, engine.clock());
       const { recorded = {} } = options;
       const beginning = { runId, base: committed, startedAt, epoch: 0, before: null, again, options: recorded };
-      return await executeRun(stream, engineWith(engine, recorded), beginning, { ...options, closedRun });
+      const chain = chosenPolicy(engine, stream.view);
+      warnOfDowngrade(engine, chain);
+      return await executeRun(stream, engineWith({ ...engine, chain }, recorded), beginning, { ...options, closedRun });
     } catch (error) {
       if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
     }
   }
+}
+
+/** Engines whose layers were said to leave nothing to chain. */
+const warned = new WeakSet<EngineOptions["life"]>();
+
+function warnOfDowngrade({ life }: EngineOptions, { chosen }: RecordedPolicy): void {
+  if (chosen !== "layers-edit-every-step" || warned.has(life)) return;
+  warned.add(life);
+  const told =
+    "the layers changed what the server held before every request, so mode 'auto' sends whole Turns from now on: docs/CHAINING.md says which layers keep a chain";
+  emitWarning(told, "TurnlogWarning");
 }
 
 /** The run that has answered what is wanted; null where something waits for an answer. */

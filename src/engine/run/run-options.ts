@@ -1,7 +1,9 @@
 import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
+import { type Mode, modes } from "../stack/chain-policy.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions, engineWith } from "../stack/create-engine.ts";
+import { checkMode } from "../stack/engine-checks.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { checkRunSettings, type RunSettings, runSettingNames } from "../stack/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
@@ -34,6 +36,8 @@ export type RunOptions = {
 export type AnswerOptions<Context = unknown, Output = unknown> = Omit<RunOptions, "onPart" | "recorded"> &
   RunSettings &
   UnrecordedOptions<Context, Output> & {
+    /** Who holds the conversation between two requests of this run, where that is not to be as the engine has it. */
+    readonly mode?: Mode;
     /** Of the message whose answer is wanted, as it was appended with. */
     readonly key?: string;
   };
@@ -68,7 +72,7 @@ const resumeNames: OptionNames<ResumeOptions> = {
 const answerNames: OptionNames<AnswerOptions> = {
   ...resumeNames,
   ...runSettingNames,
-  ...{ again: true, key: true, unfinished: true },
+  ...{ again: true, key: true, mode: true, unfinished: true },
 };
 
 const choices = {
@@ -105,8 +109,12 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
       throw new TypeError(`${where}: ${name} is ${kindOf(value)}: give true or false`);
   }
   if (key !== undefined) checkText(`${where}: key`, key, "the key that the message was appended with");
+  const { mode } = options;
+  if (mode !== undefined) checkChoice(`${where}: mode`, mode, modes);
   const { context, output, ...engine } = checkedEngine(where, made);
-  const given = { ...engine, context: options.context ?? context, output: options.output ?? output };
+  const chain = mode === undefined ? engine.chain : { ...engine.chain, mode };
+  if (mode !== undefined) checkMode(where, mode, { provider: engine.provider, chain });
+  const given = { ...engine, chain, context: options.context ?? context, output: options.output ?? output };
   const recorded = recordedOptions(where, options, given);
   // What the provider cannot be asked is told before anything begins.
   engineWith(given, recorded);

@@ -141,7 +141,7 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
     stack: engine.layers.map(describeLayer),
     provider: { name: provider.name, scope: provider.scope, codec: provider.codec.name },
     settingsDigest: digest,
-    chain: { ...engine.chain, onSettingsChange: { ...engine.chain.onSettingsChange } },
+    chain: engine.chain,
     base: base.digest,
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),

@@ -31,6 +31,8 @@ export interface Codec {
    * @throws {TypeError} for what this wire cannot say.
    */
   adjust?(settings: Settings, adjustments: Adjustments): Settings;
+  /** Settings that have the server keep nothing, unless they say what it keeps themselves; absent, where that cannot be said. */
+  unstored?(settings: Settings): Settings;
   /** Settings that offer these tools, and ask for what an endpoint of these capabilities can give. */
   offer(
     settings: Settings,

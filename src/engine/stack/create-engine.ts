@@ -4,10 +4,10 @@ import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { randomId } from "../../log/codec/ids.ts";
-import { type ChainPolicy, defaultChainPolicy, type RecordedPolicy } from "./chain-policy.ts";
+import { type ChainPolicy, type Mode, policyOf, type RecordedPolicy } from "./chain-policy.ts";
 import type { Settings } from "./codec.ts";
 import type { InDoubtHandler } from "./doubt.ts";
-import { checkConfig, checkNames, refuseBesideLoop } from "./engine-checks.ts";
+import { checkConfig, checkMode, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
@@ -87,7 +87,9 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly middleware?: readonly Layer<Context>[];
   /** What every answer is to be, unless a run says otherwise: see the option `output` of runs. */
   readonly output?: StandardSchema<unknown, Output>;
-  readonly chain?: ChainPolicy["mode"] | Partial<ChainPolicy>;
+  /** Who holds the conversation between two requests; `chained` when absent. A run may say otherwise. */
+  readonly mode?: Mode;
+  readonly chain?: Partial<ChainPolicy>;
   /** How often the tool loop may ask the model in one run. */
   readonly maxSteps?: number;
   /** How long a layer may work on its own; ten minutes when absent. */
@@ -153,7 +155,8 @@ export const takeoverAfterMsDefault = 15 * 60_000;
  * @throws {TypeError} for an option that is none; a provider, tool or layer that is none, or that could not be named or
  *   recorded; two layers, or two tools, of one name.
  * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
- * @throws {TurnlogError} `settings-too-large` when the provider's settings and the tools are too much to be stored.
+ * @throws {TurnlogError} `settings-too-large` when the provider's settings and the tools are too much to be stored;
+ *   `mode-unsupported` when the endpoint cannot do the mode.
  */
 export function createEngine<Context = unknown, Output = undefined>(
   config: EngineConfig<Context, Output>,
@@ -162,8 +165,7 @@ export function createEngine<Context = unknown, Output = undefined>(
   checkConfig(config);
   // What context they want is what the engine's type asks of its runs.
   const { tools = [], middleware = [] } = config as EngineConfig;
-  const { provider, chain = "auto", observers = [] } = config;
-  const policy = typeof chain === "string" ? { mode: chain } : chain;
+  const { provider, mode, chain, observers = [] } = config;
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
   if (hasLoop && tools.length > 0) refuseBesideLoop("tools");
@@ -181,7 +183,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     laterSettings: provider.settings,
     output: config.output ?? null,
     context: undefined,
-    chain: { ...defaultChainPolicy, ...policy },
+    chain: policyOf(mode, chain),
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
     stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
@@ -195,6 +197,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     learned: new Map(),
     observers,
   };
+  checkMode("createEngine", mode, options);
   checkNames(options.layers, options.tools);
   checkTimeLimits(options);
   return engineOf(engineWith(options, {}));
@@ -241,8 +244,16 @@ const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): Engine
   layers.map((layer) => (layer.isEngine === true ? toolLoop(layer.tools ?? [], { maxSteps }) : layer));
 
 const optionNames: OptionNames<EngineConfig> = {
-  ...{ provider: true, tools: true, middleware: true, output: true, chain: true, maxSteps: true, layerTimeoutMs: true },
-  ...{ takeoverAfterMs: true, stuckAfterMs: true, observers: true, onInDoubt: true, onLostResponse: true, retry: true },
+  ...{ provider: true, tools: true, middleware: true, output: true, mode: true, chain: true, maxSteps: true },
+  ...{
+    layerTimeoutMs: true,
+    takeoverAfterMs: true,
+    stuckAfterMs: true,
+    observers: true,
+    onInDoubt: true,
+    onLostResponse: true,
+    retry: true,
+  },
   ...{ onToolError: true, sleep: true, clock: true, newId: true },
 };
 

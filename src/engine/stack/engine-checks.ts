@@ -1,8 +1,10 @@
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject } from "../../base/json.ts";
 import { checkChoice, checkFunction, checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
-import type { ChainPolicy } from "./chain-policy.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { type ChainPolicy, type Mode, modes, type RecordedPolicy } from "./chain-policy.ts";
 import { checkLayer, type Layer } from "./middleware.ts";
+import type { Provider } from "./provider.ts";
 import { checkTool, type Tool } from "./tool.ts";
 
 /** Options of an engine as anybody may have given them. */
@@ -14,12 +16,13 @@ type Given = { readonly [name: string]: unknown };
  *
  * @throws {TypeError} for a value that an option cannot have.
  */
-export function checkConfig({ provider, tools, middleware, observers, chain = "auto", ...rest }: Given): void {
+export function checkConfig({ provider, tools, middleware, observers, mode, chain, ...rest }: Given): void {
   checkProvider(provider);
   checkEach("tools", tools, { check: checkTool, instead: "write tools: [weather]" });
   checkEach("middleware", middleware, { check: checkLayer, instead: "write middleware: [logging()]" });
   checkEach("observers", observers, { check: checkObserver, instead: "write observers: [{ next }]" });
-  checkChain(chain);
+  if (mode !== undefined) checkChoice("createEngine: mode", mode, modes);
+  if (chain !== undefined) checkChain(chain);
   const { onLostResponse = "retry", maxSteps } = rest;
   checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
   if (maxSteps !== undefined) checkWhole("createEngine: maxSteps", maxSteps);
@@ -65,18 +68,20 @@ function checkObserver(where: string, observer: unknown): void {
   );
 }
 
-const chainNames: OptionNames<ChainPolicy> = { mode: true, onRefused: true, maxAgeMs: true, onSettingsChange: true };
-const modes = ["auto", "never", "require"];
+const chainNames: OptionNames<ChainPolicy> = { require: true, onRefused: true, maxAgeMs: true, onSettingsChange: true };
 
 function checkChain(chain: unknown): void {
   if (typeof chain === "string") {
-    checkChoice("createEngine: chain", chain, modes);
-    return;
+    const instead = chain === "require" ? "chain: { require: true }" : `mode: "${modeMeant(chain)}"`;
+    throw new TypeError(`createEngine: chain is '${chain}', not an object of options: write ${instead}`);
   }
+  if (isJsonObject(chain) && "mode" in chain)
+    throw new TypeError("createEngine's chain has no option 'mode': give mode beside chain");
   checkOptions("createEngine's chain", chain, chainNames);
   const given: Readonly<Record<string, unknown>> = { ...chain };
-  const { mode = "auto", onRefused = "fallback", maxAgeMs = 0, onSettingsChange = {} } = given;
-  checkChoice("createEngine: chain.mode", mode, modes);
+  const { require = false, onRefused = "fallback", maxAgeMs = 0, onSettingsChange = {} } = given;
+  if (typeof require !== "boolean")
+    throw new TypeError(`createEngine: chain.require is ${kindOf(require)}: give true or false`);
   checkChoice("createEngine: chain.onRefused", onRefused, ["fallback", "throw"]);
   if (typeof maxAgeMs !== "number" || !Number.isFinite(maxAgeMs) || maxAgeMs < 0)
     throw new RangeError(`createEngine: chain.maxAgeMs is ${kindOf(maxAgeMs)}: give milliseconds`);
@@ -84,6 +89,44 @@ function checkChain(chain: unknown): void {
     throw new TypeError(`createEngine: chain.onSettingsChange is ${kindOf(onSettingsChange)}: write { model: "full" }`);
   for (const [name, value] of Object.entries(onSettingsChange))
     checkChoice(`createEngine: chain.onSettingsChange.${name}`, value, ["chain", "full"]);
+}
+
+/** Whether a text means to chain or not, in the words of other tools. */
+const modeMeant = (word: string): Mode =>
+  modes.find((mode) => mode === word) ?? (word === "never" || word === "off" ? "stateless" : "chained");
+
+/**
+ * Refuses a mode that the endpoint cannot do, where the caller asked for it by name.
+ *
+ * @throws {TurnlogError} `mode-unsupported`, with the modes that would work.
+ */
+export function checkMode(
+  where: string,
+  mode: Mode | undefined,
+  { provider, chain }: { readonly provider: Provider; readonly chain: RecordedPolicy },
+): void {
+  const problem = mode === undefined ? null : modeProblem(mode, provider);
+  if (problem !== null) {
+    const others = modes.filter((other) => other !== mode && modeProblem(other, provider) === null);
+    const names = others.map((other) => `'${other}'`).join(", ");
+    throw new TurnlogError(
+      "mode-unsupported",
+      `${where}: mode '${mode}' cannot be used: ${problem}; give one of ${names}`,
+    );
+  }
+  if (chain.mode === "stateless" && chain.require === true)
+    throw new TurnlogError(
+      "mode-unsupported",
+      `${where}: mode 'stateless' never chains, and chain.require asks for it: leave one of them out`,
+    );
+}
+
+/** Why an endpoint cannot do a mode; null when it can, as far as was configured. */
+function modeProblem(mode: Mode, { name, capabilities }: Provider): string | null {
+  if (mode === "chained" && capabilities.chain !== true)
+    return `the provider ${name} does not continue from earlier responses`;
+  if (mode === "conversation") return `the provider ${name} has no conversation objects`;
+  return null;
 }
 
 /** What every provider has, by what it is. */

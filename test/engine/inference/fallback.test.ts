@@ -25,6 +25,9 @@ const thoughtful = ({ request }: { readonly request: number }): ScriptedAnswer =
   output: [reasoning({ summary: `thought ${request}` }), message(`answer ${request}`)],
 });
 
+/** Its requests are whole, with the ids of the items that it stores. */
+const unchained = { capabilities: { chain: false } };
+
 const plain = ({ request }: { readonly request: number }): ScriptedAnswer => ({
   output: [message(`answer ${request}`)],
 });
@@ -133,25 +136,25 @@ test("with onRefused: throw the refusal fails the run, and the next one sends ev
   expect((await decisions(talk)).at(-1)).toBe("full refused");
 });
 
-test("with chain: require a request that cannot be chained is not sent", async () => {
+test("with chain.require a request that cannot be chained is not sent", async () => {
   const forget = defineMiddleware(
     { name: "forget", version: "1.0.0" },
     (next) => (turn) => next(turn.filter(({ text }) => text !== "one")),
   );
   const server = await startServer({ answer: plain });
-  const talk = talkTo(server, { chain: "require" });
+  const talk = talkTo(server, { chain: { require: true } });
   await talk.say("one");
   await talk.say("two");
   const { conversation, ...workshop } = talk;
   const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" });
   await conversation.append("three");
-  const running = conversation.run(workshop.engine({ provider, chain: "require", middleware: [forget] }));
+  const running = conversation.run(workshop.engine({ provider, chain: { require: true }, middleware: [forget] }));
   expect(await rejectionOf(running)).toMatchObject({ code: "run-failed", kind: "chain-required" });
   expect(statuses(server)).toEqual([200, 200]);
 });
 
-test("with chain: require a lost response fails the run", async () => {
-  const talk = talkTo(await startServer({ answer: plain }), { chain: "require" });
+test("with chain.require a lost response fails the run", async () => {
+  const talk = talkTo(await startServer({ answer: plain }), { chain: { require: true } });
   await talk.say("one");
   talk.server.forget(talk.server.responseIds().at(-1) ?? "");
   expect(await rejectionOf(talk.say("two"))).toMatchObject({ kind: "lost-state" });
@@ -186,7 +189,7 @@ test.each([
 });
 
 test("refused ciphertext is quarantined once, and not sent again", async () => {
-  const talk = talkTo(await startServer(), { chain: "never" });
+  const talk = talkTo(await startServer(), { mode: "stateless" });
   await talk.say("one");
   talk.server.inject(cannedError("bad-ciphertext"));
   await talk.say("two");
@@ -220,7 +223,7 @@ test("a model that gives no encrypted reasoning is asked for it once", async () 
 });
 
 test("items that a server does not find by their ids are sent without", async () => {
-  const talk = talkTo(await startServer({ answer: plain }), { chain: "never" });
+  const talk = talkTo(await startServer({ answer: plain }), {}, unchained);
   await talk.say("one");
   talk.server.inject(cannedError("item-not-found"));
   await talk.say("two");
@@ -270,10 +273,10 @@ const noCiphertext = refusing("Encrypted content is not supported with this mode
 
 test.each([
   ["chaining", noChaining, {}],
-  ["ids of items", cannedError("item-not-found"), { chain: "never" }],
-  ["encrypted reasoning", noCiphertext, { chain: "never" }],
-] as const)("nothing is learnt of %s while the request is refused without it, too", async (_, refusal, config) => {
-  const talk = talkTo(await startServer({ answer: plain }), config);
+  ["ids of items", cannedError("item-not-found"), unchained],
+  ["encrypted reasoning", noCiphertext, unchained],
+] as const)("nothing is learnt of %s while the request is refused without it, too", async (_, refusal, options) => {
+  const talk = talkTo(await startServer({ answer: plain }), {}, options);
   await talk.say("one");
   talk.server.inject(refusal, cannedError("context-too-long"));
   expect(await rejectionOf(talk.say("two"))).toMatchObject({ kind: "context-length-exceeded" });
@@ -307,21 +310,21 @@ test("a refusal of something else that was to be included teaches nothing, and f
 
 test("that a model gives no encrypted reasoning says nothing of another model", async () => {
   const server = await startServer({ answer: plain });
-  const talk = talkTo(server, { chain: "never" });
+  const talk = talkTo(server, { mode: "stateless" });
   server.inject(noCiphertext);
   await talk.say("one");
   expect(await learnt(talk)).toMatchObject([{ capability: "encryptedReasoning", model: "m" }]);
   const asked = async (model: string) => {
     const provider = openaiResponses({ model, baseURL: server.baseUrl, apiKey: "key", transport: "json" });
     await talk.conversation.append("go on");
-    await talk.conversation.run(talk.engine({ provider, chain: "never" }));
+    await talk.conversation.run(talk.engine({ provider, mode: "stateless" }));
     return server.requests.at(-1)?.bodyText.includes("encrypted_content");
   };
   expect([await asked("m"), await asked("other")]).toEqual([false, true]);
 });
 
 test("items that were sent without ids teach nothing about ids", async () => {
-  const talk = talkTo(await startServer({ answer: plain }), { chain: "never" });
+  const talk = talkTo(await startServer({ answer: plain }), { mode: "stateless" });
   talk.server.inject(cannedError("item-not-found"));
   expect(await rejectionOf(talk.say("one"))).toMatchObject({ kind: "item-not-found" });
   expect(statuses(talk.server)).toEqual([404]);

@@ -23,7 +23,7 @@ test.each([
     await using server = await serve(answering(body, 200, headers));
     const { conversation, engine, store } = createWorkshop();
     const provider = openaiResponses({ model: "m", apiKey: "sk-test", baseURL: server.baseURL, transport });
-    const asks = engine({ provider, chain: "never" });
+    const asks = engine({ provider, mode: "stateless" });
     await conversation.append("hello");
     expect((await conversation.run(asks)).text).toBe("hi");
     const stream = `conversation-${conversation.id}`;

@@ -69,7 +69,7 @@ describe("over random exchanges with a server, with random edits between them", 
     await playMany(({ decision, request }, known) => {
       const candidates = request.candidates === "newest" ? known.slice(-1) : known;
       const lengths = candidates.filter((context) => isContinuable(context, request)).map(({ length }) => length);
-      const mayChain = request.policy.mode === "auto";
+      const mayChain = request.policy.mode === "chained";
       expect(decision.anchor?.length ?? 0).toBe(mayChain ? Math.max(0, ...lengths) : 0);
       if (decision.anchor !== null) anchored += 1;
     });
@@ -127,7 +127,7 @@ function optionsOf(choice: RequestChoice): RequestOptions {
     candidates,
     capabilities: { ...defaultCapabilities, itemIds },
     settings: { model, store, ...(encrypted ? { include: ["reasoning.encrypted_content"] } : {}) },
-    policy: { ...defaultChainPolicy, mode: full ? "never" : "auto" },
+    policy: { ...defaultChainPolicy, mode: full ? "stateless" : "chained" },
   };
 }
 

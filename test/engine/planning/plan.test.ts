@@ -103,7 +103,7 @@ describe("a request is full", () => {
   });
 
   test("because the policy never chains", () => {
-    const policy = { ...defaultChainPolicy, mode: "never" as const };
+    const policy = { ...defaultChainPolicy, mode: "stateless" };
     expect(plan(asked(second, known, { policy }))).toMatchObject({ strategy: "full", reason: "policy" });
   });
 });

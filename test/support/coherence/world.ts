@@ -39,6 +39,8 @@ export type Tally = {
   /** Runs that asked anew although nothing waited, and deliveries that came twice. */
   again: number;
   repeated: number;
+  /** Runs of another mode than the default. */
+  stateless: number;
   lost: number;
   readonly incoherent: string[];
 };
@@ -58,6 +60,7 @@ export const emptyTally = (): Tally => ({
   retried: 0,
   again: 0,
   repeated: 0,
+  stateless: 0,
   lost: 0,
   incoherent: [],
 });
@@ -121,6 +124,12 @@ export class World {
           this.#judgeNew({ instructions, systemAs }, tools);
         }
       });
+      const mode = random.pick(this.#dialect.modes);
+      if (mode === "stateless") {
+        this.#tally.stateless += 1;
+        // What nobody keeps has no id to be sent by, and hosted items cannot go without.
+        this.#speech.hostedMayBeMissing = true;
+      }
       const systemAs = random.chance(0.25) ? "instructions" : "input";
       const engine = createEngine({
         provider: this.#dialect.provider(this.#server.url, {
@@ -132,6 +141,7 @@ export class World {
         }),
         tools: hasTools ? [lookUp] : [],
         middleware: [...layers, probe],
+        mode,
         maxSteps: 6,
         sleep: async () => undefined,
         observers: [{ next: (part) => this.#countRetry(part) }],

@@ -13,7 +13,7 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ model })",
     () => engine({ model: "gpt" }),
-    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'output', 'chain', 'maxSteps', 'layerTimeoutMs', 'takeoverAfterMs', 'stuckAfterMs', 'observers', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
+    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'output', 'mode', 'chain', 'maxSteps', 'layerTimeoutMs', 'takeoverAfterMs', 'stuckAfterMs', 'observers', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
   ],
   [
     "createEngine({}) without provider",
@@ -133,7 +133,32 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ chain: 'atuo' })",
     () => engine({ chain: "atuo" }),
-    "createEngine: chain is 'atuo': did you mean 'auto'?",
+    "createEngine: chain is 'atuo', not an object of options: write mode: \"chained\"",
+  ],
+  [
+    "createEngine({ mode: 'atuo' })",
+    () => engine({ mode: "atuo" }),
+    "createEngine: mode is 'atuo': did you mean 'auto'?",
+  ],
+  [
+    "createEngine({ mode: 'never' })",
+    () => engine({ mode: "never" }),
+    "createEngine: mode is 'never': did you mean 'stateless'?",
+  ],
+  [
+    "createEngine({ chain: 'require' })",
+    () => engine({ chain: "require" }),
+    "createEngine: chain is 'require', not an object of options: write chain: { require: true }",
+  ],
+  [
+    "createEngine({ chain: { mode: 'never' } })",
+    () => engine({ chain: { mode: "never" } }),
+    "createEngine's chain has no option 'mode': give mode beside chain",
+  ],
+  [
+    "createEngine({ chain: { require: 'always' } })",
+    () => engine({ chain: { require: "always" } }),
+    "createEngine: chain.require is a text: give true or false",
   ],
   [
     "createEngine({ chain: true })",

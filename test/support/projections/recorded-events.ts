@@ -140,7 +140,7 @@ export const runStarted: ConversationEvent = {
     stack: [{ name: "redact", version: "1.0.0", configDigest: digest }],
     provider: { name: "scripted", scope: "here", codec: "openai-responses/1" },
     settingsDigest: digest,
-    chain: { mode: "auto", onRefused: "fallback", maxAgeMs: 1_000, onSettingsChange: {} },
+    chain: { mode: "chained", onRefused: "fallback", maxAgeMs: 1_000, onSettingsChange: {} },
     base: digest,
   },
 };

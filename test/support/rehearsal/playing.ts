@@ -13,7 +13,7 @@ export const quiet: RehearsalOptions = {
   edits: "all",
   reasoning: false,
   parallel: false,
-  chain: "auto",
+  mode: "chained",
 };
 
 import { replayed } from "../replayed.ts";
