@@ -64,7 +64,7 @@ export function checkRequest(body: JsonObject, rules: RequestRules): Refusal | u
   const model = body["model"];
   if (model === undefined || model === null) return missingParameter("model");
   if (typeof model !== "string") return invalidType("model", "a string", nameOfType(model));
-  return checkFieldNames(body) ?? checkInput(body, rules) ?? checkFields(body, rules);
+  return checkFieldNames(body, fields) ?? checkInput(body, rules) ?? checkFields(body, rules);
 }
 
 /** The input as a list: a string is one message of the user. */
@@ -74,12 +74,13 @@ export function inputOf(body: JsonObject): readonly JsonObject[] {
   return isArray(input) ? input.filter(isObject) : [];
 }
 
-function checkFieldNames(body: JsonObject): Refusal | undefined {
-  const unknown = Object.keys(body).find((key) => !fields.includes(key));
+/** The first field that is none of these. */
+export function checkFieldNames(body: JsonObject, known: readonly string[]): Refusal | undefined {
+  const unknown = Object.keys(body).find((key) => !known.includes(key));
   if (unknown === undefined) return undefined;
   return unknownParameter(
     unknown,
-    fields.find((name) => distance(unknown, name) <= 2),
+    known.find((name) => distance(unknown, name) <= 2),
   );
 }
 

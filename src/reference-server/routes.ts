@@ -11,6 +11,7 @@ import type { HeldResponse, Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { badJson, noRoute, type Refusal, refusal, serverError } from "./refusals.ts";
 import { responseBody, startedBody } from "./response-body.ts";
+import { compact, countInput } from "./unanswered.ts";
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 /** What a server saw, and what waits for its next requests. */
@@ -87,9 +88,20 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
   }
   const isResumed = received.method === "GET" && url.searchParams.get("stream") === "true";
   const fault = isResumed ? nextFault(parts, received) : undefined;
+  const asked = received.method === "POST" ? questions.get(url.pathname) : undefined;
+  if (asked !== undefined) {
+    await finish(exchange, isObject(received.body) ? asked(parts, received.body) : refused(badJson()));
+    return;
+  }
   const isById = /^\/v1\/responses\/[^/]+(\/(input_items|cancel))?$/.test(url.pathname);
   await finish(exchange, isById ? byId(parts, received, url) : refused(noRoute(received)), fault);
 }
+
+/** What is asked about a request that is not made. */
+const questions: ReadonlyMap<string, (parts: Parts, body: JsonObject) => Outgoing> = new Map([
+  ["/v1/responses/input_tokens", countInput],
+  ["/v1/responses/compact", compact],
+]);
 
 /** What goes wrong with this request, if anything. */
 export const nextFault = ({ faults, options }: Parts, received: Received): Fault | undefined =>

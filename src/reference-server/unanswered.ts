@@ -1,0 +1,72 @@
+import { compaction } from "./answers.ts";
+import { itemsOf, tokensOf } from "./contexts.ts";
+import { asJson, type Outgoing, refused } from "./delivery.ts";
+import { type Accepted, createInference } from "./inference.ts";
+import type { Memory } from "./memory.ts";
+import type { ReferenceServerOptions } from "./options.ts";
+import { missingParameter } from "./refusals.ts";
+import { checkFieldNames } from "./request-schema.ts";
+import { usageOf } from "./response-body.ts";
+import { type JsonObject, objectsOf, typeOf } from "./wire.ts";
+
+/** What answers questions about a request that is not made: the model is asked nothing, and nothing is stored. */
+interface Asking {
+  readonly memory: Memory;
+  readonly options: ReferenceServerOptions;
+}
+
+/** Fields of `InputTokenCountParams` and of `ResponseCompactParams`, of openai 7.57.0. */
+const countFields =
+  "conversation input instructions model parallel_tool_calls personality previous_response_id reasoning text tool_choice tools truncation".split(
+    " ",
+  );
+const compactFields =
+  "image input instructions model previous_response_id prompt_cache_key prompt_cache_options prompt_cache_retention service_tier".split(
+    " ",
+  );
+
+/** How many tokens the input of a request would have. */
+export function countInput(asking: Asking, body: JsonObject): Outgoing {
+  const { models = ["any"] } = asking.options;
+  const wrong = checkFieldNames(body, countFields);
+  if (wrong !== undefined) return refused(wrong);
+  const { personality: _, ...asked } = body;
+  return about(asking, { ...asked, model: asked["model"] ?? models[0] ?? "any" }, (accepted) => ({
+    object: "response.input_tokens",
+    input_tokens: tokensIn(accepted),
+  }));
+}
+
+/** The context as a client goes on with it elsewhere: what the user said, and a ciphertext of all the rest. */
+export function compact(asking: Asking, body: JsonObject): Outgoing {
+  const { memory, options } = asking;
+  if ((body["model"] ?? null) === null) return refused(missingParameter("model"));
+  const wrong = checkFieldNames(body, compactFields);
+  if (wrong !== undefined) return refused(wrong);
+  return about(asking, body, (accepted) => {
+    const isUsers = (item: JsonObject): boolean => typeOf(item) === "message" && item["role"] === "user";
+    const finished = memory.finish([compaction()]);
+    memory.issue(finished, false);
+    const made = memory.deliver(
+      finished.map(({ item }) => item),
+      true,
+    );
+    const users = itemsOf(accepted.before).filter(isUsers);
+    const asked = users.map((item) => ({ id: memory.nextId("msg"), type: "message", status: "completed", ...item }));
+    const output = [...asked, ...made];
+    const tokens = { input: tokensIn(accepted), cached: 0, output: tokensOf(output), reasoning: 0 };
+    const createdAt = Math.floor((options.now ?? Date.now)() / 1000);
+    const id = memory.nextId("resp");
+    return { id, object: "response.compaction", created_at: createdAt, output, usage: usageOf(tokens) };
+  });
+}
+
+/** What a request says is checked as if it asked the model; one that only continues is whole without an input. */
+function about({ memory, options }: Asking, body: JsonObject, told: (accepted: Accepted) => JsonObject): Outgoing {
+  const inference = createInference(memory, { ...options, acceptsEmptyInput: true });
+  const accepted = inference.accept(body, undefined);
+  return "refusal" in accepted ? refused(accepted.refusal) : asJson(200, told(accepted));
+}
+
+const tokensIn = ({ body, before }: Accepted): number =>
+  before.tokens + tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
