@@ -69,6 +69,7 @@ export type { Breakpoint, BreakpointEffect } from "./engine/session/breakpoint.t
 export { type DivergencePlace, ReplayDivergedError } from "./engine/session/divergence.ts";
 export { RunCancelledError, RunFailedError, RunUnfinishedError } from "./engine/session/errors.ts";
 export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
+export { type Budget, BudgetExceededError, type BudgetLimit } from "./engine/stack/budget.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
 export {
   type AnyEngine,

@@ -4,6 +4,7 @@
  */
 export const turnlogErrorCodes = [
   "access-denied",
+  "budget-exceeded",
   "chain-required",
   "concurrent-next",
   "content-not-read",

@@ -5,6 +5,7 @@ import type { Turn } from "../domain/turn.ts";
 import { type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
+import { addUsage, noUsage, type Usage, usageOf } from "./usage.ts";
 
 /** The client's and the server's side of a conversation at one revision: what planning compares. */
 export type ConversationView = {
@@ -12,6 +13,8 @@ export type ConversationView = {
   readonly server: ServerContextsView;
   /** The newest response of each scope, and its context as a Turn: what a reader wants explained when it is not used. */
   readonly newest: Map<string, { readonly context: ServerContext; readonly turn: Turn }>;
+  /** Tokens that the conversation itself has used, asides included; a fork begins at none: its parent's were paid once. */
+  spent: Usage;
   title: string | null;
   labels: Readonly<Record<string, string>>;
 };
@@ -26,6 +29,7 @@ export const conversationView: Projection<ConversationView> = {
     client: clientTurn.initial(key),
     server: serverContexts.initial(key),
     newest: new Map(),
+    spent: noUsage,
     title: null,
     labels: {},
   }),
@@ -33,6 +37,7 @@ export const conversationView: Projection<ConversationView> = {
     clientTurn.apply(view.client, recorded);
     serverContexts.apply(view.server, recorded);
     noteNewest(view, recorded);
+    noteSpent(view, recorded);
     noteLabels(view, recorded);
     return view;
   },
@@ -45,6 +50,11 @@ function noteNewest(view: ConversationView, { event, frame: at }: RecordedEvent)
   const turn = frame === undefined ? null : view.client.run?.turns.result(frame);
   if (context === undefined || context.unusable === "no-id" || turn === null || turn === undefined) return;
   view.newest.set(context.scope, { context, turn });
+}
+
+function noteSpent(view: ConversationView, { event }: RecordedEvent): void {
+  if (event.type === "ConversationStarted") view.spent = noUsage;
+  else if (event.type === "ResponseReceived") view.spent = addUsage(view.spent, usageOf(event.data.usage));
 }
 
 function noteLabels(view: ConversationView, { event }: RecordedEvent): void {

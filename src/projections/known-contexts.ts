@@ -30,6 +30,8 @@ export type ServerContext = {
   /** The id of what it continued from. */
   readonly parent: string | null;
   readonly unusable: Unusable;
+  /** What the endpoint counted of it: the tokens of input and output together; null where it told none. */
+  readonly tokens: number | null;
 };
 
 /** Contexts of which a saved fold has the text: they are read when one of them may be asked for. */

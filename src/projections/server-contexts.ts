@@ -12,6 +12,7 @@ import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./client-turn.ts";
 import { KnownContexts, type ServerContext, type Unusable } from "./known-contexts.ts";
 import { byStream, type Projection } from "./projection.ts";
+import { totalTokens } from "./usage.ts";
 
 export type { ServerContext, Unusable } from "./known-contexts.ts";
 
@@ -145,6 +146,7 @@ export function serverContextOf({ request, response, ...place }: Exchange): Serv
     length: request.input.blocks + entered.length,
     parent: request.decision.anchor?.id ?? null,
     unusable: unusable(request, response),
+    tokens: response.usage === undefined ? null : totalTokens(response.usage),
   };
 }
 

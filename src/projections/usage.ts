@@ -130,4 +130,7 @@ export const addUsage = (left: Usage, right: Usage): Usage => ({
   reasoningTokens: left.reasoningTokens + right.reasoningTokens,
 });
 
-const noUsage: Usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+/** What was read and written together; cached and reasoning tokens are among them. */
+export const totalTokens = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
+
+export const noUsage: Usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };

@@ -68,7 +68,7 @@ function maskedMembers(response: JsonObject, settings: JsonObject, mask: Mask): 
   return masked;
 }
 
-type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" }>;
+type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" | "usage" }>;
 
 /** The parts of an answer, each told once no secret can begin in it that ends in a later one. */
 class HeldParts {
@@ -83,6 +83,10 @@ class HeldParts {
   }
 
   take(delta: StreamDelta): void {
+    if (delta.type === "usage") {
+      this.#onDelta(delta);
+      return;
+    }
     if (delta.type === "item-done") {
       this.#tellHeld(delta.outputIndex);
       this.#onDelta({ ...delta, item: this.#mask.json(delta.item) });

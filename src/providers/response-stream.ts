@@ -2,6 +2,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../ba
 import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";
+import { usageIn } from "./responses-answer.ts";
 
 /**
  * Puts a streamed answer together. The terminal event's response is the record; the events before it are news for
@@ -56,6 +57,7 @@ export class ResponseStream {
     const type = typeof given === "string" ? given : (name ?? "");
     const status = terminalStatuses.get(type);
     if (status !== undefined && isJsonObject(response)) return this.#record(response, status);
+    this.#count(event["usage"] ?? (isJsonObject(response) ? response["usage"] : undefined));
     const isError = type === "error" || type === "response.failed";
     const isUnnamed = given === undefined && !(name ?? "").startsWith("response.");
     if (isError || (isUnnamed && (event["error"] ?? null) !== null)) throw this.failure(event);
@@ -100,6 +102,13 @@ export class ResponseStream {
     this.#open.delete(index);
     this.#done.set(index, item);
     this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+
+  /** Some servers tell the cost while the answer comes; each tells all of it so far. */
+  #count(reported: JsonValue | undefined): void {
+    if (!isJsonObject(reported)) return;
+    const { reported: _, ...usage } = usageIn(reported);
+    this.#onDelta({ type: "usage", usage });
   }
 
   #speak(eventType: string, outputIndex: number, text: JsonValue | undefined): void {

@@ -116,7 +116,8 @@ function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
   };
 }
 
-function usageIn(reported: JsonValue): ReportedUsage {
+/** What a response, or an event of its stream, says that it has cost. */
+export function usageIn(reported: JsonValue): ReportedUsage {
   const told = isJsonObject(reported) ? reported : {};
   return {
     inputTokens: count(told, "input_tokens"),

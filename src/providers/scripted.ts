@@ -212,7 +212,7 @@ async function deliver(
 
 /** A delta in pieces of a few characters, never through a surrogate pair. */
 function piecesOf(delta: StreamDelta): readonly StreamDelta[] {
-  if (delta.type === "item-done") return [delta];
+  if (!("text" in delta)) return [delta];
   return (delta.text.match(/.{1,8}/gsu) ?? []).map((text) => ({ ...delta, text }));
 }
 

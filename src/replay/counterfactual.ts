@@ -17,6 +17,7 @@ import {
   type EngineOptions,
   engineOf,
   engineWith,
+  policiesOf,
 } from "../engine/stack/create-engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
@@ -239,7 +240,9 @@ function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions 
   return {
     ...engineWith(engine, run.started.options ?? {}),
     provider: recordedEndpoint(engine.provider, scope, capabilities),
-    chain: run.started.chain,
+    ...policiesOf(run.started),
+    // It asks nobody.
+    budget: null,
     // The recording has one answer for a step: what came of its last attempt.
     retry: { ...engine.retry, maxRetries: 0 },
     clock: () => clock.now,

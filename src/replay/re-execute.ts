@@ -9,7 +9,13 @@ import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
 import { EffectInDoubtError, mustHaveContext, toolMissing } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
-import { checkedEngine, type Engine, type EngineOptions, engineWith } from "../engine/stack/create-engine.ts";
+import {
+  checkedEngine,
+  type Engine,
+  type EngineOptions,
+  engineWith,
+  policiesOf,
+} from "../engine/stack/create-engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -113,7 +119,7 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
   const last = events.at(-1);
   const replayOptions: EngineOptions = {
     ...engineWith(engine, started.options ?? {}),
-    chain: started.chain,
+    ...policiesOf(started),
     output: null,
     clock: () => Math.max(startedAt, Date.parse(last?.at ?? "")),
     newId: (prefix) => `${prefix}_${"0".repeat(16)}`,

@@ -72,6 +72,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationRelabelled", ["title", "labels"]],
   ["EventSkipped+found", ["found"]],
   ["RunStarted", ["again", "options"]],
+  ["RunStarted+budget", ["again", "options", "budget"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
   ["ResponseReceived", ["anchor", "echo", "failure", "usage", "requestId"]],

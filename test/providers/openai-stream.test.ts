@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { StreamDelta } from "../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { ask, failureOf, textOf } from "../support/providers/inferences.ts";
 import { answering, eventStream, eventsOf, type Loopback, serve } from "../support/providers/loopback.ts";
@@ -56,9 +57,7 @@ test("gives the response of the terminal event whole, and its parts as they come
   expect(textOf(asked.deltas, "text-delta")).toBe("hello");
   expect(textOf(asked.deltas, "reasoning-delta")).toBe("hm");
   expect(textOf(asked.deltas, "tool-call-delta")).toBe("{}");
-  expect(asked.deltas.filter(({ type }) => type === "item-done").map(({ outputIndex }) => outputIndex)).toEqual([
-    0, 1, 2,
-  ]);
+  expect(asked.deltas.flatMap((delta) => (delta.type === "item-done" ? delta.outputIndex : []))).toEqual([0, 1, 2]);
   expect(asked.deltas.findIndex(({ type }) => type === "item-done")).toBe(1);
 });
 
@@ -154,8 +153,8 @@ test("an abort in the middle keeps what had come", async () => {
   await using server = await serve((answer) => {
     answer.writeHead(200, eventStream).write(eventsOf(done(0, thought), ...hello));
   });
-  const onDelta = ({ outputIndex }: { readonly outputIndex: number }): void => {
-    if (outputIndex === 1) controller.abort();
+  const onDelta = (delta: StreamDelta): void => {
+    if ("outputIndex" in delta && delta.outputIndex === 1) controller.abort();
   };
   const failure = await failureOf(ask(provider(server), { signal: controller.signal, onDelta }));
   expect(failure).toMatchObject({ kind: "aborted", outcome: "unknown", partial: [thought] });
@@ -245,4 +244,14 @@ test("loses none of the streamed items to a terminal event whose output holds on
     eventsOf(done(0, message), { ...completed, response: { ...response, output: [null] } }),
   );
   expect((await ask(provider(server))).response["output"]).toEqual([message]);
+});
+
+test("what the answer has cost so far is told while it comes, by a server that says so", async () => {
+  const usage = { input_tokens: 7, output_tokens: 2, output_tokens_details: { reasoning_tokens: 1 } };
+  const counted = { type: "response.in_progress", response: { usage } };
+  await using server = await streaming(eventsOf(counted, ...hello, completed));
+  const { deltas } = await ask(provider(server));
+  expect(deltas.filter(({ type }) => type === "usage")).toEqual([
+    { type: "usage", usage: { inputTokens: 7, cachedInputTokens: 0, outputTokens: 2, reasoningTokens: 1 } },
+  ]);
 });

@@ -61,6 +61,14 @@ const runOptionsSchema = z.strictObject({
 });
 export type RecordedRunOptions = Readonly<z.infer<typeof runOptionsSchema>>;
 
+/** How many tokens the caller lets the run use, as endpoints count them. */
+const budgetSchema = z.strictObject({
+  maxInputTokens: z.exactOptional(z.int().positive()),
+  maxTotalTokens: z.exactOptional(z.int().positive()),
+  /** `end`, `warn`. */
+  onExceeded: z.string(),
+});
+
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
 export const runStarted = z.strictObject({
   type: z.literal("RunStarted"),
@@ -76,6 +84,7 @@ export const runStarted = z.strictObject({
     /** The caller wanted another answer although nothing waited for one. */
     again: z.exactOptional(z.literal(true)),
     options: z.exactOptional(runOptionsSchema),
+    budget: z.exactOptional(budgetSchema),
   }),
 });
 

@@ -7,6 +7,7 @@ import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
+import { usageOf } from "../../projections/usage.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
@@ -212,6 +213,7 @@ function acceptResponse(session: RunSession, frame: string, { request }: Prepare
   session.isWhole = data.isComplete;
   if (isSuspect(request, data)) distrust(session, frame);
   for (const block of entered) session.emit({ type: "block", frame, block });
+  if (data.usage !== undefined) session.emit({ type: "usage", frame, usage: usageOf(data.usage) });
   if (data.failure !== undefined) throw failedResponse(data.failure);
   return result;
 }

@@ -8,6 +8,7 @@ import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
+import { keepBudget } from "./budget.ts";
 import type { Retry } from "./reactions.ts";
 import { type StepRequest, stepRequest } from "./step-request.ts";
 
@@ -24,6 +25,7 @@ type Attempt = { readonly attempt: number; readonly retry: Retry };
 /**
  * Plans, shapes and encodes a request, and records it.
  *
+ * @throws {BudgetExceededError} when the run's budget ends before it.
  * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
  */
 export function prepare(
@@ -39,6 +41,7 @@ export function prepare(
   const capabilities = { ...learnedCapabilities(engine.provider, session.view(), engine.learned), ...lacking };
   const asked = stepRequest(session, step, capabilities);
   const { turn: input, settings, settingsDigest: digest } = asked;
+  keepBudget(session, frame, asked);
   const built = buildRequest({ ...asked, ...planned });
   const { decision, shaped, bodyText } = built;
   const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";

@@ -37,6 +37,18 @@ export const besideConversation = (contexts: ContextLookup): Pick<PlanRequest, "
   full: "aside",
 });
 
+/**
+ * How many tokens an endpoint has counted of a Turn: of the longest beginning of it that it has answered, the answer included.
+ * Null where it has told none.
+ */
+export function countedTokens(turn: Turn, { byTurn }: Pick<ContextLookup, "byTurn">, scope: string): number | null {
+  for (const { digest } of turn.contexts()) {
+    const counted = byTurn(digest).findLast((context) => context.scope === scope && context.tokens !== null);
+    if (counted !== undefined) return counted.tokens;
+  }
+  return null;
+}
+
 type Received = { readonly context: ServerContext; readonly turn: Turn };
 
 /** With the Turn as its server holds it: what the instructions said of it is not there. */

@@ -51,7 +51,8 @@ class PartBuffer {
   }
 
   add(part: RunPart): void {
-    const units = isDelta(part) ? part.text.length : null;
+    // A server may tell what the answer has cost with every piece of it.
+    const units = isDelta(part) ? part.text.length : part.type === "usage" ? 0 : null;
     if (units === null) this.#parts.push(part);
     else if (this.#deltas < maxBufferedDeltas && this.#units + units <= maxBufferedUnits) {
       this.#deltas += 1;

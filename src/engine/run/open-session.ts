@@ -2,6 +2,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { isAside } from "../../domain/frame.ts";
@@ -12,6 +13,7 @@ import { thisProcess } from "../../log/writer/owner.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import { serverContexts } from "../../projections/server-contexts.ts";
+import { totalTokens, usageOf } from "../../projections/usage.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
@@ -80,9 +82,13 @@ export function openSession(opening: Opening): RunSession {
   let answers = journal.log.responses;
   let isOurs = false;
   const server = serverContexts.initial(stream.name);
+  // What a run that is taken up has used already is counted as it is met again.
+  const known = (before?.events ?? []).reduce((sum, { event }) => sum + tokensOf(event), 0);
+  const spent = { tokens: totalTokens(stream.view.spent) - known };
   const apply = ({ event, actor, frame, at = session.clock }: ProposedEvent): void => {
     const place = { stream: stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };
     serverContexts.apply(server, { ...place, event, frame: frame ?? null, at: new Date(at).toISOString() });
+    spent.tokens += tokensOf(event);
   };
   const recorder = new Recorder({
     onRecord: apply,
@@ -112,6 +118,7 @@ export function openSession(opening: Opening): RunSession {
     firstRevision: before?.firstRevision ?? null,
     view: () => stream.view,
     server,
+    spent,
     apply,
     readAll: () => stream.readAll(),
     record: told,
@@ -134,6 +141,9 @@ export function openSession(opening: Opening): RunSession {
   };
   return session;
 }
+
+const tokensOf = (event: ConversationEvent): number =>
+  event.type === "ResponseReceived" ? totalTokens(usageOf(event.data.usage)) : 0;
 
 /** A time of the clock, or that of the stream's newest event where the clock has fallen behind it; in milliseconds. */
 export const timeAfter = ({ lastAt }: Pick<RunStream, "lastAt">, now: number): number =>

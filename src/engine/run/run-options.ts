@@ -1,6 +1,7 @@
 import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
+import { type Budget, recordedBudget } from "../stack/budget.ts";
 import { type Mode, modes } from "../stack/chain-policy.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions, engineWith } from "../stack/create-engine.ts";
 import { checkMode } from "../stack/engine-checks.ts";
@@ -38,6 +39,8 @@ export type AnswerOptions<Context = unknown, Output = unknown> = Omit<RunOptions
   UnrecordedOptions<Context, Output> & {
     /** Who holds the conversation between two requests of this run, where that is not to be as the engine has it. */
     readonly mode?: Mode;
+    /** How many tokens may be used, in the place of the engine's budget; null for as many as it takes. */
+    readonly budget?: Budget | null;
     /** Of the message whose answer is wanted, as it was appended with. */
     readonly key?: string;
   };
@@ -72,7 +75,7 @@ const resumeNames: OptionNames<ResumeOptions> = {
 const answerNames: OptionNames<AnswerOptions> = {
   ...resumeNames,
   ...runSettingNames,
-  ...{ again: true, key: true, mode: true, unfinished: true },
+  ...{ again: true, key: true, mode: true, budget: true, unfinished: true },
 };
 
 const choices = {
@@ -114,7 +117,9 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   const { context, output, ...engine } = checkedEngine(where, made);
   const chain = mode === undefined ? engine.chain : { ...engine.chain, mode };
   if (mode !== undefined) checkMode(where, mode, { provider: engine.provider, chain });
-  const given = { ...engine, chain, context: options.context ?? context, output: options.output ?? output };
+  const budget = options.budget === undefined ? engine.budget : recordedBudget(where, options.budget);
+  const asked = { context: options.context ?? context, output: options.output ?? output };
+  const given = { ...engine, chain, budget, ...asked };
   const recorded = recordedOptions(where, options, given);
   // What the provider cannot be asked is told before anything begins.
   engineWith(given, recorded);

@@ -143,6 +143,7 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
     settingsDigest: digest,
     chain: engine.chain,
     base: base.digest,
+    ...(engine.budget === null ? {} : { budget: engine.budget }),
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),
   };

@@ -10,7 +10,7 @@ import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, mustHaveContext, toolMissing } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import type { Settings } from "../stack/codec.ts";
-import { type EngineOptions, engineWith } from "../stack/create-engine.ts";
+import { type EngineOptions, engineWith, policiesOf } from "../stack/create-engine.ts";
 import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
@@ -127,7 +127,7 @@ async function resumeRun(
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   try {
     // A run keeps the policy and the options that it began with: what its requests were made by is said once.
-    const then = engineWith({ ...engine, chain: run.started.chain }, run.started.options ?? {});
+    const then = engineWith({ ...engine, ...policiesOf(run.started) }, run.started.options ?? {});
     return await executeRun(stream, then, beginning, {
       ...options,
       closedRun: null,

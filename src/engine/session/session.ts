@@ -43,6 +43,8 @@ export type RunSession = {
   readonly server: ServerContextsView;
   /** Takes in what is recorded, or was. */
   readonly apply: (proposed: ProposedEvent) => void;
+  /** Tokens that the conversation has used, this run included. */
+  readonly spent: { tokens: number };
   /** What the run's events tell of it, as far as they are durable. */
   readonly record: RunRecord;
   /** Whether the newest response is whole. */

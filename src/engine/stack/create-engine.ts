@@ -2,8 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { randomId } from "../../log/codec/ids.ts";
+import { type Budget, type RecordedBudget, recordedBudget } from "./budget.ts";
 import { type ChainPolicy, type Mode, policyOf, type RecordedPolicy } from "./chain-policy.ts";
 import type { Settings } from "./codec.ts";
 import type { InDoubtHandler } from "./doubt.ts";
@@ -38,6 +40,8 @@ export type EngineOptions = {
   /** What the caller gave layers and tools for this run; undefined where that is nothing. */
   readonly context: unknown;
   readonly chain: RecordedPolicy;
+  /** How many tokens may be used; null where nobody counts them. */
+  readonly budget: RecordedBudget | null;
   /** How long a layer may work on its own before the run fails and names it. */
   readonly layerTimeoutMs: number;
   /** How long an owner of another process may be silent before its run counts as abandoned. */
@@ -90,6 +94,8 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   /** Who holds the conversation between two requests; `chained` when absent. A run may say otherwise. */
   readonly mode?: Mode;
   readonly chain?: Partial<ChainPolicy>;
+  /** How many tokens a request, and the conversation, may use; a run may be given another. */
+  readonly budget?: Budget;
   /** How often the tool loop may ask the model in one run. */
   readonly maxSteps?: number;
   /** How long a layer may work on its own; ten minutes when absent. */
@@ -184,6 +190,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     output: config.output ?? null,
     context: undefined,
     chain: policyOf(mode, chain),
+    budget: recordedBudget("createEngine", config.budget),
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
     stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
@@ -240,11 +247,29 @@ export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: R
   return { ...engine, ...limited, settings: first, laterSettings: isForced ? adjusted(provider, later) : first };
 }
 
+/** What a run was begun with and keeps, whatever its engine says by the time that it is taken up or replayed. */
+export const policiesOf = ({
+  chain,
+  budget,
+}: ConversationEventOf<"RunStarted">["data"]): Pick<EngineOptions, "chain" | "budget"> => ({
+  chain,
+  budget: budget ?? null,
+});
+
 const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): EngineOptions["layers"] =>
   layers.map((layer) => (layer.isEngine === true ? toolLoop(layer.tools ?? [], { maxSteps }) : layer));
 
 const optionNames: OptionNames<EngineConfig> = {
-  ...{ provider: true, tools: true, middleware: true, output: true, mode: true, chain: true, maxSteps: true },
+  ...{
+    provider: true,
+    tools: true,
+    middleware: true,
+    output: true,
+    mode: true,
+    chain: true,
+    budget: true,
+    maxSteps: true,
+  },
   ...{
     layerTimeoutMs: true,
     takeoverAfterMs: true,

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Usage } from "../../projections/usage.ts";
 import type { Capabilities, Codec, Settings } from "./codec.ts";
 
 export type InferenceRequest = {
@@ -28,6 +29,8 @@ export type StreamDelta =
   | { readonly type: "text-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly outputIndex: number; readonly text: string }
+  /** What the answer has cost so far. */
+  | { readonly type: "usage"; readonly usage: Usage }
   | { readonly type: "item-done"; readonly outputIndex: number; readonly item: JsonObject };
 
 /** The final response resource, as the terminal event or the JSON body gave it. */

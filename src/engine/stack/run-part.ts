@@ -1,6 +1,8 @@
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { Usage } from "../../projections/usage.ts";
+import type { BudgetLimit } from "./budget.ts";
 import type { RunResult } from "./result.ts";
 
 /** What a run shows while it happens. Never stored: the log gets the final items. */
@@ -18,6 +20,16 @@ export type RunPart<Output = unknown> =
   | { readonly type: "text-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
+  /** What an answer has cost, as the provider tells it: while it comes, where it tells so then, and once it is there. */
+  | { readonly type: "usage"; readonly frame: string; readonly usage: Usage }
+  /** The next request is over the run's budget, and is sent: its `onExceeded` says so. */
+  | {
+      readonly type: "budget-exceeded";
+      readonly frame: string;
+      readonly limit: BudgetLimit;
+      readonly tokens: number;
+      readonly max: number;
+    }
   /** The reader was slower than the run: here stood so many deltas. The blocks that follow are whole. */
   | { readonly type: "deltas-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }

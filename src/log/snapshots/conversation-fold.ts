@@ -160,9 +160,9 @@ export async function restoreFold(
     if (context === null) throw new TurnlogError("snapshot-damaged", `there is no response to ${inferenceId}`);
     newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
   }
-  const { answeredBy, cameBackTo, answeredLength, title, labels, lastAt } = data;
+  const { answeredBy, cameBackTo, answeredLength, title, labels, spent, lastAt } = data;
   Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength });
-  Object.assign(view, { title, labels });
+  Object.assign(view, { title, labels, spent });
   Object.assign(fold, { head: { revision, digest }, lastAt });
   restoreState(fold, data);
   return fold;

@@ -47,6 +47,7 @@ type ContextRow = readonly [
   /** `true` where it is the response of the row before. */
   parent: string | true | null,
   unusable: Unusable,
+  tokens: number | null,
 ];
 
 type OtherFact =
@@ -176,12 +177,12 @@ function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): 
     return known < 0 ? texts.push(text) - 1 : known;
   };
   const { responseId, anchor, inferenceId, stream, revision, at, scope, settingsDigest, turn, held } = context;
-  const { inputLength, length, unusable } = context;
+  const { inputLength, length, unusable, tokens } = context;
   const parent = context.parent !== null && context.parent === contexts.at(-1)?.[0] ? true : context.parent;
   return [
     ...([responseId, isResponse(responseId, anchor) || anchor, inferenceId, numberOf(stream), revision, at] as const),
     ...([numberOf(scope), numberOf(settingsDigest)] as const),
-    ...([turn, held === turn ? "" : held, inputLength, length, parent, unusable] as const),
+    ...([turn, held === turn ? "" : held, inputLength, length, parent, unusable, tokens] as const),
   ];
 }
 
@@ -192,9 +193,9 @@ type RowBefore = { readonly previous: string | null; readonly index: number };
 
 function contextOf(row: ContextRow, texts: readonly string[], { previous, index }: RowBefore): ServerContext {
   const [responseId, anchor, inferenceId, stream, revision, at, scope, settings, turn, held, ...rest] = row;
-  const [inputLength, length, parent, unusable] = rest;
+  const [inputLength, length, parent, unusable, tokens] = rest;
   return {
-    ...{ responseId, inferenceId, revision, index, at, turn, inputLength, length, unusable },
+    ...{ responseId, inferenceId, revision, index, at, turn, inputLength, length, unusable, tokens },
     stream: texts[stream] ?? "",
     anchor: anchor === true ? { kind: "response", id: responseId } : anchor,
     scope: texts[scope] ?? "",

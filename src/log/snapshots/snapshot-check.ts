@@ -176,17 +176,19 @@ export class SnapshotCheck {
   }
 
   #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
-    const { answeredBy, cameBackTo, answeredLength, title, labels, origin, lastAt } = data;
+    const { answeredBy, cameBackTo, answeredLength, title, labels, spent, origin, lastAt } = data;
     const { answers, committed } = client;
     // Which run left the Turn that was come back to may be looked up later.
     const answer = cameBackTo === null ? answers.answeredBy : null;
-    const told = { answeredBy, cameBackTo, answeredLength, title, labels, origin, lastAt };
+    const told = { answeredBy, cameBackTo, answeredLength, title, labels, spent, origin, lastAt };
     const expected: typeof told = {
       ...{ answeredBy: answer, cameBackTo: cameBackTo === null ? null : committed.digest },
       ...{ answeredLength: answers.answeredLength, title: view.title, labels: view.labels },
+      spent: view.spent,
       ...{ origin: this.#state.origin, lastAt: this.#lastAt },
     };
-    if (canonicalJson(told) !== canonicalJson(expected)) return "its labels, its times or its last answer are others";
+    if (canonicalJson(told) !== canonicalJson(expected))
+      return "its labels, its times, its tokens or its last answer are others";
     const lost = lostScopes({ state: this.#state, view: { server } });
     if (canonicalJson(data.lostScopes) !== canonicalJson(lost))
       return "it knows other endpoints that lost all they held";

@@ -43,6 +43,13 @@ const snapshotSchema = z.strictObject({
   ancestors: z.array(z.tuple([z.string(), z.number().int()])),
   /** Damaged events that it goes without: the stream, and the revision. */
   skipped: z.array(z.tuple([z.string(), z.number().int()])),
+  /** Tokens that the conversation itself has used. */
+  spent: z.strictObject({
+    inputTokens: z.number(),
+    cachedInputTokens: z.number(),
+    outputTokens: z.number(),
+    reasoningTokens: z.number(),
+  }),
   /** Endpoints that lost all they held, and were not asked since. */
   lostScopes: z.array(z.string()),
 });

@@ -35,7 +35,7 @@ test("a stream gives deltas as they come, then the blocks, and ends with the res
   await conversation.append("hello");
   const parts = await partsOf(conversation.stream(engine));
   expect(outline(parts)).toEqual([
-    ...["run-start", "request-start", "reasoning-delta", "text-delta", "block", "run-end"],
+    ...["run-start", "request-start", "reasoning-delta", "text-delta", "block", "usage", "run-end"],
   ]);
   expect(textOf(parts, "text-delta")).toBe("the whole answer");
   expect(textOf(parts, "reasoning-delta")).toBe("let me think");

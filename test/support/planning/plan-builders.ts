@@ -53,6 +53,7 @@ export function holding(
     length: turn.length,
     parent: null,
     unusable: null,
+    tokens: null,
     ...rest,
   };
 }

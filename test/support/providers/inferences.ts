@@ -35,7 +35,7 @@ export async function failureOf(asked: Promise<unknown>): Promise<ProviderError>
 
 /** The text of all deltas of a type, joined. */
 export const textOf = (deltas: readonly StreamDelta[], type: StreamDelta["type"]): string =>
-  deltas.map((delta) => (delta.type === type && delta.type !== "item-done" ? delta.text : "")).join("");
+  deltas.map((delta) => (delta.type === type && "text" in delta ? delta.text : "")).join("");
 
 /** The id of the response that came. */
 export const idOf = ({ response: { id } }: Asked): string => (typeof id === "string" ? id : "");

@@ -1,0 +1,65 @@
+import { checkChoice, checkOptions, checkWhole, type OptionNames } from "../../base/options.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+
+/** How many tokens may be used, as the endpoints count them; what they did not tell of counts as nothing. */
+export type Budget = {
+  /**
+   * Of one request: no request is sent of a Turn of which its endpoint has counted more. It counts with an answer, so that what
+   * came to the Turn since is not in it.
+   */
+  readonly maxInputTokens?: number;
+  /** Of the conversation: once its answers have used so many, input, output and what layers ask beside it, no more is asked. */
+  readonly maxTotalTokens?: number;
+  /** `end` (the default) ends the run with `BudgetExceededError`; `warn` shows a `budget-exceeded` part and goes on. */
+  readonly onExceeded?: "end" | "warn";
+};
+
+/** A budget as the log has it. */
+export type RecordedBudget = NonNullable<ConversationEventOf<"RunStarted">["data"]["budget"]>;
+
+/** The limits of a budget. */
+export type BudgetLimit = "maxInputTokens" | "maxTotalTokens";
+
+/** The next request would have gone past the budget: it was not sent. Recorded as the failure of the run. */
+export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
+  override readonly name = "BudgetExceededError";
+  readonly limit: BudgetLimit;
+  /** What was used, and what may be. */
+  readonly tokens: number;
+  readonly max: number;
+
+  constructor({ limit, tokens, max }: Pick<BudgetExceededError, "limit" | "tokens" | "max">) {
+    const what =
+      limit === "maxTotalTokens"
+        ? `the conversation has used ${tokens} tokens: raise the budget, or go on in another conversation`
+        : `what would be sent was counted as ${tokens} tokens: raise the budget, or compact the conversation`;
+    super("budget-exceeded", `the request is over ${limit} (${max}): ${what}`);
+    this.limit = limit;
+    this.tokens = tokens;
+    this.max = max;
+  }
+}
+
+const budgetNames: OptionNames<Budget> = { maxInputTokens: true, maxTotalTokens: true, onExceeded: true };
+
+/**
+ * A budget as it was given, complete; null for none.
+ *
+ * @throws {TypeError | RangeError} for an option that is none, a value that it cannot have, and a budget without a limit.
+ */
+export function recordedBudget(where: string, given: Budget | null | undefined): RecordedBudget | null {
+  if (given === null || given === undefined) return null;
+  checkOptions(`${where}'s budget`, given, budgetNames);
+  const { maxInputTokens, maxTotalTokens, onExceeded = "end" } = given;
+  if (maxInputTokens !== undefined) checkWhole(`${where}: budget.maxInputTokens`, maxInputTokens);
+  if (maxTotalTokens !== undefined) checkWhole(`${where}: budget.maxTotalTokens`, maxTotalTokens);
+  checkChoice(`${where}: budget.onExceeded`, onExceeded, ["end", "warn"]);
+  if (maxInputTokens === undefined && maxTotalTokens === undefined)
+    throw new TypeError(`${where}: budget has no limit: give maxInputTokens or maxTotalTokens`);
+  return {
+    ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
+    ...(maxTotalTokens === undefined ? {} : { maxTotalTokens }),
+    onExceeded,
+  };
+}
