@@ -1,8 +1,9 @@
 import { message, type ScriptedAnswer, type ScriptedItem } from "./answers.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
+import { addItems, brokenPair } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
 import { isKept, keepingOf } from "./keeping.ts";
-import type { HeldResponse, Memory } from "./memory.ts";
+import type { ConversationObject, HeldResponse, Memory } from "./memory.ts";
 import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
 import { bindReasoning, checkReasoning, isWithheld, transformationsOf, type Withheld } from "./reasoning-check.ts";
 import {
@@ -54,6 +55,8 @@ export interface Inference {
   ): Promise<HeldResponse>;
   /** From here on the response can be used, unless it was cancelled or deleted meanwhile. */
   commit(held: HeldResponse): void;
+  /** Ids of conversation objects that a response is made in. */
+  readonly locked: ReadonlySet<string>;
   /** After `respond`, whatever became of it. */
   release(accepted: Accepted): void;
   clear(): void;
@@ -63,6 +66,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
   const locked = new Set<string>();
   let accepted = 0;
   return {
+    locked,
     accept(body, fault, cached) {
       const rules = { models: options.models, acceptsEmptyInput: options.acceptsEmptyInput === true };
       const wrong = checkRequest(body, rules);
@@ -119,7 +123,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       // Items enter a conversation at once, after the response completes.
       const conversationId = held.head.conversationId;
       if (conversationId !== null && held.head.status !== "failed")
-        memory.conversations.set(conversationId, held.context);
+        enterConversation(memory.conversations.get(conversationId), held);
     },
     release({ conversationId }) {
       if (conversationId !== null) locked.delete(conversationId);
@@ -160,6 +164,11 @@ async function respond(to: {
   return held;
 }
 
+/** A deleted object takes nothing more. */
+function enterConversation(object: ConversationObject | undefined, { input, output, head }: HeldResponse): void {
+  if (object !== undefined) addItems(object, [...input, ...output], asyncToolsOf(head.body));
+}
+
 interface State {
   readonly parent: Link | undefined;
   readonly previousResponseId: string | null;
@@ -182,9 +191,12 @@ function stateOf(
   const conversationId = stringOf(isObject(conversation) ? conversation["id"] : conversation);
   if (conversationId !== undefined) {
     const { conversations } = by.memory;
-    if (!conversations.has(conversationId)) return { refusal: conversationNotFound(conversationId) };
+    const object = by.options.hasConversations === false ? undefined : conversations.get(conversationId);
+    if (object === undefined) return { refusal: conversationNotFound(conversationId) };
     if (by.locked.has(conversationId)) return { refusal: conversationLocked() };
-    return { ...none, parent: conversations.get(conversationId), conversationId };
+    const broken = brokenPair(object);
+    if (broken !== undefined) return { refusal: broken };
+    return { ...none, parent: object.context, conversationId };
   }
   const id = stringOf(body["previous_response_id"]);
   if (id === undefined || by.options.noChain === "ignored" || by.fault?.kind === "ignore-previous") return none;

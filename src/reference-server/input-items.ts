@@ -3,7 +3,7 @@ import type { HeldResponse } from "./memory.ts";
 import { type Refusal, refusal } from "./refusals.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 
-/** The query of `GET /responses/{id}/input_items`. */
+/** The query of a listing of items. */
 export interface ListQuery {
   readonly limit: number;
   readonly order: string;
@@ -16,10 +16,18 @@ export interface ListQuery {
  *
  * Whether the real listing of a chained response holds its ancestors' items is not established; here it does not.
  */
-export function listInput(held: HeldResponse, query: ListQuery): { readonly page: JsonObject } | { refusal: Refusal } {
+export const listInput = (held: HeldResponse, query: ListQuery): Page =>
+  pageOf(
+    held.input.map((item, index) => itemAsListed(item, `${held.head.id}:${index}`)),
+    query,
+  );
+
+type Page = { readonly page: JsonObject } | { readonly refusal: Refusal };
+
+/** One page of a list of items. */
+export function pageOf(items: readonly JsonObject[], query: ListQuery): Page {
   const { limit, order } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > 100) return { refusal: badLimit(limit) };
-  const items = held.input.map((item, index) => itemAsListed(item, `${held.head.id}:${index}`));
   const ordered = order === "asc" ? items : items.toReversed();
   const after = query.after === null ? 0 : ordered.findIndex((item) => item["id"] === query.after) + 1;
   const before = query.before === null ? ordered.length : ordered.findIndex((item) => item["id"] === query.before);
@@ -29,8 +37,8 @@ export function listInput(held: HeldResponse, query: ListQuery): { readonly page
   return { page: { object: "list", data, first_id: first, has_more: wanted.length > limit, last_id: last } };
 }
 
-// Listed items have an id, a type and, messages, parts and a status, whatever the request left out.
-function itemAsListed(item: JsonObject, seed: string): JsonObject {
+/** Listed items have an id, a type and, messages, parts and a status, whatever the request left out. */
+export function itemAsListed(item: JsonObject, seed: string): JsonObject {
   const type = typeOf(item);
   const prefix = type === "message" ? "msg" : type.replaceAll(/[aeiou_]/g, "").slice(0, 4);
   const id = stringOf(item["id"]) ?? `${prefix}_${createHash("sha256").update(seed).digest("hex").slice(0, 32)}`;

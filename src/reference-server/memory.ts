@@ -22,10 +22,24 @@ export interface HeldResponse {
   readonly goneAt: number;
 }
 
+/** A conversation object: a list of items that responses are added to. It has no settings. */
+export interface ConversationObject {
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly createdAt: number;
+  metadata: JsonObject;
+  /** As a listing has them, with ids of their own. */
+  items: readonly JsonObject[];
+  /** Items of it were deleted. */
+  isCut: boolean;
+  /** The same, as requests continue from it. */
+  context: Link | undefined;
+}
+
 /** All that a server remembers. */
 export interface Memory {
   readonly responses: Map<string, HeldResponse>;
-  readonly conversations: Map<string, Link | undefined>;
+  readonly conversations: Map<string, ConversationObject>;
   readonly issued: Map<string, Issued>;
   readonly ciphertexts: Ciphertexts;
   /** By item id, where the server checks reasoning. */

@@ -49,6 +49,8 @@ export interface DialectOptions {
   readonly zdr?: boolean;
   /** Chaining is refused as the ChatGPT backend or llama.cpp do, or the id is ignored (Perplexity). */
   readonly noChain?: "http-detail" | "llama.cpp" | "ignored";
+  /** false: there are no conversation objects. */
+  readonly hasConversations?: boolean;
   /** How an unknown id is refused. */
   readonly notFound?: "openai" | "vllm";
   /** vLLM leaves out the `system` messages of earlier turns. */

@@ -67,6 +67,16 @@ export const mutuallyExclusive = (): Refusal =>
 export const conversationNotFound = (id: string): Refusal =>
   refusal(`Conversation with id '${id}' not found.`, { status: 404 });
 
+/** Its text is an inference. */
+export const conversationItemNotFound = (itemId: string, id: string): Refusal =>
+  refusal(`Item with id '${itemId}' not found in conversation with id '${id}'.`, { status: 404 });
+
+export const tooManyItems = (max: number, actual: number): Refusal =>
+  refusal(
+    `Invalid 'items': array too long. Expected an array with maximum length ${max}, but got an array with length ${actual} instead.`,
+    { code: "array_above_max_length", param: "items" },
+  );
+
 export const conversationLocked = (): Refusal =>
   refusal("Another process is currently operating on this conversation. Please retry in a few seconds.", {
     code: "conversation_locked",

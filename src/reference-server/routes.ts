@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { addressOf, bodyOf, readBody } from "./arriving.ts";
 import { isReplayable, type UnderWay } from "./background.ts";
 import { byId, defaultDeltaLength, eventStream, replayed, wantsCiphertexts } from "./by-id.ts";
+import { conversationRoute } from "./conversations.ts";
 import { asJson, isCut, type Outgoing, pause, refused, send } from "./delivery.ts";
 import type { Fault } from "./faults.ts";
 import { type Arrivals, forgetOldest } from "./forgetting.ts";
@@ -86,6 +87,11 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     await create(parts, exchange);
     return;
   }
+  const isConversation = /^\/v1\/conversations(\/|$)/.test(url.pathname);
+  if (isConversation && parts.options.hasConversations !== false) {
+    await converse(parts, exchange, url);
+    return;
+  }
   const isResumed = received.method === "GET" && url.searchParams.get("stream") === "true";
   const fault = isResumed ? nextFault(parts, received) : undefined;
   const asked = received.method === "POST" ? questions.get(url.pathname) : undefined;
@@ -102,6 +108,21 @@ const questions: ReadonlyMap<string, (parts: Parts, body: JsonObject) => Outgoin
   ["/v1/responses/input_tokens", countInput],
   ["/v1/responses/compact", compact],
 ]);
+
+/** A conversation object is made, changed, or looked at. */
+async function converse(parts: Parts, exchange: Exchange, url: URL): Promise<void> {
+  const { memory, inference, options } = parts;
+  const { received } = exchange;
+  const fault = options.faults?.(received);
+  received.hasFaultFired = fault !== undefined && fault.kind !== "cut";
+  if (fault?.kind === "answer") {
+    const { headers = {} } = fault;
+    await finish(exchange, { ...asJson(fault.status, fault.body), headers });
+    return;
+  }
+  const now = (options.now ?? Date.now)();
+  await finish(exchange, conversationRoute({ memory, locked: inference.locked, now }, received, url), fault);
+}
 
 /** What goes wrong with this request, if anything. */
 export const nextFault = ({ faults, options }: Parts, received: Received): Fault | undefined =>

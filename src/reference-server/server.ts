@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { retrieve } from "./by-id.ts";
 import { extend, itemsOf } from "./contexts.ts";
+import { emptyConversation } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
 import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
@@ -47,6 +48,8 @@ export interface ReferenceServer extends AsyncDisposable {
   forget(responseId: string): void;
   /** Takes a response of a real server as stored here, with its own ids. */
   adopt(response: JsonObject, input: readonly JsonObject[]): void;
+  /** The items of a conversation object, as a listing has them; undefined where there is none of this id. */
+  conversation(conversationId: string): readonly JsonObject[] | undefined;
   /** Makes a conversation known, empty. */
   adoptConversation(conversationId: string): void;
   /** Its WebSockets: how many are open, and what goes wrong with them. */
@@ -87,7 +90,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     adopt: (response, input) => {
       inference.commit(adopted(memory, response, input));
     },
-    adoptConversation: (conversationId) => void memory.conversations.set(conversationId, undefined),
+    adoptConversation: (conversationId) =>
+      void memory.conversations.set(conversationId, emptyConversation(conversationId)),
     clear() {
       const { responses, conversations, issued, bindings } = memory;
       for (const map of [responses, conversations, issued, bindings, parts.readings, parts.underWay]) map.clear();
@@ -106,7 +110,9 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   };
 }
 
-function inspection(parts: Parts): Pick<ReferenceServer, "reading" | "context" | "response" | "responseIds"> {
+function inspection(
+  parts: Parts,
+): Pick<ReferenceServer, "reading" | "context" | "response" | "responseIds" | "conversation"> {
   const { responses } = parts.memory;
   return {
     reading: (of) => parts.readings.get(of)?.(),
@@ -114,6 +120,7 @@ function inspection(parts: Parts): Pick<ReferenceServer, "reading" | "context" |
       const held = responses.get(responseId);
       return held === undefined ? undefined : itemsOf(held.context);
     },
+    conversation: (conversationId) => parts.memory.conversations.get(conversationId)?.items,
     response: (responseId) => retrieve(parts, responseId),
     responseIds: () => [...responses.keys()],
   };
@@ -125,7 +132,10 @@ function adopted(memory: Memory, response: JsonObject, input: readonly JsonObjec
   const previous = memory.responses.get(stringOf(response["previous_response_id"]) ?? "");
   const conversation = response["conversation"];
   const conversationId = isObject(conversation) ? (stringOf(conversation["id"]) ?? null) : null;
-  const before = extend(conversationId === null ? previous?.context : memory.conversations.get(conversationId), input);
+  const before = extend(
+    conversationId === null ? previous?.context : memory.conversations.get(conversationId)?.context,
+    input,
+  );
   const output = objectsOf(response["output"]);
   const foreign = output.map((item) => ({ item, isEncrypted: false }));
   memory.issue(foreign, true);

@@ -1,0 +1,166 @@
+import { extend } from "./contexts.ts";
+import { asJson, type Outgoing, refused } from "./delivery.ts";
+import { itemAsListed, type ListQuery, pageOf } from "./input-items.ts";
+import { checkItems, nameOfType } from "./item-schema.ts";
+import type { ConversationObject, Memory } from "./memory.ts";
+import type { ReceivedRequest } from "./options.ts";
+import { answeredBy, type Call, callOf, resultOf } from "./pairs.ts";
+import {
+  conversationItemNotFound,
+  conversationLocked,
+  conversationNotFound,
+  duplicateItem,
+  invalidType,
+  missingParameter,
+  noRoute,
+  orphanOutput,
+  type Refusal,
+  tooManyItems,
+} from "./refusals.ts";
+import { isArray, isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
+
+/** What a request to `/conversations` is answered from. */
+interface Asked {
+  readonly memory: Memory;
+  /** Ids of objects that a response is made in. */
+  readonly locked: ReadonlySet<string>;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+export const emptyConversation = (id: string, createdAt = 0, metadata: JsonObject = {}): ConversationObject => ({
+  ...{ id, createdAt, metadata, items: [], isCut: false, context: undefined },
+});
+
+/** The items of a response enter its conversation together, each with an id. */
+export function addItems(
+  object: ConversationObject,
+  items: readonly JsonObject[],
+  asyncTools?: ReadonlySet<string>,
+): readonly JsonObject[] {
+  const first = object.items.length;
+  const seed = (index: number): string => `${object.id}:${object.context?.tokens ?? 0}:${first + index}`;
+  const listed = items.map((item, index) => itemAsListed(item, seed(index)));
+  object.items = [...object.items, ...listed];
+  object.context = extend(object.context, listed, asyncTools);
+  return listed;
+}
+
+/**
+ * Why nothing can be added to a conversation of which items were deleted. What a real server does is not documented; a result
+ * whose call is gone is refused here.
+ */
+export function brokenPair({ items, isCut }: ConversationObject): Refusal | undefined {
+  const open: Call[] = [];
+  for (const item of isCut ? items : []) {
+    const result = resultOf(item);
+    const at = result === undefined ? 0 : answeredBy(result, open);
+    if (result !== undefined && at < 0) return orphanOutput(result.label, result.callId ?? "");
+    if (result !== undefined) open.splice(at, 1);
+    const call = callOf(item);
+    if (call !== undefined) open.push(call);
+  }
+  return undefined;
+}
+
+/** Answers a request to `/conversations` and what is under it. */
+export function conversationRoute(asked: Asked, received: Pick<ReceivedRequest, "method" | "path" | "body">, url: URL) {
+  const [, , , encodedId = "", part = "", encodedItem = "", ...rest] = url.pathname.split("/");
+  const [id, item] = [decodeURIComponent(encodedId), decodeURIComponent(encodedItem)];
+  const { method } = received;
+  const body = isObject(received.body) ? received.body : {};
+  if (id === "" && method === "POST") return createObject(asked, body);
+  const object = asked.memory.conversations.get(id);
+  if (id === "" || rest.length > 0 || (part !== "" && part !== "items")) return refused(noRoute(received));
+  if (object === undefined) return refused(conversationNotFound(id));
+  if (part === "items") return itemRoute(asked, { object, item, method, body, query: url.searchParams }, received);
+  switch (method) {
+    case "GET":
+      return asJson(200, shown(object));
+    case "POST":
+      if (!isObject(body["metadata"])) return refused(missingParameter("metadata"));
+      object.metadata = body["metadata"];
+      return asJson(200, shown(object));
+    case "DELETE":
+      asked.memory.conversations.delete(id);
+      return asJson(200, { id, object: "conversation.deleted", deleted: true });
+    default:
+      return refused(noRoute(received));
+  }
+}
+
+const maxItems = 20;
+
+function createObject({ memory, now }: Asked, body: JsonObject): Outgoing {
+  const { items = [], metadata } = body;
+  const wrong = itemsProblem(items ?? [], undefined);
+  if (wrong !== undefined) return refused(wrong);
+  const id = memory.nextId("conv");
+  const object = emptyConversation(id, Math.floor(now / 1000), isObject(metadata) ? metadata : {});
+  addItems(object, objectsOf(items));
+  memory.conversations.set(id, object);
+  return asJson(200, shown(object));
+}
+
+function itemsProblem(items: JsonObject[string], object: ConversationObject | undefined): Refusal | undefined {
+  if (!isArray(items)) return invalidType("items", "an array", nameOfType(items));
+  if (items.length > maxItems) return tooManyItems(maxItems, items.length);
+  const wrong = checkItems(items);
+  if (wrong !== undefined) return wrong;
+  const known = new Set(object?.items.map((item) => stringOf(item["id"])));
+  const twice = objectsOf(items).find((item) => item["id"] !== undefined && known.has(stringOf(item["id"])));
+  return twice === undefined ? undefined : duplicateItem(stringOf(twice["id"]) ?? "");
+}
+
+interface AskedItem {
+  readonly object: ConversationObject;
+  /** Empty where the list is meant. */
+  readonly item: string;
+  readonly method: string;
+  readonly body: JsonObject;
+  readonly query: URLSearchParams;
+}
+
+function itemRoute(
+  { locked }: Asked,
+  { object, item, method, body, query }: AskedItem,
+  received: Pick<ReceivedRequest, "method" | "path">,
+): Outgoing {
+  const known = object.items.find(({ id }) => id === item);
+  if (item !== "" && known === undefined) return refused(conversationItemNotFound(item, object.id));
+  if (method !== "GET" && locked.has(object.id)) return refused(conversationLocked());
+  switch (`${method} ${item === "" ? "list" : "item"}`) {
+    case "GET list":
+      return listed(object, query);
+    case "POST list": {
+      const items = body["items"] ?? null;
+      if (items === null) return refused(missingParameter("items"));
+      const wrong = itemsProblem(items, object);
+      if (wrong !== undefined) return refused(wrong);
+      const data = addItems(object, objectsOf(items));
+      const [first, last] = [data[0]?.["id"] ?? null, data.at(-1)?.["id"] ?? null];
+      return asJson(200, { object: "list", data, first_id: first, has_more: false, last_id: last });
+    }
+    case "GET item":
+      return asJson(200, known ?? {});
+    case "DELETE item":
+      object.items = object.items.filter((each) => each !== known);
+      object.isCut = true;
+      object.context = extend(undefined, object.items);
+      return asJson(200, shown(object));
+    default:
+      return refused(noRoute(received));
+  }
+}
+
+function listed({ items }: ConversationObject, query: URLSearchParams): Outgoing {
+  const limit = Number(query.get("limit") ?? 20);
+  const order = query.get("order") ?? "desc";
+  const asked: ListQuery = { limit, order, after: query.get("after"), before: query.get("before") };
+  const list = pageOf(items, asked);
+  return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
+}
+
+const shown = ({ id, createdAt, metadata }: ConversationObject): JsonObject => ({
+  ...{ id, object: "conversation", created_at: createdAt, metadata },
+});
