@@ -33,7 +33,13 @@ export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { AppendInput, ChatCall, ChatContent, ChatMessage } from "./domain/chat-message.ts";
 export type { ConversationEvent, ConversationEventOf } from "./domain/events/event.ts";
-export type { Decision, Divergence, InferenceRequestedData, Repair } from "./domain/events/inference-events.ts";
+export type {
+  ContentFilter,
+  Decision,
+  Divergence,
+  InferenceRequestedData,
+  Repair,
+} from "./domain/events/inference-events.ts";
 export type { EventPlace, ProposedEvent, RecordedEvent } from "./domain/events/recorded.ts";
 export type { Owner, RunStatus } from "./domain/events/run-events.ts";
 export type { Settlement } from "./domain/events/tool-events.ts";
@@ -115,4 +121,5 @@ export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore 
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
+export { type AzureResponsesOptions, azureResponses } from "./providers/azure-responses.ts";
 export { type OpenaiResponses, type OpenaiResponsesOptions, openaiResponses } from "./providers/openai-responses.ts";

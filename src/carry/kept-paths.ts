@@ -109,18 +109,23 @@ const settings = all(
 
 const usage = kept(...["inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"]);
 
+/** Names and levels, and no word of what was said. */
+const filtered = kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results");
+
 const answered = all(
   kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId"),
   under("output[]", block),
   under("usage", usage),
   kept("anchor.kind", "anchor.id", "anchor.unusable", "echo.anchor", "failure.code"),
   kept("withheld[].itemId", "withheld[].reason"),
+  filtered,
   kept("rest.object", "rest.created_at", "rest.model", "rest.store"),
   named("failure.message"),
 );
 
 const failed = all(
   kept("inferenceId", "kind", "outcome", "status", "code", "retryAfterMs", "shouldRetry", "retryInMs", "requestId"),
+  filtered,
   named("message", "param", "body", "partial"),
 );
 

@@ -1,7 +1,13 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import type { Decision, InferenceRequestedData, Repair, Withheld } from "../domain/events/inference-events.ts";
+import type {
+  ContentFilter,
+  Decision,
+  InferenceRequestedData,
+  Repair,
+  Withheld,
+} from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
 import { isAside } from "../domain/frame.ts";
@@ -18,6 +24,8 @@ export type RunStep = {
   readonly requestBytes: number;
   readonly blocks: readonly Block[];
   readonly usage: Usage;
+  /** What the content filters of the server found, prompt and answer; empty where it says nothing of them. */
+  readonly contentFilters: readonly ContentFilter[];
 };
 
 /** Something that was said, or meant to be said, and did not get through. The log has all of it. */
@@ -92,14 +100,14 @@ export function noteRun(
       return;
     }
     case "ResponseReceived": {
-      const { inferenceId, responseId, status, usage, output, withheld = [] } = event.data;
+      const { inferenceId, responseId, status, usage, output, withheld = [], contentFilters = [] } = event.data;
       const asked = requests.get(inferenceId);
       if (asked === undefined) return;
       requests.delete(inferenceId);
       const { decision, requestBytes } = asked.request;
       const all = output.map(blockOf);
       const blocks = all.filter(entersTurn);
-      const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks };
+      const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks, contentFilters };
       (isAside(frame) ? asides : steps).push({ ...told, usage: usageOf(usage) });
       const omitted = all.filter((block) => !entersTurn(block));
       if (withheld.length > 0) losses.push({ kind: "withheld-reasoning", frame, inferenceId, withheld });

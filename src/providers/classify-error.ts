@@ -1,6 +1,9 @@
 import type { JsonValue } from "../base/json.ts";
+import type { ContentFilter } from "../domain/events/inference-events.ts";
 import { type FailureKind, ProviderError } from "../engine/stack/provider.ts";
+import { contentFiltersOfError } from "./content-filters.ts";
 import { type ErrorReport, readErrorBody } from "./error-report.ts";
+import { jsonOf } from "./json-text.ts";
 import { classifyNetworkFailure } from "./network-failure.ts";
 
 /** What is known of an inference that failed. */
@@ -23,6 +26,7 @@ export type Failure = {
   readonly retryAfterMs: number | null;
   readonly shouldRetry: boolean | null;
   readonly requestId: string | null;
+  readonly contentFilters: readonly ContentFilter[];
 };
 
 /**
@@ -49,12 +53,13 @@ export function classifyFailure({ status, body, headers, cause }: FailedAnswer):
     retryAfterMs: retryAfter(headers ?? null, report.message),
     shouldRetry,
     requestId: requestIdOf(headers ?? null),
+    contentFilters: contentFiltersOfError(typeof body === "string" ? jsonOf(body) : body),
   };
 }
 
 const untold = {
   ...{ status: null, providerCode: null, param: null },
-  ...{ retryAfterMs: null, shouldRetry: null, requestId: null },
+  ...{ retryAfterMs: null, shouldRetry: null, requestId: null, contentFilters: [] },
 };
 
 const isFailure = (status: number | null): boolean => status !== null && status >= 400;
@@ -92,6 +97,7 @@ const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["insufficient_quota", "rate-limited"],
   ["usage_limit_reached", "rate-limited"],
   ["usage_not_included", "rate-limited"],
+  ["content_filter", "content-filtered"],
   ["invalid_api_key", "authentication"],
   ["authentication_error", "authentication"],
   ["server_error", "server-error"],
@@ -123,6 +129,7 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
   [/\bnot support '?previous_response_id\b/i, "chaining-unsupported"],
   [/^Your input exceeds the context window/, "context-length-exceeded"],
   [/\b(maximum context length|exceeds the available context size)\b/i, "context-length-exceeded"],
+  [/^The response was filtered due to the prompt triggering/, "content-filtered"],
   [/^Rate limit reached/i, "rate-limited"],
   [/^The usage limit has been reached/, "rate-limited"],
 ];

@@ -4,10 +4,14 @@ import { answerLimits } from "./answer-limits.ts";
 import { isCredentialName } from "./credential-names.ts";
 import type { Endpoint } from "./openai-http.ts";
 import type { OpenaiResponsesOptions } from "./openai-options.ts";
+import { requestKeys } from "./request-keys.ts";
 import { responsesItems } from "./responses-items.ts";
 import type { Masked } from "./secret-spans.ts";
 import { type Secrets, secretLengthMin, secretValue } from "./secrets.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
+
+/** The header that an endpoint wants its key in: `Authorization: Bearer KEY`, or Azure's own. */
+export type KeyHeader = "authorization" | "api-key";
 
 /**
  * Where requests go, and as whom. The official client reads these variables too; they are read here because the scope has to
@@ -15,9 +19,14 @@ import { ProviderSettingsError } from "./settings-error.ts";
  *
  * @throws {ProviderSettingsError} when there is no API key, or no base URL that is one.
  */
-export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
-  const { secrets = {} } = options;
-  const apiKey = secretValue("apiKey", options.apiKey ?? process.env["OPENAI_API_KEY"] ?? "", secrets);
+export function endpointOf(options: OpenaiResponsesOptions, keyHeader: KeyHeader): Endpoint {
+  const { secrets = {}, apiKey: given = process.env["OPENAI_API_KEY"] ?? "" } = options;
+  const isAsked = typeof given === "function";
+  if (isAsked && options.credentialsOwner === undefined) {
+    const text = "apiKey is a function, whose keys change: give credentialsOwner, so that chains outlast a key";
+    throw new ProviderSettingsError(text);
+  }
+  const apiKey = isAsked ? "none" : secretValue("apiKey", given, secrets);
   if (apiKey === "") throw new ProviderSettingsError("there is no API key: set OPENAI_API_KEY, or give apiKey");
   const { address, basic } = addressOf(options);
   const headers = Object.entries(options.headers ?? {}).map(
@@ -25,10 +34,15 @@ export function endpointOf(options: OpenaiResponsesOptions): Endpoint {
   );
   return {
     apiKey,
+    keys: isAsked ? requestKeys(given) : null,
     baseURL: address,
     organization: options.organization ?? (process.env["OPENAI_ORG_ID"] || null),
     project: options.project ?? (process.env["OPENAI_PROJECT_ID"] || null),
-    headers: { ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }), ...Object.fromEntries(headers) },
+    headers: {
+      ...(keyHeader === "api-key" ? { "api-key": apiKey, Authorization: null } : {}),
+      ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }),
+      ...Object.fromEntries(headers),
+    },
     timeoutMs: options.timeoutMs ?? 600_000,
     limits: answerLimits(options.limits),
     // Looked up at each request, so that a replaced global one is used.
@@ -50,18 +64,28 @@ export function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, ow
 }
 
 /** All that requests carry and nobody may read in what the provider says, by what it is called there. */
-export function credentialsOf(options: OpenaiResponsesOptions, { apiKey }: Endpoint): Masked {
+export function credentialsOf(options: OpenaiResponsesOptions, { apiKey, keys }: Endpoint): () => Masked {
   const { secrets = {} } = options;
   const { search, searchParams, basic } = addressOf(options);
   const values = [
     ...Object.entries(secrets).map(([name, value]) => [name, value ?? ""] as const),
-    ["apiKey", apiKey] as const,
+    ["apiKey", keys === null ? apiKey : ""] as const,
     ...Object.entries(options.headers ?? {}).flatMap(([name, value]) => headerValues(name, value, secrets)),
     ...(basic === null ? [] : [basic.password, basic.token].map((value) => ["baseURL", value] as const)),
     ["baseURL", search] as const,
     ...[...searchParams].filter(([name]) => isCredentialName(name)).map(([, value]) => ["baseURL", value] as const),
   ];
-  return values.map(([name, value]) => ({ name, value })).filter(({ value }) => value.length >= secretLengthMin);
+  const lasting = values
+    .map(([name, value]) => ({ name, value }))
+    .filter(({ value }) => value.length >= secretLengthMin);
+  if (keys === null) return () => lasting;
+  let given = keys.given();
+  let all = lasting;
+  return () => {
+    if (given !== keys.given()) all = [...lasting, ...keys.given()];
+    given = keys.given();
+    return all;
+  };
 }
 
 /** `Bearer TOKEN`: a server repeats the one or the other. */

@@ -91,6 +91,30 @@ export function createMask(masked: Masked): Mask {
   };
 }
 
+/** The mask of what is secret by now: keys that are given out while a request is under way are masked in its answer too. */
+export function currentMask(masked: () => Masked): Mask {
+  let known = masked();
+  let mask = createMask(known);
+  let hasMasked = false;
+  const current = (): Mask => {
+    const now = masked();
+    if (now === known) return mask;
+    hasMasked ||= mask.hasMasked;
+    known = now;
+    mask = createMask(now);
+    return mask;
+  };
+  return {
+    get hasMasked() {
+      return hasMasked || mask.hasMasked;
+    },
+    text: (given) => current().text(given),
+    cutText: (given) => current().cutText(given),
+    json: (value, options) => current().json(value, options),
+    heldBack: (given) => current().heldBack(given),
+  };
+}
+
 type PartText = { readonly item: JsonObject; readonly member: string; readonly text: string };
 
 function partText(item: JsonValue): PartText | null {

@@ -10,7 +10,7 @@ export function maskedError(error: unknown, mask: Mask): unknown {
 
 /** What a server says of an error may have been cut off anywhere, as what came of a stream that broke. */
 function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
-  const { kind, outcome, status, retryAfterMs, shouldRetry, requestId } = error;
+  const { kind, outcome, status, retryAfterMs, shouldRetry, requestId, contentFilters } = error;
   const told = {
     message: mask.cutText(error.message),
     providerCode: error.providerCode === null ? null : mask.cutText(error.providerCode),
@@ -21,7 +21,10 @@ function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
     cause: maskedError(error.cause, mask),
   };
   if (!mask.hasMasked && told.cause === error.cause) return error;
-  const masked = new ProviderError(told.message, { ...{ kind, outcome, status, retryAfterMs, shouldRetry }, ...told });
+  const masked = new ProviderError(told.message, {
+    ...{ kind, outcome, status, retryAfterMs, shouldRetry, contentFilters },
+    ...told,
+  });
   return withStackOf(error, masked, mask);
 }
 

@@ -1,16 +1,14 @@
 import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/stack/provider.ts";
-import { createMask, type Mask } from "./mask.ts";
+import { currentMask, type Mask } from "./mask.ts";
 import { maskedError } from "./masked-error.ts";
 import type { OpenaiResponses } from "./openai-options.ts";
 import type { Masked } from "./secret-spans.ts";
 
 /** The same provider, of whose words nobody reads a secret: answers, parts of them, ids and errors. */
-export function maskedProvider(provider: OpenaiResponses, masked: Masked): OpenaiResponses {
-  if (masked.length === 0) return provider;
-
+export function maskedProvider(provider: OpenaiResponses, masked: () => Masked): OpenaiResponses {
   async function saying<T>(work: (mask: Mask) => Promise<T>): Promise<T> {
-    const mask = createMask(masked);
+    const mask = currentMask(masked);
     try {
       return await work(mask);
     } catch (error) {

@@ -6,14 +6,18 @@ import { providerError, requestIdOf } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
+import type { RequestKeys } from "./request-keys.ts";
 
 /** Where requests go, and as whom. */
 export type Endpoint = {
   readonly apiKey: string;
+  /** Where each request has a key of its own; `apiKey` is none then. */
+  readonly keys: RequestKeys | null;
   readonly baseURL: string;
   readonly organization: string | null;
   readonly project: string | null;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Null takes away what the client would send by itself. */
+  readonly headers: Readonly<Record<string, string | null>>;
   readonly timeoutMs: number;
   readonly limits: AnswerLimits;
   readonly fetch: typeof globalThis.fetch;
@@ -57,6 +61,7 @@ export function createHttpClient(endpoint: Endpoint): HttpClient {
     const { caller, signal } = request.deadline;
     if (caller.aborted) throw abortedBeforeSending(caller);
     const client = await load();
+    const key = await endpoint.keys?.next(request.deadline);
     const exchange = new Exchange(request, endpoint);
     try {
       return await client
@@ -68,6 +73,7 @@ export function createHttpClient(endpoint: Endpoint): HttpClient {
           // The client sends a text as it stands when its type is given.
           headers: {
             Accept: request.accept,
+            ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
             ...(request.bodyText === undefined ? {} : { "Content-Type": "application/json" }),
           },
           signal,

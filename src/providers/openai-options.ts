@@ -10,15 +10,19 @@ import type { Secrets } from "./secrets.ts";
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
 export type TextOrSecret = string | SecretReference;
 
+/** Gives the key or token of the next request: it is asked before each, so it keeps what is still good itself. */
+export type KeySource = () => string | Promise<string>;
+
 /** Where the model is and how it is asked. None of this is recorded. */
 export type ConnectionOptions = {
   /**
    * `OPENAI_API_KEY` when absent. Masked wherever the provider repeats it, unless it has less than 8 characters, as the
-   * placeholders have that servers of one's own ask for.
+   * placeholders have that servers of one's own ask for. A function is asked before every request, for keys that do not last;
+   * `credentialsOwner` then says whose they are.
    */
-  readonly apiKey?: TextOrSecret | undefined;
+  readonly apiKey?: TextOrSecret | KeySource | undefined;
   /**
-   * `OPENAI_BASE_URL`, else OpenAI's own, when absent. Azure: `https://RESOURCE.openai.azure.com/openai/v1/`. Its query goes
+   * `OPENAI_BASE_URL`, else OpenAI's own, when absent. Of Azure's `azureResponses` makes one. Its query goes
    * with every request, and a user and password as basic authorization; neither is part of the recorded scope.
    */
   readonly baseURL?: string | undefined;

@@ -4,7 +4,7 @@ import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background
 import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
-import { credentialsOf, endpointOf, scopeOf } from "./endpoint.ts";
+import { credentialsOf, endpointOf, type KeyHeader, scopeOf } from "./endpoint.ts";
 import { jsonOf } from "./json-text.ts";
 import { maskedProvider } from "./masked-provider.ts";
 import { createHttpClient } from "./openai-http.ts";
@@ -19,6 +19,7 @@ export type { AnswerLimits } from "./answer-limits.ts";
 export type {
   ConnectionOptions,
   DecidedMember,
+  KeySource,
   OpenaiResponses,
   OpenaiResponsesOptions,
   RequestSettings,
@@ -33,11 +34,15 @@ export type { Secrets } from "./secrets.ts";
  *
  * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
  */
-export function openaiResponses(options: OpenaiResponsesOptions): OpenaiResponses {
+export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponses =>
+  responsesProvider(options, "authorization");
+
+/** The same, for endpoints that want their key in another header. */
+export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: KeyHeader): OpenaiResponses {
   const settings = settingsOf(options);
   const { secrets = {} } = options;
   checkSecrets(settings, secrets);
-  const endpoint = endpointOf(options);
+  const endpoint = endpointOf(options, keyHeader);
   const client = createHttpClient(endpoint);
   const { limits } = endpoint;
 

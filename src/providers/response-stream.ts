@@ -124,8 +124,20 @@ export class ResponseStream {
 
 /** The same error, with what the answer had said. It says that the server has acted. */
 export function withPartial(error: ProviderError, partial: readonly JsonObject[]): ProviderError {
-  const { message, kind, status, providerCode, param, retryAfterMs, shouldRetry, requestId, body, cause } = error;
-  const told = { kind, status, providerCode, param, retryAfterMs, shouldRetry, requestId, body, cause };
+  const {
+    message,
+    kind,
+    status,
+    providerCode,
+    param,
+    retryAfterMs,
+    shouldRetry,
+    requestId,
+    contentFilters,
+    body,
+    cause,
+  } = error;
+  const told = { kind, status, providerCode, param, retryAfterMs, shouldRetry, requestId, contentFilters, body, cause };
   return new ProviderError(message, { ...told, outcome: "unknown", partial });
 }
 

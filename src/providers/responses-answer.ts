@@ -3,6 +3,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import type { Block } from "../domain/block.ts";
 import type { ReportedUsage, Withheld } from "../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../engine/stack/codec.ts";
+import { contentFiltersIn } from "./content-filters.ts";
 
 /** How items become blocks and back. */
 type Items = {
@@ -32,6 +33,7 @@ export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick
     blocks: itemsOf(response).map(draftOf),
     keepsItems: isStored,
     ...(usage === undefined ? {} : { usage: usageIn(usage) }),
+    contentFilters: contentFiltersIn(rest["content_filters"]),
     ...withheldIn(kept),
   };
 }

@@ -1,4 +1,5 @@
 import { message, type ScriptedAnswer, type ScriptedItem } from "./answers.ts";
+import { checkAzureInput, contentFilters } from "./azure.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
 import { addItems, brokenPair } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
@@ -71,6 +72,8 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const rules = { models: options.models, acceptsEmptyInput: options.acceptsEmptyInput === true };
       const wrong = checkRequest(body, rules);
       if (wrong !== undefined) return { refusal: wrong };
+      const refused = options.azure === undefined ? undefined : checkAzureInput(options.azure, body);
+      if (refused !== undefined) return { refusal: refused };
       const state = stateOf(body, { memory, options, fault, locked, cached });
       if ("refusal" in state) return state;
       const incapable = checkCapabilities(body, options);
@@ -93,7 +96,15 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const { body, before, input } = request;
       const at = (options.now ?? Date.now)();
       const times = { createdAt: seconds(at), completedAt: seconds(at) };
-      const made = headOf({ memory, request, answered: { output: [] }, output: [], fault: undefined, ...times });
+      const made = headOf({
+        memory,
+        request,
+        answered: { output: [] },
+        output: [],
+        fault: undefined,
+        isAzure: false,
+        ...times,
+      });
       const head = { ...made, status: "queued" };
       const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
       memory.responses.set(head.id, held);
@@ -103,7 +114,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const { body, before, input } = request;
       const at = (options.now ?? Date.now)();
       const times = { createdAt: seconds(at), completedAt: seconds(at) };
-      const head = headOf({ memory, request, answered: { output: [] }, output: [], fault: undefined, ...times });
+      const head = headOf({ memory, request, answered: { output: [] }, output: [], isAzure: false, fault: undefined, ...times });
       const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
       memory.responses.set(head.id, { ...held, isStored: false });
       return held;
@@ -156,7 +167,8 @@ async function respond(to: {
   memory.issue(finished, false);
   if (options.checksReasoning !== undefined) bindReasoning(memory.bindings, { before, output, body });
   const times = { createdAt, completedAt: seconds(now()) };
-  const head = headOf({ memory, request, answered, output, fault, id: queued?.head.id, ...times });
+  const isAzure = options.azure !== undefined;
+  const head = headOf({ memory, request, answered, output, fault, id: queued?.head.id, isAzure, ...times });
   const keeping = keepingOf(body, at);
   const isStored = keeping.isStored && options.neverStores !== true && fault?.kind !== "unstored";
   const held = { head, input, output, before, context, ...keeping, isStored };
@@ -302,6 +314,7 @@ function headOf(of: {
   readonly createdAt: number;
   readonly completedAt: number;
   readonly id?: string | undefined;
+  readonly isAzure: boolean;
 }): HeldResponse["head"] {
   const { request, answered, fault, output } = of;
   const { body } = request;
@@ -323,6 +336,7 @@ function headOf(of: {
     error: answered.error ?? null,
     incompleteDetails: answered.incompleteDetails ?? null,
     usage: usageOf(tokens, answered.usage),
+    ...(of.isAzure ? { contentFilters: contentFilters() } : {}),
     transformations: transformationsOf(request, fault?.kind === "withhold" ? fault.reason : undefined),
   };
 }

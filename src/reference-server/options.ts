@@ -1,4 +1,5 @@
 import type { ScriptedAnswer } from "./answers.ts";
+import type { AzureOptions } from "./azure.ts";
 import type { Fault } from "./faults.ts";
 import type { Json, JsonObject } from "./wire.ts";
 
@@ -45,6 +46,8 @@ export interface ReceivedRequest {
 
 /** How the server differs from an OpenAI server with everything on. */
 export interface DialectOptions {
+  /** Azure OpenAI: who asks is looked at, answers tell what content filters found. */
+  readonly azure?: AzureOptions;
   /** Zero data retention: ids are refused over HTTP. */
   readonly zdr?: boolean;
   /** Chaining is refused as the ChatGPT backend or llama.cpp do, or the id is ignored (Perplexity). */

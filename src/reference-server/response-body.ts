@@ -1,4 +1,4 @@
-import type { JsonObject } from "./wire.ts";
+import type { Json, JsonObject } from "./wire.ts";
 
 /** What a response says about itself, without its output. */
 export interface ResponseHead {
@@ -16,6 +16,8 @@ export interface ResponseHead {
   readonly usage: JsonObject;
   /** Reasoning that was kept from the model (`input_transformations`), if any. */
   readonly transformations: readonly JsonObject[];
+  /** What Azure's filters found. */
+  readonly contentFilters?: Json;
 }
 
 /** The response as JSON: members, defaults and their order as recorded from the real service. */
@@ -27,6 +29,7 @@ export function responseBody(head: ResponseHead, output: readonly JsonObject[]):
     created_at: head.createdAt,
     status: head.status,
     background: body["background"] ?? false,
+    ...(head.contentFilters === undefined ? {} : { content_filters: head.contentFilters }),
     completed_at: head.status === "completed" ? head.completedAt : null,
     ...(head.conversationId === null ? {} : { conversation: { id: head.conversationId } }),
     error: head.error,

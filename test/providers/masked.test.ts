@@ -258,7 +258,7 @@ test("deltas in any pieces say the masked text, and nothing is held back for goo
             return { response };
           },
         },
-        masked,
+        () => masked,
       );
       const { signal } = new AbortController();
       const onDelta = (each: StreamDelta) => told.push(each);

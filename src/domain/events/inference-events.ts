@@ -116,6 +116,24 @@ const withheldSchema = z.strictObject({
 });
 export type Withheld = Readonly<z.infer<typeof withheldSchema>>;
 
+/** What the content filters of a server found in one text: that of the prompt, or of the answer. */
+export const contentFilterSchema = z.strictObject({
+  /** `prompt`, `completion`. */
+  source: z.string(),
+  /** The server let nothing of it through. */
+  blocked: z.boolean(),
+  /** By category: `hate`, `jailbreak` and so on. `severity` is `safe`, `low`, `medium` or `high`. */
+  results: z.record(
+    z.string(),
+    z.strictObject({
+      filtered: z.boolean(),
+      severity: z.exactOptional(z.string()),
+      detected: z.exactOptional(z.boolean()),
+    }),
+  ),
+});
+export type ContentFilter = z.infer<typeof contentFilterSchema>;
+
 /** A response, in parts that together are the whole of it. */
 export const responseReceived = z.strictObject({
   type: z.literal("ResponseReceived"),
@@ -138,6 +156,8 @@ export const responseReceived = z.strictObject({
     usage: z.exactOptional(usageSchema),
     /** Reasoning of the request that the model did not get, as the server says. */
     withheld: z.exactOptional(z.array(withheldSchema)),
+    /** What the server's content filters found, where it says so. */
+    contentFilters: z.exactOptional(z.array(contentFilterSchema)),
     /** Every other member of the response, as its codec keeps it. */
     rest: jsonObjectSchema,
     /** Members of the response that equal the request's, and so are not stored again. */
@@ -163,6 +183,8 @@ export const inferenceFailed = z.strictObject({
     /** The error body as it came, or the response that says that it failed. */
     body: z.exactOptional(jsonValueSchema),
     partial: z.array(jsonObjectSchema),
+    /** What the server's content filters found, where they are why it refused. */
+    contentFilters: z.exactOptional(z.array(contentFilterSchema)),
     /** How long the server asked to wait. */
     retryAfterMs: z.exactOptional(z.number()),
     /** What the server said about sending the request again. */

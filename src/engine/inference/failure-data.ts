@@ -1,13 +1,18 @@
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
-import type { InferenceFailedData } from "../../domain/events/inference-events.ts";
+import {
+  type ContentFilter,
+  contentFilterSchema,
+  type InferenceFailedData,
+} from "../../domain/events/inference-events.ts";
 import { failureKinds, ProviderError } from "../stack/provider.ts";
 
 /** What a failure says, as far as it can be recorded: the author of the provider may have had no types. */
 export function failureData(error: ProviderError) {
   const body = asJson(error.body);
   const partial = asJson([...error.partial]);
+  const contentFilters = contentFiltersOf(error);
   const retryAfterMs = asNumber(error.retryAfterMs);
   return {
     kind: failureKinds.find((kind) => kind === error.kind) ?? "unknown",
@@ -18,6 +23,7 @@ export function failureData(error: ProviderError) {
     param: asText(error.param),
     ...(body === null ? {} : { body }),
     partial: isJsonList(partial) ? partial.filter(isJsonObject) : [],
+    ...(contentFilters.length === 0 ? {} : { contentFilters }),
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
     ...(typeof error.shouldRetry === "boolean" ? { shouldRetry: error.shouldRetry } : {}),
     ...(typeof error.requestId === "string" ? { requestId: error.requestId } : {}),
@@ -36,11 +42,19 @@ export const failureOf = (data: InferenceFailedData): ProviderError =>
     retryAfterMs: data.retryAfterMs ?? null,
     shouldRetry: data.shouldRetry ?? null,
     requestId: data.requestId ?? null,
+    contentFilters: data.contentFilters ?? [],
     body: data.body ?? null,
   });
 
 const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 const asNumber = (value: unknown): number | null => (Number.isFinite(value) ? Number(value) : null);
+
+/** Those of them that are of their type. */
+const contentFiltersOf = ({ contentFilters }: ProviderError): ContentFilter[] =>
+  contentFilters.flatMap((filter) => {
+    const parsed = contentFilterSchema.safeParse(filter);
+    return parsed.success ? [parsed.data] : [];
+  });
 
 function asJson(value: JsonValue): JsonValue {
   try {

@@ -28,12 +28,13 @@ export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, .
   const { scope, codec, transport } = endpoint;
   const { input, instructions } = splitTurn(view, outgoing, endpoint);
   const settings = asking.settings(instructions);
+  const capabilities = codec.capable?.(asking.capabilities, settings) ?? asking.capabilities;
   return {
     contexts: contextsOf(view),
     provenance: provenanceOf(undefined, view),
     policy: defaultChainPolicy,
     ...asking,
-    ...{ turn: input, scope, codec, transport, settings, settingsDigest: settingsDigest(settings) },
+    ...{ capabilities, turn: input, scope, codec, transport, settings, settingsDigest: settingsDigest(settings) },
   };
 }
 

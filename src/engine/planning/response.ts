@@ -26,7 +26,7 @@ export function decodeResponse(
   const { scope, codec } = provider;
   const { capabilities } = request.decision;
   const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities });
-  const { id, usage, rest, status, isComplete, anchor, echo, failure, withheld } = answer;
+  const { id, usage, rest, status, isComplete, anchor, echo, failure, withheld, contentFilters = [] } = answer;
   const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId });
   const data = {
     ...{ inferenceId, responseId: id, status, isComplete },
@@ -37,6 +37,7 @@ export function decodeResponse(
     output: blocks.map(blockToJson),
     ...(usage === undefined ? {} : { usage: { ...nothingUsed, ...usage } }),
     ...(withheld === undefined || withheld.length === 0 ? {} : { withheld: [...withheld] }),
+    ...(contentFilters.length === 0 ? {} : { contentFilters: [...contentFilters] }),
     ...separateEchoes(rest, settings),
   };
   return { data, blocks };

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
 import type { Block, Wire } from "../../domain/block.ts";
-import type { ReportedUsage, Withheld } from "../../domain/events/inference-events.ts";
+import type { ContentFilter, ReportedUsage, Withheld } from "../../domain/events/inference-events.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 
 /**
@@ -40,6 +40,8 @@ export interface Codec {
   ): Settings;
   /** The names of the tools that settings offer to the model. */
   offeredTools(settings: Settings): readonly string[];
+  /** What an endpoint of these capabilities can do for a request with these settings; absent: all of it. */
+  capable?(capabilities: Capabilities, settings: Settings): Capabilities;
   /** How long an answer to a request with these settings may be continued from; absent: for ever. */
   keptMs?(settings: Settings): number;
 
@@ -102,6 +104,8 @@ export type Answer = {
   readonly usage?: Partial<ReportedUsage> & Pick<ReportedUsage, "reported">;
   /** Reasoning of the request that the server says it kept from the model. */
   readonly withheld?: readonly Withheld[];
+  /** What the server's content filters found, beside its own words for it in `rest`. */
+  readonly contentFilters?: readonly ContentFilter[];
   readonly rest: JsonObject;
 };
 

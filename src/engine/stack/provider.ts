@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { Usage } from "../../projections/usage.ts";
 import type { Capabilities, Codec, Settings } from "./codec.ts";
 
@@ -59,6 +60,8 @@ export const failureKinds = [
   "conversation-locked",
   "conversation-not-found",
   "authentication",
+  /** The content filters of the server blocked the prompt; what they found is in `contentFilters`. */
+  "content-filtered",
   "invalid-request",
   "server-error",
   "connection",
@@ -97,6 +100,8 @@ export class ProviderError extends TurnlogError<"provider-failed"> {
   readonly shouldRetry: boolean | null;
   /** What the provider calls the request, for its support (`x-request-id`). */
   readonly requestId: string | null;
+  /** What the content filters of the server found, where it says so. */
+  readonly contentFilters: readonly ContentFilter[];
   /** What the provider answered, verbatim: an error body, or the response that failed. */
   readonly body: JsonValue;
 
@@ -112,6 +117,7 @@ export class ProviderError extends TurnlogError<"provider-failed"> {
       readonly retryAfterMs?: number | null;
       readonly shouldRetry?: boolean | null;
       readonly requestId?: string | null;
+      readonly contentFilters?: readonly ContentFilter[];
       readonly body?: JsonValue;
       readonly cause?: unknown;
     },
@@ -126,6 +132,7 @@ export class ProviderError extends TurnlogError<"provider-failed"> {
     this.retryAfterMs = fields.retryAfterMs ?? null;
     this.shouldRetry = fields.shouldRetry ?? null;
     this.requestId = fields.requestId ?? null;
+    this.contentFilters = fields.contentFilters ?? [];
     this.body = fields.body ?? null;
   }
 }

@@ -1,5 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
+import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -46,6 +47,8 @@ export type RunResult<Output = unknown> = {
   readonly openCalls: readonly Block[];
   /** What did not get through on the way: broken-off answers, repaired requests, refused reasoning. */
   readonly losses: readonly Loss[];
+  /** What the content filters of the server found in the conversation's steps, in their order; most servers say nothing. */
+  readonly contentFilters: readonly ContentFilter[];
   /** Of all its model calls, those of layers included. */
   readonly usage: Usage;
   readonly steps: readonly RunStep[];
@@ -88,6 +91,7 @@ export async function resultOf(
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
     openCalls: status === "calls-open" ? openCalls(madeIn(runId, answered)) : [],
     losses: [...losses],
+    contentFilters: steps.flatMap(({ contentFilters }) => contentFilters),
     usage: [...steps, ...asides].map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps: [...steps],
     asides: [...asides],

@@ -1,0 +1,59 @@
+import { messageOf } from "../base/error-message.ts";
+import { kindOf } from "../base/options.ts";
+import { ProviderError } from "../engine/stack/provider.ts";
+import { type Deadline, interruption } from "./deadline.ts";
+import type { KeySource } from "./openai-options.ts";
+import type { Masked } from "./secret-spans.ts";
+import { secretLengthMin } from "./secrets.ts";
+
+/** The keys of an endpoint whose caller gives one for each request. */
+export type RequestKeys = {
+  /**
+   * The key of the next request. Its source is waited for no longer than the answer.
+   *
+   * @throws {ProviderError} `authentication` where the source gives none, and when nobody waits any longer: nothing was sent.
+   */
+  next(deadline: Deadline): Promise<string>;
+  /** The keys that were given out lately, to be masked; another list only once another key was given out. */
+  readonly given: () => Masked;
+};
+
+export function requestKeys(source: KeySource): RequestKeys {
+  let given: Masked = [];
+  return {
+    async next(deadline) {
+      const key = await keyOf(source, deadline);
+      if (key.length >= secretLengthMin && given[0]?.value !== key)
+        given = [{ name: "apiKey", value: key }, ...given.filter(({ value }) => value !== key)].slice(0, maxGiven);
+      return key;
+    },
+    given: () => given,
+  };
+}
+
+/** An answer may repeat the key of a request that was sent a while ago. */
+const maxGiven = 8;
+
+async function keyOf(source: KeySource, deadline: Deadline): Promise<string> {
+  const { signal } = deadline;
+  let stop = (): void => undefined;
+  const ended = new Promise<null>((resolve) => {
+    stop = () => {
+      resolve(null);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    const key: unknown = await Promise.race([(async () => source())(), ended]);
+    if (typeof key === "string" && key !== "") return key;
+    throw new TypeError(`it gave ${kindOf(key)}, and no text`);
+  } catch (cause) {
+    const { message, kind } = interruption(deadline) ?? {
+      message: `there is no key for the request: the function that gives keys failed: ${messageOf(cause)}`,
+      kind: "authentication",
+    };
+    throw new ProviderError(`${message}; nothing was sent`, { kind, outcome: "rejected", cause });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
