@@ -111,6 +111,7 @@ export type { EventLog, EventLogSources, LogAppendResult } from "./log/codec/eve
 export type { EventIds } from "./log/codec/ids.ts";
 export type { AnyEvent, NewEvent } from "./log/codec/prepare.ts";
 export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
+export type { ChangedEvent } from "./log/codec/watched-log.ts";
 export { type EventStore, type Head, StoreUnavailableError } from "./log/ports/event-store.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";
 export type { SkipOutcome } from "./log/writer/skip-event.ts";

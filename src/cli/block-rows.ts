@@ -1,5 +1,6 @@
 import { conversationOfStream } from "../domain/ids.ts";
 import { actorLabel } from "../projections/wording.ts";
+import type { Screen } from "./context.ts";
 import type { ChangeDocument } from "./documents/parts.ts";
 import type { Cell, Style } from "./screen.ts";
 
@@ -36,3 +37,18 @@ export const placeName = (conversation: string, revision: number): string => `${
 
 /** `2026-09-01 12:30:45` */
 export const dateAndTime = (at: string): string => at.slice(0, 19).replace("T", " ");
+
+/** That events are not what was written, in one line; nothing where none was changed. */
+export function changedWords(
+  events: readonly { readonly stream: string; readonly revision: number }[],
+  own: string,
+  { style, commandName }: Pick<Screen, "style" | "commandName">,
+): readonly string[] {
+  if (events.length === 0) return [];
+  const places = events.slice(0, maxChanged).map((event) => eventPlace(event, own));
+  const more = events.length > maxChanged ? ` and ${events.length - maxChanged} more` : "";
+  return [style.bad(`not what was written: ${places.join(", ")}${more}; \`${commandName} verify\` says more`)];
+}
+
+/** How many changed events are named. */
+const maxChanged = 5;

@@ -7,6 +7,7 @@ import { type ConversationId, conversationIdSchema, conversationOfStream, conver
 import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
+import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
@@ -136,7 +137,11 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
 }
 
 /** A conversation at one revision, and what puts its blocks and events into words. */
-export type FoundPlace = ReadPlace & { readonly conversation: Conversation };
+export type FoundPlace = ReadPlace & {
+  readonly conversation: Conversation;
+  /** Events whose data is not what was written: what is told of them may be anything. */
+  readonly changed: readonly ChangedEvent[];
+};
 
 /** A revision of a conversation, found but not read. */
 export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
@@ -162,7 +167,9 @@ type Follow = (own: string) => Follower;
 export async function openPlace(store: TurnlogStore, text: string, follow?: Follow): Promise<FoundPlace> {
   const { conversation, revision } = await findPlace(store, text);
   const own = conversationStream(conversation.id);
-  return { conversation, ...(await readPlace(store.log, own, revision, follow && (() => follow(own)))) };
+  const { log, changed } = watchedLog(store.log);
+  const read = await readPlace(log, own, revision, follow && (() => follow(own)));
+  return { conversation, ...read, changed: changed() };
 }
 
 /**

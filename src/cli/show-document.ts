@@ -53,6 +53,7 @@ export class ShowFolds {
       run: this.#runOf(place, working, isNow),
       serverContexts: contextsOfServers(past, working),
       usage: this.#costs.rows,
+      changedEvents: place.changed,
     };
   }
 

@@ -2,9 +2,10 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { describeActor } from "../domain/actor.ts";
 import { conversationStream } from "../domain/ids.ts";
+import { checkEnvelope } from "../log/codec/envelope.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
-import type { StoredEnvelope } from "../log/ports/event-store.ts";
+import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { transcript } from "../projections/transcript.ts";
 import { excerpt, printable } from "../projections/wording.ts";
@@ -23,11 +24,15 @@ export async function transcriptOf(
 ): Promise<TranscriptDocument> {
   const own = conversationStream(id);
   let view = transcript.initial(own);
+  let previous: Head | null = null;
   for await (const envelope of readLineage(context, store, { stream: own, revision: to })) {
+    const checked = checkEnvelope(envelope.revision === 0 ? null : previous, envelope);
+    previous = { revision: envelope.revision, digest: envelope.digest };
     const reading = await tryToRead(store.events, envelope);
     if (reading instanceof Error)
       context.note(`${eventPlace(envelope, own)} cannot be read: ${excerpt(reading.message, 160)}`);
-    else view = transcript.apply(view, reading);
+    else if (!checked.ok) context.note(`${eventPlace(envelope, own)} is not what was written: ${checked.error.reason}`);
+    if (!(reading instanceof Error)) view = transcript.apply(view, reading);
   }
   // What was said before a fork began comes first, where the whole is asked for.
   const utterances = view.utterances.filter(({ stream, revision }) => (stream === own ? revision >= from : from === 0));

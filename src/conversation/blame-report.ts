@@ -1,4 +1,5 @@
 import { idOf } from "../domain/block.ts";
+import type { ChangedEvent } from "../log/codec/watched-log.ts";
 import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
 import { type ReadPlace, turnSpokenOf } from "./place.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
@@ -25,6 +26,8 @@ export type BlameReport = {
   readonly revision: number;
   readonly blocks: readonly BlamedBlock[];
   readonly removed: readonly RemovedBlock[];
+  /** Events up to there whose data is not what was written: who made and said what may be anything. `verify` says more. */
+  readonly changedEvents: readonly ChangedEvent[];
 };
 
 /**
@@ -32,7 +35,10 @@ export type BlameReport = {
  *
  * @param only - The id of the one block that is asked for; null for all.
  */
-export function blameReport(place: ReadPlace, only: string | null = null): BlameReport {
+export function blameReport(
+  place: ReadPlace & { readonly changed: readonly ChangedEvent[] },
+  only: string | null = null,
+): BlameReport {
   const { past, words } = place;
   const { blames } = past;
   const isWanted = ({ id }: BlockStory): boolean => only === null || id === only;
@@ -49,7 +55,10 @@ export function blameReport(place: ReadPlace, only: string | null = null): Blame
     .filter((id) => !present.has(id))
     .map((id) => ({ ...story(id), removed: removalOf(place, id) }))
     .filter(({ id, removed: by }) => by !== null || id === only);
-  return { revision: past.revision, blocks: blocks.filter(isWanted), removed: removed.filter(isWanted) };
+  return {
+    ...{ revision: past.revision, blocks: blocks.filter(isWanted), removed: removed.filter(isWanted) },
+    changedEvents: place.changed,
+  };
 }
 
 /** While a run is open, what its layers have left out so far is gone as well. */

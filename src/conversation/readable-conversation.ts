@@ -8,6 +8,7 @@ import type { Turn } from "../domain/turn.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { AnyEngine } from "../engine/stack/create-engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { Head } from "../log/ports/event-store.ts";
@@ -200,7 +201,9 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
   async blame(revision = -1): Promise<BlameReport> {
-    return blameReport(await readPlace(this.#log, this.#stream.name, revision));
+    const { log, changed } = watchedLog(this.#log);
+    const place = await readPlace(log, this.#stream.name, revision);
+    return blameReport({ ...place, changed: changed() });
   }
 
   /**

@@ -94,12 +94,11 @@ export class Walker {
 
   /** The next event of the stream. */
   async take(envelope: StoredEnvelope): Promise<WalkedEvent> {
-    // What needs no fold is a look at the log, which is quick.
-    const isChecked = this.#parts.changes || this.#parts.bodies !== null;
-    const checked = isChecked ? checkEnvelope(this.#previous, envelope) : null;
+    const checked = checkEnvelope(this.#previous, envelope);
     this.#previous = { revision: envelope.revision, digest: envelope.digest };
     const walked = await this.#read(envelope);
-    return checked === null || checked.ok ? walked : { ...walked, problem: checked.error.reason };
+    // Of one that cannot be read, why it cannot tells more.
+    return checked.ok || walked.event === null ? walked : { ...walked, problem: checked.error.reason };
   }
 
   async #read(envelope: StoredEnvelope): Promise<WalkedEvent> {

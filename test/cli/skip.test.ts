@@ -111,7 +111,18 @@ test.each([
     const database = new DatabaseSync(file("turnlog.db"));
     database.exec(`UPDATE events SET ${change} WHERE revision = ${revision}`);
     database.close();
-    expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 0 });
+    const shown = await turnlogHere(["show", "@last"], { cwd });
+    expect(shown).toMatchObject({ code: 0 });
+    // What costs no more than a digest of what is read; the log and its transcript look at the whole chain.
+    const isData = why.includes("data");
+    for (const { stdout } of [shown, await turnlogHere(["blame", "@last"], { cwd })])
+      expect(stdout.includes(`not what was written: @${revision}; \`turnlog verify\` says more\n`)).toBe(isData);
+    expect(
+      (await turnlogHere(["log", "@last"], { cwd })).stdout.split("\n").filter((line) => line.includes(why)),
+    ).toEqual([expect.stringMatching(new RegExp(`^ +${revision} `))]);
+    const said = await turnlogHere(["log", "@last", "--transcript"], { cwd });
+    expect(said.stderr).toBe(`@${revision} is not what was written: ${said.stderr.split(": ")[1]}`);
+    expect(said.stderr).toContain(why);
     const skipped = await turnlogHere(["skip", `@last@${revision}`, "--reason", "changed"], { cwd });
     expect(skipped).toMatchObject({ code: 1, stdout: "" });
     expect(skipped.stderr).toContain(`no fold stops at revision ${revision} of`);

@@ -5,7 +5,7 @@ import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Blame, BlockChange } from "../../projections/blame.ts";
 import { excerpt, printable } from "../../projections/wording.ts";
-import { changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
+import { changedWords, changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type BlameDocument, blameDocument } from "../documents/conversations.ts";
@@ -24,6 +24,7 @@ export const blame = commandCode({
 
   render(document, screen, { arguments: [, wanted] }) {
     const own = conversationStream(document.conversation);
+    screen.print(...changedWords(document.changedEvents, own, screen));
     if (wanted === undefined) renderAll(document, own, screen);
     else renderOne(document, own, screen);
   },
@@ -45,7 +46,7 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
 }
 
 function documentOf(place: FoundPlace, only: string | null): BlameDocument {
-  const { revision, blocks, removed } = blameReport(place, only);
+  const { revision, blocks, removed, changedEvents } = blameReport(place, only);
   const flat = (versions: Blame["versions"]) => versions.map(({ digest, change }) => ({ digest, ...change }));
   return {
     ...{ conversation: place.conversation.id, revision },
@@ -53,6 +54,7 @@ function documentOf(place: FoundPlace, only: string | null): BlameDocument {
       return { ...told, versions: flat(versions), digest: block.digest, removed: null, text: block.text };
     }),
     removed: removed.map(({ versions, ...told }) => ({ ...told, versions: flat(versions) })),
+    changedEvents,
   };
 }
 

@@ -3,7 +3,7 @@ import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { describeOrigin } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
-import { blockRow, eventPlace, placeName } from "../block-rows.ts";
+import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import {
@@ -41,6 +41,7 @@ export const show = commandCode({
     const { style, print, table } = screen;
     const own = conversationStream(conversation);
     print(`${style.bold(placeName(conversation, revision))}  ${style.dim(event.at.slice(0, 23).replace("T", " "))}`);
+    print(...changedWords(document.changedEvents, own, screen));
     if (title !== null) print(inOneLine(title));
     print(...[describeOrigin(origin) ?? []].flat());
     table([[describeActor(event.actor), event.words]]);

@@ -104,6 +104,9 @@ export const searchDocument = z.strictObject({
   hasMore: z.boolean(),
 });
 
+/** Events that were read and whose data is not what was written: what is told of them may be anything. */
+const changedEvents = list(z.strictObject({ stream, revision }));
+
 const versions = list(z.strictObject({ digest: sha256Schema, ...change.shape }));
 
 /** `turnlog blame` */
@@ -134,6 +137,7 @@ export const blameDocument = z.strictObject({
       removed: change.nullable(),
     }),
   ),
+  changedEvents,
 });
 export type BlameDocument = z.infer<typeof blameDocument>;
 
@@ -219,5 +223,6 @@ export const showDocument = z.strictObject({
       reasoningTokens: count,
     }),
   ),
+  changedEvents,
 });
 export type ShowDocument = z.infer<typeof showDocument>;

@@ -101,13 +101,15 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
   return { ...createEventReader(store), append };
 }
 
-export function createEventReader(store: EventStore): EventReader {
+/** @param look - Is given each event as it is stored, before it is read. */
+export function createEventReader(store: EventStore, look?: (envelope: StoredEnvelope) => void): EventReader {
   async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<RecordedEvent> {
     const { to, blobs, ...range } = options;
     const isBackwards = range.direction === "backwards";
     for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
       const { revision } = envelope;
       if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
+      look?.(envelope);
       yield await readNamed(store, envelope, blobs);
       if (revision === to) return;
     }
