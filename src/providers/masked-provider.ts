@@ -29,6 +29,13 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
     cancel: (...given) => saying(() => provider.cancel(...given)),
     retrieve: (...given) => saying(async (mask) => mask.json(await provider.retrieve(...given))),
     delete: (...given) => saying(() => provider.delete(...given)),
+    inputItems: (...given) =>
+      saying(async (mask) => {
+        const { items, ...page } = await provider.inputItems(...given);
+        return { ...page, items: items.map((item) => mask.json(item)) };
+      }),
+    countInputTokens: (...given) => saying(() => provider.countInputTokens(...given)),
+    compact: (...given) => saying(async (mask) => mask.json(await provider.compact(...given))),
   };
 }
 

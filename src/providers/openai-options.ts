@@ -5,6 +5,7 @@ import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { ResponsesCapabilities } from "./capabilities.ts";
+import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
@@ -81,13 +82,7 @@ export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOpti
   RequestSettings & { readonly [Name in DecidedMember]?: never };
 
 /** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
-export type OpenaiResponses = Provider &
-  Required<Pick<Provider, "waitFor" | "cancel">> & {
-    /** The response as the server holds it, secrets masked. */
-    retrieve(responseId: string, signal?: AbortSignal): Promise<JsonObject>;
-    /** Has the server forget a response. */
-    delete(responseId: string, signal?: AbortSignal): Promise<void>;
-  };
+export type OpenaiResponses = Provider & Required<Pick<Provider, "waitFor" | "cancel">> & ResponsesEndpoints;
 
 export const connectionNames: OptionNames<ConnectionOptions> = {
   ...{ apiKey: true, baseURL: true, organization: true, project: true, credentialsOwner: true, headers: true },

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { InferenceRequest, InferenceResponse, WaitOptions } from "../engine/stack/provider.ts";
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
 import { capabilitiesOf } from "./capabilities.ts";
@@ -12,6 +12,7 @@ import type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.t
 import { settingsOf } from "./provider-settings.ts";
 import { readAnswer, tellItems } from "./read-answer.ts";
 import { ResponseStream } from "./response-stream.ts";
+import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
 
@@ -26,6 +27,7 @@ export type {
   TextOrSecret,
   WithSecrets,
 } from "./openai-options.ts";
+export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./responses-endpoints.ts";
 export type { Secrets } from "./secrets.ts";
 
 /**
@@ -94,7 +96,7 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     { asked, deadline }: { readonly asked: JsonObject; readonly deadline: Deadline },
   ): Promise<JsonObject> {
     const get = async (accept: string, query: readonly string[]): Promise<JsonObject> => {
-      const path = pathOf(responseId) + queryOf([...query, ...includes(asked)]);
+      const path = responsePath(responseId) + queryOf([...query, ...includes(asked)]);
       const answer = await client.send({ method: "get", path, accept, deadline });
       return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined, stream });
     };
@@ -107,20 +109,8 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
 
   async function cancel(responseId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     using deadline = createDeadline(signal, endpoint.timeoutMs);
-    const path = `${pathOf(responseId)}/cancel`;
+    const path = `${responsePath(responseId)}/cancel`;
     const answer = await client.send({ method: "post", path, accept: "application/json", deadline });
-    await answer.body?.cancel();
-  }
-
-  async function retrieve(responseId: string, signal = new AbortController().signal): Promise<JsonObject> {
-    using deadline = createDeadline(signal, endpoint.timeoutMs);
-    const answer = await client.send({ method: "get", path: pathOf(responseId), accept: "application/json", deadline });
-    return await readAnswer(answer, { client, limits, deadline, onDelta: () => undefined });
-  }
-
-  async function remove(responseId: string, signal = new AbortController().signal): Promise<void> {
-    using deadline = createDeadline(signal, endpoint.timeoutMs);
-    const answer = await client.send({ method: "delete", path: pathOf(responseId), accept: "*/*", deadline });
     await answer.body?.cancel();
   }
 
@@ -136,18 +126,7 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     infer,
     waitFor,
     cancel,
-    retrieve,
-    delete: remove,
+    ...responsesEndpoints({ client, endpoint, model: settings["model"], secrets }),
   };
   return maskedProvider(provider, credentialsOf(options, endpoint));
 }
-
-const pathOf = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;
-
-/** A retrieve has to ask anew for what a request included. */
-function includes({ include }: JsonObject): readonly string[] {
-  const names = isJsonList(include) ? include.filter((name) => typeof name === "string") : [];
-  return names.map((name) => `include[]=${encodeURIComponent(name)}`);
-}
-
-const queryOf = (parts: readonly string[]): string => (parts.length === 0 ? "" : `?${parts.join("&")}`);

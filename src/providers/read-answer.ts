@@ -44,6 +44,26 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
   throw items.length === 0 ? error : withPartial(error, items);
 }
 
+/**
+ * Reads an answer that is one JSON object, whatever it says.
+ *
+ * @throws {ProviderError} for what is none, and for an answer that breaks off or goes past a limit.
+ */
+export async function readObject(
+  answer: Response,
+  { limits, deadline }: Pick<Reading, "limits" | "deadline">,
+): Promise<JsonObject> {
+  const text = await textOf({ body: new MeteredBody(answer.body, limits), chunks: [] }, deadline);
+  const body = jsonOf(text);
+  if (!isJsonObject(body)) throw notAResponse(answer, text);
+  return body;
+}
+
+const textOf = (opened: Opened, deadline: Deadline): Promise<string> =>
+  new Response(rest(opened)).text().catch((cause: unknown) => {
+    throw broken(deadline, cause, { partial: [], body: opened.body });
+  });
+
 const hasStatus = ({ status }: JsonObject): boolean => typeof status === "string";
 
 /** An item is no larger than what was read of the answer. */
@@ -61,9 +81,7 @@ async function readJson(
   { body: metered, chunks, answer }: Opened & { readonly answer: Response },
   { deadline, onDelta }: Reading,
 ): Promise<JsonObject> {
-  const text = await new Response(rest({ body: metered, chunks })).text().catch((cause: unknown) => {
-    throw broken(deadline, cause, { partial: [], body: metered });
-  });
+  const text = await textOf({ body: metered, chunks }, deadline);
   const body = jsonOf(text) ?? text;
   if (!isJsonObject(body) || !isJsonList(body["output"])) throw notAResponse(answer, text);
   tellItems(body, onDelta);

@@ -30,8 +30,8 @@ test.each<[string, (provider: ReturnType<typeof openaiResponses>, signal: AbortS
   ["infer", (asked, signal) => ask(asked, { transport: "json", signal })],
   ["waitFor", (asked, signal) => asked.waitFor("resp_1", { signal, settings: {} })],
   ["cancel", (asked, signal) => asked.cancel("resp_1", { signal })],
-  ["retrieve", (asked, signal) => asked.retrieve("resp_1", signal)],
-  ["delete", (asked, signal) => asked.delete("resp_1", signal)],
+  ["retrieve", (asked, signal) => asked.retrieve("resp_1", { signal })],
+  ["delete", (asked, signal) => asked.delete("resp_1", { signal })],
 ])("%s leaves no timer behind, and nothing at the caller's signal", async (_name, call) => {
   await using server = await serve(answering(response));
   const timeouts = vi.spyOn(globalThis, "setTimeout");

@@ -178,6 +178,13 @@ export interface Provider extends Partial<AsyncDisposable> {
    * @throws {ProviderError} when the server could not be told.
    */
   cancel?(responseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
+
+  /**
+   * Has the server forget a response that it stores. Nothing may be continued from it afterwards.
+   *
+   * @throws {ProviderError} of status 404 when it is not there; else when it could not be deleted, or nobody knows.
+   */
+  delete?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
 }
 
 export type WaitOptions = {
