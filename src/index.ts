@@ -24,6 +24,8 @@ export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } 
 export type { LoadedPast, PastConversation, PlannedEndpoint, PlanOptions } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
 export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./conversation/readable-conversation.ts";
+export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./conversation/reasoning-forecast.ts";
+export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
 export type { SentRequest } from "./conversation/recorded-request.ts";
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
@@ -39,6 +41,7 @@ export type {
   Divergence,
   InferenceRequestedData,
   Repair,
+  Withheld,
 } from "./domain/events/inference-events.ts";
 export type { EventPlace, ProposedEvent, RecordedEvent } from "./domain/events/recorded.ts";
 export type { Owner, RunStatus } from "./domain/events/run-events.ts";
@@ -63,6 +66,7 @@ export { Turn } from "./domain/turn.ts";
 export { type ModifiedBlock, type TurnDifference, turnDifference } from "./domain/turn-difference.ts";
 export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
+export type { ReasoningBreak, ReasoningFate } from "./engine/planning/reasoning-survival.ts";
 export type {
   AnswerOptions,
   ResumeOptions,

@@ -87,7 +87,7 @@ const decision = all(
   kept("repairs[].rule", "repairs[].index", "repairs[].detail.reason", "repairs[].detail.before"),
   kept("repairs[].detail.callId", "transport"),
   kept("capabilities.chain", "capabilities.echo", "capabilities.storeDefault", "capabilities.emptyInput"),
-  kept("capabilities.encryptedReasoning", "capabilities.itemIds"),
+  kept("capabilities.encryptedReasoning", "capabilities.itemIds", "capabilities.reasoningPrefix"),
   divergence,
   named("rejected.divergence.actor.name"),
 );

@@ -6,7 +6,8 @@ import type { Turn } from "../domain/turn.ts";
 import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import { newRequest } from "../engine/planning/build-request.ts";
 import { learnedCapabilities } from "../engine/planning/contexts.ts";
-import { plan } from "../engine/planning/plan.ts";
+import { type PlanRequest, plan } from "../engine/planning/plan.ts";
+import { type Codecs, codecOf, requestOf } from "../engine/planning/recorded-request.ts";
 import { type ChainPolicy, defaultChainPolicy, type Mode, type RecordedPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
@@ -15,8 +16,9 @@ import { readUnsent } from "../log/snapshots/contents.ts";
 import { type Folded, type Follower, foldTo, foldWhole, turnOf } from "../log/snapshots/fold.ts";
 import type { Blame } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import type { ServerContext } from "../projections/server-contexts.ts";
+import { type ServerContext, settingsOf } from "../projections/server-contexts.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
+import { forecast, nothingAsked, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
 
 /** The endpoint that a plan is for. */
 export type PlannedEndpoint = Pick<
@@ -40,13 +42,15 @@ export class PastConversation {
   readonly event: RecordedEvent;
   readonly #log: EventLog;
   readonly #folded: Folded;
+  readonly #codecs: Codecs;
   #turn: TurnOutline | undefined;
 
-  constructor(log: EventLog, folded: Folded) {
+  constructor(log: EventLog, folded: Folded, codecs: Codecs) {
     this.revision = folded.last.revision;
     this.event = folded.last;
     this.#log = log;
     this.#folded = folded;
+    this.#codecs = codecs;
   }
 
   /** The committed Turn and the blocks appended since, without contents; an open run does not change it. */
@@ -102,6 +106,28 @@ export class PastConversation {
     return (await this.load()).blame(blockId);
   }
 
+  /**
+   * What would become of the Turn's reasoning if it were sent from here: whether what it was made from stands before it still, who
+   * broke that, and what the endpoint does with it. Of a request that was sent, `conversation.reasoning(revision)` tells that.
+   *
+   *     const { blocks } = await past.reasoning();
+   *     for (const { index, fate, brokenBy } of blocks) console.log(index, fate, brokenBy[0]?.actor);
+   *
+   * @param endpoint - By default the one that was asked last, with the settings of then.
+   * @throws {TurnlogError} `request-not-found` without an endpoint, where nothing was asked up to here.
+   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote the last request: give it as `openStore(url, { codecs })`.
+   */
+  async reasoning(endpoint?: PlannedEndpoint, options: PlanOptions = {}): Promise<ReasoningForecast> {
+    const read = trailReader();
+    const { view } = await foldWhole(this.#log, this.event.stream, this.revision, { follow: read.follow });
+    const trail = read.trail();
+    const request =
+      endpoint === undefined
+        ? requestLikeLast(this.event, view, { last: trail.last ?? nothingAsked(this.revision), codecs: this.#codecs })
+        : requestAt(this.event, view, { ...options, endpoint });
+    return forecast(trail, view.server, { request, decision: plan(request), outgoing: view.client.committed });
+  }
+
   get #committed(): Turn {
     return this.#folded.view.client.committed;
   }
@@ -155,8 +181,13 @@ export class LoadedPast {
  *
  * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
-export async function readPast(log: EventLog, stream: string, revision: number): Promise<PastConversation> {
-  return new PastConversation(log, await foldTo(log, stream, await existingRevision(log.store, stream, revision)));
+export async function readPast(
+  log: EventLog,
+  stream: string,
+  { revision, codecs = new Map() }: { readonly revision: number; readonly codecs?: Codecs },
+): Promise<PastConversation> {
+  const existing = await existingRevision(log.store, stream, revision);
+  return new PastConversation(log, await foldTo(log, stream, existing), codecs);
 }
 
 /**
@@ -175,19 +206,40 @@ export async function loadPast(
   return new LoadedPast(folded.last, folded.view);
 }
 
-function planAt(
+type Planned = PlanOptions & { readonly endpoint: PlannedEndpoint };
+
+const planAt = (event: RecordedEvent, view: ConversationView, planned: Planned): Decision =>
+  plan(requestAt(event, view, planned));
+
+function requestAt(
   event: RecordedEvent,
   view: ConversationView,
-  { endpoint, settings, policy, now }: PlanOptions & { readonly endpoint: PlannedEndpoint },
-): Decision {
-  const request = newRequest(view, view.client.committed, {
+  { endpoint, settings, policy, now }: Planned,
+): PlanRequest {
+  return newRequest(view, view.client.committed, {
     endpoint,
     settings: (instructions) => endpoint.codec.instruct(settings ?? endpoint.settings, instructions),
     capabilities: learnedCapabilities(endpoint, view),
     policy: policyAt(view, policy),
     now: now ?? event.at,
   });
-  return plan(request);
+}
+
+/** The request of the Turn as the last one before it was asked. */
+function requestLikeLast(
+  event: RecordedEvent,
+  view: ConversationView,
+  { last, codecs }: { readonly last: RecordedEvent; readonly codecs: Codecs },
+): PlanRequest {
+  const request = requestOf(last);
+  const { scope, decision, input, settingsDigest } = request;
+  const systemAs = input.outgoing === undefined ? "input" : "instructions";
+  const { transport, capabilities } = decision;
+  return newRequest(view, view.client.committed, {
+    endpoint: { scope, codec: codecOf(request, codecs), transport, systemAs },
+    settings: () => settingsOf(view.server, settingsDigest),
+    ...{ capabilities, now: event.at },
+  });
 }
 
 /** Otherwise as the open run has it. */

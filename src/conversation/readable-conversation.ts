@@ -19,6 +19,7 @@ import { type ConversationDiff, diffRevisions } from "./diff.ts";
 import { explainRequest, type RequestExplanation } from "./explain.ts";
 import { type PastConversation, readPast } from "./past.ts";
 import { readPlace } from "./place.ts";
+import { explainReasoning, type ReasoningReport } from "./reasoning-report.ts";
 import { type FoundRequest, findRequest, type SentRequest, sentRequest } from "./recorded-request.ts";
 import { type WalkedEvent, walkBackwards, walkForwards } from "./walk.ts";
 
@@ -92,7 +93,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
   at(revision: number): Promise<PastConversation> {
-    return readPast(this.#log, this.#stream.name, revision);
+    return readPast(this.#log, this.#stream.name, { revision, codecs: this.#tools.codecs });
   }
 
   /**
@@ -162,6 +163,26 @@ export class ReadableConversation {
    */
   async why(revision?: number): Promise<RequestExplanation> {
     return explainRequest(await this.#findRequest(revision, true));
+  }
+
+  /**
+   * What became of the reasoning of a request: of every reasoning block of its Turn, whether what it was made from stood before it
+   * still, which layer broke that, what the endpoint was to do with it, and what it said that it did. Where nothing was asked at the
+   * revision, the last request before it is meant.
+   *
+   *     for (const { index, prefix, fate, brokenBy } of (await conversation.reasoning()).blocks)
+   *       console.log(index, prefix, fate, brokenBy[0]?.actor);
+   *
+   * @param revision - By default the last request of all; a negative one counts from the end.
+   * @throws {TurnlogError} `request-not-found` when nothing was asked by then.
+   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
+   */
+  async reasoning(revision?: number): Promise<ReasoningReport> {
+    const { codecs } = this.#tools;
+    return explainReasoning(this.#log, {
+      ...{ stream: this.#stream.name, revision: revision ?? null, orBefore: true, codecs },
+    });
   }
 
   #findRequest(revision: number | undefined, orBefore: boolean): Promise<FoundRequest> {

@@ -8,6 +8,7 @@ import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { StoreCorruptedError } from "../log/ports/event-store.ts";
+import type { Follower } from "../log/snapshots/fold.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { BlockLabels } from "../projections/timeline.ts";
 import { readPlace } from "./place.ts";
@@ -38,13 +39,15 @@ export type FoundRequest = {
   readonly contextTurns: ReadonlyMap<string, Turn>;
 };
 
-type RequestPlace = {
+export type RequestPlace = {
   readonly stream: string;
   /** A negative one counts from the end; null for the last request of all. */
   readonly revision: number | null;
   /** Where nothing was asked there, the last request before it is meant. */
   readonly orBefore: boolean;
   readonly codecs: ReadonlyMap<string, Codec>;
+  /** Told of what is read on the way. */
+  readonly follow?: () => Follower;
 };
 
 /**
@@ -54,12 +57,16 @@ type RequestPlace = {
  * @throws {TurnlogError} `request-not-found` when nothing was asked there, or by then.
  */
 export async function findRequest(log: EventLog, place: RequestPlace): Promise<FoundRequest> {
-  const { stream, codecs } = place;
+  const { stream, codecs, follow } = place;
   const wanted = await requestAt(log, place);
   const contextTurns = new Map<string, Turn>();
-  const { past, words } = await readPlace(log, stream, wanted, () => ({ event }, view) => {
-    if (event.type !== "ResponseReceived") return;
-    for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
+  const { past, words } = await readPlace(log, stream, wanted, () => {
+    const told = follow?.();
+    return (recorded, view) => {
+      told?.(recorded, view);
+      if (recorded.event.type !== "ResponseReceived") return;
+      for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
+    };
   });
   const { event: recorded, view } = past;
   return { recorded, request: requestOf(recorded), view, codecs, labels: words.labels, contextTurns };

@@ -14,6 +14,11 @@ export type ResponsesCapabilities = {
   readonly encryptedReasoning: boolean;
   /** Accepts the ids of stored items in a full request. */
   readonly itemIds: boolean;
+  /**
+   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) is not the one that it was made from: keeps it from the
+   * model, refuses the request, or does not look.
+   */
+  readonly reasoningPrefix: "withhold" | "refuse" | "ignore";
 };
 
 /** What an endpoint can do by default, and what of it the caller has set. */
@@ -33,8 +38,9 @@ export const defaultCapabilities: ResponsesCapabilities = {
   emptyInput: false,
   encryptedReasoning: true,
   itemIds: true,
+  reasoningPrefix: "withhold",
 };
 
 const capabilityNames = [
-  ...(["chain", "echo", "storeDefault", "emptyInput", "encryptedReasoning", "itemIds"] as const),
+  ...(["chain", "echo", "storeDefault", "emptyInput", "encryptedReasoning", "itemIds", "reasoningPrefix"] as const),
 ] satisfies readonly (keyof ResponsesCapabilities)[];

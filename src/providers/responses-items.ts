@@ -11,7 +11,7 @@ import { brokenGroupRule } from "./reasoning-groups.ts";
 import { encodeBody } from "./request-body.ts";
 import { applyResidue } from "./residue.ts";
 import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
-import { adjust, capable, keptMs, lessonOf, offer, unstored } from "./responses-settings.ts";
+import { adjust, capable, keptMs, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
 
 /**
  * The items of the Responses API (responses-api.md, sections 1.2 and 1.3) as blocks and back. A block's payload is the
@@ -21,7 +21,7 @@ import { adjust, capable, keptMs, lessonOf, offer, unstored } from "./responses-
 export const responsesItems = {
   name: "openai-responses/1",
   family: "openai-responses",
-  ...{ instruct, adjust, capable, offer, offeredTools, keptMs, lessonOf, unstored },
+  ...{ instruct, adjust, capable, offer, offeredTools, keptMs, lessonOf, readsReasoning, unstored },
   pairs: responsesPairs,
   abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: refusal,

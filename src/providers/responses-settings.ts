@@ -72,4 +72,8 @@ export function lessonOf({ kind, param, message }: Refusal, settings: Settings):
   return { capability: "encryptedReasoning", reason: message, ...about };
 }
 
+/** `auto`, and what is not said, is the model's affair (responses-api.md 2.4). */
+export const readsReasoning = ({ reasoning }: Settings): "all" | "turn" =>
+  membersOf(reasoning)["context"] === "current_turn" ? "turn" : "all";
+
 const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (isJsonList(value) ? value : []);

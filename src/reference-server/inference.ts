@@ -114,7 +114,15 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       const { body, before, input } = request;
       const at = (options.now ?? Date.now)();
       const times = { createdAt: seconds(at), completedAt: seconds(at) };
-      const head = headOf({ memory, request, answered: { output: [] }, output: [], isAzure: false, fault: undefined, ...times });
+      const head = headOf({
+        memory,
+        request,
+        answered: { output: [] },
+        output: [],
+        isAzure: false,
+        fault: undefined,
+        ...times,
+      });
       const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
       memory.responses.set(head.id, { ...held, isStored: false });
       return held;

@@ -1,6 +1,10 @@
 import type { Conversation } from "../../conversation/conversation.ts";
 import { explainRequest, type RequestExplanation } from "../../conversation/explain.ts";
+import { explainReasoning } from "../../conversation/reasoning-report.ts";
+import type { FoundRequest } from "../../conversation/recorded-request.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
@@ -9,17 +13,22 @@ import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type WhyDocument, whyDocument } from "../documents/requests.ts";
 import { findRecordedRequest } from "../find.ts";
+import { printReasoning } from "../reasoning-lines.ts";
 import { codecsOf } from "../stack-file.ts";
+
+type Options = { readonly stack?: string; readonly reasoning?: boolean };
 
 /** Why a request was sent as it was. */
 export const why = commandCode({
   document: whyDocument,
 
-  async *run(context, { arguments: [place = ""], options }: CommandInput<{ readonly stack?: string }>) {
+  async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
     await using store = await context.openStore({ mustExist: true });
     const codecs = await codecsOf(options.stack);
     const { conversation, request } = await findRecordedRequest(store, place, { codecs, orBefore: true });
-    yield documentOf(conversation, explainRequest(request));
+    const explained = documentOf(conversation, explainRequest(request));
+    if (options.reasoning !== true) yield explained;
+    else yield { ...explained, reasoning: await reasoningOf(store, request) };
   },
 
   render(document, screen) {
@@ -33,9 +42,12 @@ export const why = commandCode({
       "",
       `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(bytes)} bytes (everything: ${grouped(fullBytes)})`,
       ...reasonLines(document).map((line) => `  ${line}`),
-      "",
-      style.bold("Sent"),
     );
+    if (document.reasoning !== undefined) {
+      printReasoning(document.reasoning, screen);
+      return;
+    }
+    print("", style.bold("Sent"));
     const own = conversationStream(conversation);
     table(sent.slice(0, maxLines).map((block) => blockRow(block, own, style)));
     printRest(sent.length, screen);
@@ -60,6 +72,22 @@ function documentOf(conversation: Conversation, { sent, ...explained }: RequestE
   return {
     ...{ conversation: conversation.id, ...explained },
     sent: sent.map(({ block, ...told }) => ({ ...told, id: block.id, begins: excerpt(block.text, 160) })),
+  };
+}
+
+/** With what stands in each block, as far as it can be read. */
+async function reasoningOf({ log }: TurnlogStore, found: FoundRequest): Promise<WhyDocument["reasoning"] & object> {
+  const { recorded, codecs, labels } = found;
+  const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs };
+  const { blocks, told, unknown, size } = await explainReasoning(log, place);
+  const turn = outgoingTurn(found.view, recorded);
+  return {
+    ...{ told, unknown, size },
+    blocks: blocks.map((block) => ({
+      ...block,
+      label: labels.get(block.blockId) ?? "reasoning",
+      begins: excerpt(turn.at(block.index)?.text ?? "", 160),
+    })),
   };
 }
 

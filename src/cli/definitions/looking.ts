@@ -122,7 +122,10 @@ export const lookAtRequests: CommandGroup = {
       arguments: revision,
       summary: "why a request was sent as it was, and who broke the chain",
       example: "why @last@24",
-      options: [option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it")],
+      options: [
+        option("--reasoning", "what became of the Turn's reasoning, and which layer broke what it was made from"),
+        option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
+      ],
       load: async () => (await import("../commands/why.ts")).why,
     },
   ],

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { actorSchema } from "../../domain/actor.ts";
 import { decisionSchema, divergenceSchema, inferenceRequested } from "../../domain/events/inference-events.ts";
 import { layerTimingSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
@@ -34,6 +35,59 @@ const candidate = z.strictObject({
   divergence: divergenceSchema.nullable(),
 });
 
+/** Something of what reasoning was made from that is another now. */
+const reasoningBreak = z.strictObject({
+  /** `instructions`, `tools`, `model`, `blocks`. */
+  what: z.string(),
+  /** Who made it so; null where nobody is known. */
+  actor: actorSchema.nullable(),
+  /** Of `blocks`: the first that is another. */
+  divergence: divergenceSchema.nullable(),
+  /** Of `blocks` that the Turn still has: why a request left one out. */
+  omitted: z.string().nullable(),
+});
+
+/** A reasoning block of the Turn, and what became of it. */
+const reasoningBlock = z.strictObject({
+  index: z.int(),
+  blockId: z.string(),
+  itemId: z.string().nullable(),
+  label: z.string(),
+  /** Its first characters, on one line; of most reasoning nothing can be read. */
+  begins: z.string(),
+  /** The answer that it came in; null where the log does not have it. */
+  from: z.strictObject({ inferenceId: z.string(), stream, revision, at }).nullable(),
+  /** How old it was when the request was planned. */
+  ageMs: z.number().nullable(),
+  prefix: z.enum(["intact", "broken", "unknown"]),
+  brokenBy: list(reasoningBreak),
+  /** What was to be expected of the endpoint; `left-out` was not sent. */
+  fate: z.enum(["accepted", "withheld", "refused", "left-out"]),
+  reason: z.string().nullable(),
+  /** Why the server says that it withheld it; null where it does not. */
+  withheld: z.string().nullable(),
+  /** The server did something else than was to be expected. */
+  isSurprise: z.boolean(),
+});
+
+const withheld = z.strictObject({ itemId: z.string().nullable(), reason: z.string() });
+
+const reasoning = z.strictObject({
+  blocks: list(reasoningBlock),
+  /** What the server said that it withheld; null where it has not answered. */
+  told: list(withheld).nullable(),
+  /** Of that, what the Turn does not have. */
+  unknown: list(withheld),
+  /** Bytes of bodies, and how much of them is reasoning; tokens as the provider counted them. */
+  size: z.strictObject({
+    sentBytes: count,
+    sentReasoningBytes: z.int(),
+    fullBytes: count,
+    fullReasoningBytes: z.int(),
+    reasoningTokens: count,
+  }),
+});
+
 /** `turnlog why` */
 export const whyDocument = z.strictObject({
   ...place,
@@ -58,6 +112,8 @@ export const whyDocument = z.strictObject({
   brokenBy: brokenBy.nullable(),
   /** What layers did on the way that no Turn shows. */
   timings: list(layerTimingSchema),
+  /** With `--reasoning`: what became of the Turn's reasoning. */
+  reasoning: z.exactOptional(reasoning),
   /** The blocks that were sent. */
   sent: list(
     z.strictObject({

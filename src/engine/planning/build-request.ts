@@ -115,7 +115,8 @@ function renamed(block: Block, callId: string): Block {
   return withoutItemId(new Block({ id, kind, payload: { ...payload, callId }, wire }));
 }
 
-function withoutItemId(block: Block): Block {
+/** The same block as it is known where its item's id does not go along. */
+export function withoutItemId(block: Block): Block {
   if (block.wire?.itemId === undefined) return block;
   const { itemId: _, ...wire } = block.wire;
   return block.withWire(wire);

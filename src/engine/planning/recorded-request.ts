@@ -56,7 +56,7 @@ export function recordedRequest(view: ConversationView, recorded: RecordedEvent,
 }
 
 /** The Turn that a recorded request is meant to show the model: what left the innermost layer. */
-function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
+export function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
   const { run } = view.client;
   if (run === null) throw new Error("no run is open at this request");
   return run.turns.given(frame ?? "0");

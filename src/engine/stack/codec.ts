@@ -42,6 +42,13 @@ export interface Codec {
   offeredTools(settings: Settings): readonly string[];
   /** What an endpoint of these capabilities can do for a request with these settings; absent: all of it. */
   capable?(capabilities: Capabilities, settings: Settings): Capabilities;
+  /**
+   * The settings that a model reads before the blocks, so that the reasoning of its answers is bound to them; absent:
+   * `instructions` and `tools`.
+   */
+  readonly readBefore?: readonly string[];
+  /** Whether these settings have the model read its reasoning of the current turn only; absent, or `all`: it reads all. */
+  readsReasoning?(settings: Settings): "all" | "turn";
   /** How long an answer to a request with these settings may be continued from; absent: for ever. */
   keptMs?(settings: Settings): number;
 
@@ -186,5 +193,10 @@ export type Capabilities = {
   readonly emptyInput?: boolean;
   /** Accepts the ids of stored items in a full request. */
   readonly itemIds?: boolean;
+  /**
+   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) is not the one that it was made from: keeps it from the
+   * model, or refuses the request. Absent, or `ignore`: it does not look.
+   */
+  readonly reasoningPrefix?: "withhold" | "refuse" | "ignore";
   readonly [name: string]: JsonValue | undefined;
 };

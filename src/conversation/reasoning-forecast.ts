@@ -1,0 +1,97 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { Turn } from "../domain/turn.ts";
+import { buildRequest } from "../engine/planning/build-request.ts";
+import { type PlanRequest, plan } from "../engine/planning/plan.ts";
+import { type ReasoningFate, reasoningFates } from "../engine/planning/reasoning-survival.ts";
+import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/planning/reasoning-trail.ts";
+import { omit } from "../engine/planning/repairs.ts";
+import type { Follower } from "../log/snapshots/fold.ts";
+import { settingsOf } from "../projections/server-contexts.ts";
+
+/** A reasoning block of a Turn that was sent, or would be, and what became of it. */
+export type ReasoningBlock = ReasoningFate & {
+  /** How old its answer was when the request was planned; null where the log does not have it. */
+  readonly ageMs: number | null;
+};
+
+/** What a Turn's reasoning is in bytes of requests, and what making it cost. */
+export type ReasoningSize = {
+  /** Of the request: of its whole body, and what of that is reasoning. */
+  readonly sentBytes: number;
+  readonly sentReasoningBytes: number;
+  /** The same of a request that sends everything. */
+  readonly fullBytes: number;
+  readonly fullReasoningBytes: number;
+  /** What the provider counted for the answers that this reasoning came in. */
+  readonly reasoningTokens: number;
+};
+
+/** What becomes of the reasoning of a Turn, by what the log tells. */
+export type ReasoningForecast = {
+  readonly blocks: readonly ReasoningBlock[];
+  readonly size: ReasoningSize;
+};
+
+type Sent = {
+  readonly request: PlanRequest;
+  readonly decision: ReturnType<typeof plan>;
+  /** With what the instructions say of it. */
+  readonly outgoing: Turn;
+};
+
+/** What becomes of the reasoning of a Turn that is sent so. */
+export function forecast(
+  trail: ReasoningTrail,
+  server: Parameters<typeof settingsOf>[0],
+  { request, decision, outgoing }: Sent,
+): ReasoningForecast {
+  const fates = reasoningFates(trail, {
+    ...request,
+    ...{ decision, outgoing, input: request.turn },
+    settingsOf: (digest) => settingsOf(server, digest),
+  });
+  const now = Date.parse(request.now);
+  const answers = new Set(fates.flatMap(({ from }) => from?.inferenceId ?? []));
+  const tokens = [...answers].map((id) => trail.answers.get(id)?.reasoningTokens ?? 0);
+  const full = plan({ ...request, full: "policy" });
+  return {
+    blocks: fates.map((fate) => ({ ...fate, ageMs: fate.from === null ? null : now - Date.parse(fate.from.at) })),
+    size: {
+      sentBytes: buildRequest(request, decision).bytes,
+      sentReasoningBytes: reasoningBytes(request, decision),
+      fullBytes: buildRequest(request, full).bytes,
+      fullReasoningBytes: reasoningBytes(request, full),
+      reasoningTokens: tokens.reduce((sum, count) => sum + count, 0),
+    },
+  };
+}
+
+/** What a body is longer by for the reasoning in it. */
+function reasoningBytes(request: PlanRequest, decision: Sent["decision"]): number {
+  const { sendFrom, repairs } = decision;
+  const places = request.turn
+    .after(sendFrom)
+    .flatMap(({ kind }, offset) => (kind === "reasoning" ? [sendFrom + offset] : []));
+  const without = { ...decision, repairs: [...repairs, ...places.map((index) => omit(index, "measured"))] };
+  return buildRequest(request, decision).bytes - buildRequest(request, without).bytes;
+}
+
+/** Follows a reading of events, also one that begins anew. */
+export function trailReader(): { readonly follow: () => Follower; readonly trail: () => ReasoningTrail } {
+  let trail = newTrail();
+  return {
+    follow() {
+      const own = newTrail();
+      trail = own;
+      return (recorded, view) => {
+        noteReasoning(own, recorded, view);
+      };
+    },
+    trail: () => trail,
+  };
+}
+
+/** @throws {TurnlogError} `request-not-found`, always. */
+export function nothingAsked(revision: number): never {
+  throw new TurnlogError("request-not-found", `nothing was asked up to revision ${revision}: give the endpoint to ask`);
+}

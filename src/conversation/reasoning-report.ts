@@ -1,0 +1,74 @@
+import type { Withheld } from "../domain/events/inference-events.ts";
+import { outgoingTurn, recordedRequest } from "../engine/planning/recorded-request.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { forecast, type ReasoningBlock, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
+import { type FoundRequest, findRequest, type RequestPlace } from "./recorded-request.ts";
+
+/** The same of a request that was sent, and what the server said of it. */
+export type ReasoningReport = Omit<ReasoningForecast, "blocks"> & {
+  readonly revision: number;
+  readonly at: string;
+  readonly inferenceId: string;
+  /** Null while there is no answer, and where the request was refused or its answer lost. */
+  readonly told: readonly Withheld[] | null;
+  readonly blocks: readonly ComparedReasoning[];
+  /** What the server said of items that this Turn does not have. */
+  readonly unknown: readonly Withheld[];
+};
+
+/** A block of a request, and whether the server did with it what was to be expected. */
+export type ComparedReasoning = ReasoningBlock & {
+  /** Why the server says that it kept the block from the model; null where it did not say so, or has not answered. */
+  readonly withheld: string | null;
+  /** The server did something else than was to be expected; false while it has not answered. */
+  readonly isSurprise: boolean;
+};
+
+/**
+ * What became of the reasoning of a recorded request.
+ *
+ * @throws {TurnlogError} as `findRequest` does.
+ */
+export async function explainReasoning(log: EventLog, place: Omit<RequestPlace, "follow">): Promise<ReasoningReport> {
+  const read = trailReader();
+  const found = await findRequest(log, { ...place, follow: read.follow });
+  const { recorded, request, view, codecs } = found;
+  const asked = recordedRequest(view, recorded, codecs);
+  const sent = { request: asked, decision: request.decision, outgoing: outgoingTurn(view, recorded) };
+  const { blocks, size } = forecast(read.trail(), view.server, sent);
+  const told = await toldOf(log, found);
+  return {
+    ...{ revision: recorded.revision, at: recorded.at, inferenceId: request.inferenceId, told, size },
+    ...compare(blocks, told),
+  };
+}
+
+/** An item may stand in a Turn twice: what is said of it is said of the block of which it was to be expected. */
+function compare(
+  blocks: readonly ReasoningBlock[],
+  told: ReasoningReport["told"],
+): Pick<ReasoningReport, "blocks" | "unknown"> {
+  const left = [...(told ?? [])];
+  const reasons = new Map<ReasoningBlock, string>();
+  for (const fate of ["withheld", "accepted", "refused", "left-out"] as const) {
+    for (const block of blocks.filter((each) => each.fate === fate)) {
+      const at = left.findIndex(({ itemId }) => itemId !== null && itemId === block.itemId);
+      for (const { reason } of at < 0 ? [] : left.splice(at, 1)) reasons.set(block, reason);
+    }
+  }
+  const compared = blocks.map((block) => {
+    const withheld = reasons.get(block) ?? null;
+    return { ...block, withheld, isSurprise: told !== null && (withheld !== null) !== (block.fate === "withheld") };
+  });
+  return { blocks: compared, unknown: left };
+}
+
+/** What a server said of the reasoning of a request, in its answer to it. */
+async function toldOf(log: EventLog, { recorded, request }: FoundRequest): Promise<readonly Withheld[] | null> {
+  for await (const { event } of log.read(recorded.stream, { from: recorded.revision + 1, blobs: "keep" })) {
+    if (event.type === "InferenceFailed" && event.data.inferenceId === request.inferenceId) return null;
+    if (event.type === "ResponseReceived" && event.data.inferenceId === request.inferenceId)
+      return event.data.withheld ?? [];
+  }
+  return null;
+}

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { whyDocument } from "../../src/cli/documents/requests.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { openStore } from "../../src/open-store.ts";
+import { scripted } from "../../src/providers/scripted.ts";
+import { readDocument, turnlogHere } from "../support/cli/command.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+
+const shout = defineMiddleware(
+  { name: "shout", version: "1.0.0" },
+  (next) => (turn) => next(turn.replaceEach(turn.blocks.slice(0, 1), (block) => block.withText("ONE"))),
+);
+
+/** A store in which a layer changed what the first answer's reasoning was made from. */
+async function storeWithReasoning(): Promise<string> {
+  const { path, file } = temporaryFolder();
+  await using store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const conversation = store.conversation("cnv_thinking");
+  const provider = scripted([{ reasoning: "Let me see.", text: "first" }, "second"]);
+  await conversation.append("one");
+  await conversation.run(createEngine({ provider }));
+  await conversation.append("two");
+  await conversation.run(createEngine({ provider, middleware: [shout] }));
+  return path;
+}
+
+test("why --reasoning says what became of each block, who broke what it was made from, and what it costs", async () => {
+  const cwd = await storeWithReasoning();
+  const { stdout, code } = await turnlogHere(["why", "cnv_thinking", "--reasoning"], { cwd });
+  expect(code).toBe(0);
+  expect(stdout).toContain("Reasoning: 1 withheld");
+  expect(stdout).toMatch(/ {2}1 +reasoning +prefix broken +withheld \(prefix\) +0 min old +Let me see\./);
+  expect(stdout).toContain("block 1: shout@1.0.0 edited block 0");
+  expect(stdout).toContain("block 1: the server did not say that it withheld it");
+  expect(stdout).toMatch(
+    /carried: [\d,]+ of [\d,]+ bytes sent, [\d,]+ of [\d,]+ bytes when everything is sent; made for/,
+  );
+});
+
+test("its document says the same, and has no reasoning where nobody asked for it", async () => {
+  const cwd = await storeWithReasoning();
+  const asked = ["why", "cnv_thinking", "--json"];
+  const { reasoning } = readDocument(whyDocument, await turnlogHere([...asked, "--reasoning"], { cwd }));
+  expect(reasoning).toMatchObject({
+    told: [],
+    blocks: [{ index: 1, prefix: "broken", fate: "withheld", reason: "prefix", withheld: null, isSurprise: true }],
+  });
+  expect(readDocument(whyDocument, await turnlogHere(asked, { cwd }))).not.toHaveProperty("reasoning");
+});
+
+test("a conversation without reasoning says so", async () => {
+  const cwd = await storeWithReasoning();
+  const { stdout } = await turnlogHere(["why", "cnv_thinking@5", "--reasoning"], { cwd });
+  expect(stdout).toContain("Reasoning: none");
+});
