@@ -18,6 +18,7 @@ export type { ContextCandidate } from "./conversation/candidates.ts";
 export { compareConversations, type MergeBase, type TurnDeparture } from "./conversation/compare.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
+export type { DeletedResponses, DeleteStoredOptions } from "./conversation/delete-stored.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "./conversation/diff.ts";
 export type { ExplainedBlock, RequestExplanation } from "./conversation/explain.ts";
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
@@ -127,4 +128,12 @@ export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
 export { type AzureResponsesOptions, azureResponses } from "./providers/azure-responses.ts";
-export { type OpenaiResponses, type OpenaiResponsesOptions, openaiResponses } from "./providers/openai-responses.ts";
+export {
+  type CallOptions,
+  type InputItemsOptions,
+  type InputItemsPage,
+  type OpenaiResponses,
+  type OpenaiResponsesOptions,
+  openaiResponses,
+  type ResponsesEndpoints,
+} from "./providers/openai-responses.ts";

@@ -178,6 +178,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
     kept("inferenceId", "responseId", "cursor", "first.echoed[]"),
     kept("first.rest.object", "first.rest.created_at", "first.rest.model", "first.rest.status", "first.rest.store"),
   ),
+  ResponseDeleted: all(kept("responseId", "found"), named("scope")),
   ResponseReceived: answered,
   InferenceFailed: failed,
   AnchorInvalidated: all(kept("anchor", "anchor.kind", "anchor.id", "reason"), named("scope")),

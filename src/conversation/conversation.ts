@@ -23,6 +23,7 @@ import {
 import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
@@ -30,6 +31,7 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
+import { RunInProgressError } from "../log/writer/owner.ts";
 import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
 import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
 import {
@@ -42,6 +44,7 @@ import {
   checkedByWhom,
   checkedLabels,
 } from "./conversation-options.ts";
+import { checkDeletion, type DeletedResponses, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 
@@ -274,6 +277,28 @@ export class Conversation extends ReadableConversation {
     const { allThatFollow = false } = options;
     const actor = checkedByWhom("skipEvent", { actor: { kind: "operator" }, ...options }, { allThatFollow: true });
     return skipEvent(this.#log, this.#stream.name, { revision, reason, actor, allThatFollow });
+  }
+
+  /**
+   * Has a server forget the responses that it stored for this conversation: those of a provider's endpoint, layers' own requests
+   * among them, and not what a fork inherited. That they are to be deleted is durable before the first is, so that nothing is
+   * continued from them; what the server answered is recorded for each. Called again, it tries those that failed.
+   *
+   * @throws {RunInProgressError} while a run is open.
+   * @throws {TypeError} for a provider that cannot delete, and for an option that is none.
+   */
+  async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedResponses> {
+    checkDeletion(provider, options);
+    const { signal, ...byWhom } = options;
+    const actor = checkedByWhom("deleteStored", { actor: { kind: "app" }, ...byWhom });
+    await this.#stream.refresh();
+    const { run } = this.#stream.view.client;
+    if (run !== null) throw new RunInProgressError(run.id, run.owner);
+    const written = {
+      events: () => this.events(),
+      commit: (entries: readonly ProposedEvent[]) => this.commit(entries),
+    };
+    return deleteStored(written, provider, { actor, ...(signal === undefined ? {} : { signal }) });
   }
 
   /** Proposes events as they are: what imports and repairs use. */

@@ -19,6 +19,8 @@ export type ConversationState = {
   /** What endpoints were seen to do, by scope and capability. */
   readonly learned: Names<JsonValue>;
   readonly quarantined: Ids;
+  /** Responses that were deleted, by scope and id. */
+  readonly deleted: Ids;
   /** Calls whose tool came back too late. */
   readonly lateTools: Ids;
   /** Every run there ever was. */
@@ -47,6 +49,7 @@ export const initialState = (): ConversationState => ({
   invalid: new Map(),
   learned: new Map(),
   quarantined: new Set(),
+  deleted: new Set(),
   lateTools: new Set(),
   runIds: new Set(),
   run: null,
@@ -118,6 +121,9 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     case "ReasoningQuarantined":
       for (const id of event.data.blockIds) state.quarantined.add(id);
       break;
+    case "ResponseDeleted":
+      state.deleted.add(deletedName(event.data));
+      break;
     case "EventSkipped":
       // The run that the event stood in is over.
       if (runId !== null && state.run?.id === runId) state.run = null;
@@ -147,6 +153,10 @@ export const capabilityName = ({
 }: { readonly scope: string } & Parameters<typeof learnedName>[0]): string =>
   JSON.stringify([scope, learnedName(learned)]);
 
+/** A response goes by its scope and its id. */
+export const deletedName = ({ scope, responseId }: { readonly scope: string; readonly responseId: string }): string =>
+  JSON.stringify([scope, responseId]);
+
 /** A state to try events on: what is evolved on it does not reach the one below. */
 export function draftState(state: ConversationState): ConversationState {
   const { run } = state;
@@ -159,6 +169,7 @@ export function draftState(state: ConversationState): ConversationState {
     invalid: namesAbove(state.invalid),
     learned: namesAbove(state.learned),
     quarantined: idsAbove(state.quarantined),
+    deleted: idsAbove(state.deleted),
     lateTools: idsAbove(state.lateTools),
     runIds: idsAbove(state.runIds),
     run: run === null ? null : draftRun(run),

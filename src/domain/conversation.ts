@@ -1,7 +1,7 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import { err, ok, type Result, unreachable } from "../base/result.ts";
 import { anchorName } from "./anchor.ts";
-import { type ConversationState, capabilityName, type RunState } from "./conversation-state.ts";
+import { type ConversationState, capabilityName, deletedName, type RunState } from "./conversation-state.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import type { ProposedEvent } from "./events/recorded.ts";
@@ -54,6 +54,8 @@ export function decide(state: ConversationState, event: Proposed, runId: string 
       return once(event, state.learned.get(capabilityName(event.data)) !== event.data.value);
     case "ReasoningQuarantined":
       return once(event, !event.data.blockIds.every((id) => state.quarantined.has(id)));
+    case "ResponseDeleted":
+      return once(event, !state.deleted.has(deletedName(event.data)));
     case "ToolFinished":
       // One that comes late is no part of a run any more.
       if (event.data.late === true) return once(event, !state.lateTools.has(event.data.blockId));
@@ -75,6 +77,7 @@ type ProposedInRun = Exclude<
     | "AnchorInvalidated"
     | "CapabilityLearned"
     | "ReasoningQuarantined"
+    | "ResponseDeleted"
   >
 >;
 

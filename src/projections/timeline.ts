@@ -200,6 +200,7 @@ type InferenceEvent = ConversationEventOf<
   | "AnchorInvalidated"
   | "CapabilityLearned"
   | "ReasoningQuarantined"
+  | "ResponseDeleted"
 >;
 
 function inferenceWords(event: InferenceEvent): string {
@@ -237,6 +238,10 @@ function inferenceWords(event: InferenceEvent): string {
       return `not continued from again: ${event.data.anchor?.id ?? "anything at this endpoint"} (${event.data.reason})`;
     case "CapabilityLearned":
       return `learnt ${learnedName(event.data)} = ${JSON.stringify(event.data.value)}: ${excerpt(event.data.reason, textLength)}`;
+    case "ResponseDeleted": {
+      const { responseId, found } = event.data;
+      return found ? `${responseId} is deleted at the server` : `${responseId} was not at the server any more`;
+    }
     case "ReasoningQuarantined":
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
   }

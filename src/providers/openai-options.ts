@@ -5,8 +5,8 @@ import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { ResponsesCapabilities } from "./capabilities.ts";
-import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 import type { Secrets } from "./secrets.ts";
+import type { ResponsesEndpoints } from "./stored-responses.ts";
 
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
 export type TextOrSecret = string | SecretReference;

@@ -27,8 +27,8 @@ export type {
   TextOrSecret,
   WithSecrets,
 } from "./openai-options.ts";
-export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./responses-endpoints.ts";
 export type { Secrets } from "./secrets.ts";
+export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./stored-responses.ts";
 
 /**
  * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by

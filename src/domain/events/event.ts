@@ -19,6 +19,7 @@ import {
   inferenceFailed,
   inferenceRequested,
   reasoningQuarantined,
+  responseDeleted,
   responseReceived,
   responseStarted,
 } from "./inference-events.ts";
@@ -43,6 +44,7 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   inferenceFailed,
   anchorInvalidated,
   capabilityLearned,
+  responseDeleted,
   reasoningQuarantined,
   toolStarted,
   toolFinished,

@@ -208,6 +208,18 @@ export const anchorInvalidated = z.strictObject({
   }),
 });
 
+/** A response was deleted at the server by a user of the conversation, whose `AnchorInvalidated` stands before it. */
+export const responseDeleted = z.strictObject({
+  type: z.literal("ResponseDeleted"),
+  version: z.literal(1),
+  data: z.strictObject({
+    scope: z.string(),
+    responseId: z.string(),
+    /** Whether the server still had it. */
+    found: z.boolean(),
+  }),
+});
+
 /** What an endpoint was seen to do. */
 export const capabilityLearned = z.strictObject({
   type: z.literal("CapabilityLearned"),

@@ -1,0 +1,104 @@
+import { checkOptions, type OptionNames } from "../base/options.ts";
+import type { Actor } from "../domain/actor.ts";
+import type { Anchor } from "../domain/anchor.ts";
+import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+import { type Provider, ProviderError } from "../engine/stack/provider.ts";
+import type { ActorOption } from "./conversation-options.ts";
+
+export type DeleteStoredOptions = ActorOption & {
+  /** No further response is deleted once it aborts. */
+  readonly signal?: AbortSignal;
+};
+
+/** What became of the responses that a server stored for a conversation, by their ids. */
+export type DeletedResponses = {
+  readonly deleted: readonly string[];
+  /** Those that the server did not have any more. */
+  readonly missing: readonly string[];
+  /** Those of which nobody knows: deleting again tries them again. */
+  readonly failed: readonly { readonly responseId: string; readonly error: ProviderError }[];
+};
+
+/** What deleting takes of a conversation. */
+type Written = {
+  readonly events: () => AsyncIterable<RecordedEvent>;
+  readonly commit: (entries: readonly ProposedEvent[]) => Promise<unknown>;
+};
+
+const optionNames: OptionNames<DeleteStoredOptions> = { actor: true, signal: true };
+
+/** @throws {TypeError} for a provider that cannot delete, and for an option that is none. */
+export function checkDeletion(provider: Provider, options: DeleteStoredOptions): void {
+  checkOptions("deleteStored", options, optionNames);
+  if (provider.delete === undefined)
+    throw new TypeError(
+      `deleteStored: the provider ${provider.name} has no delete: give one that can, as openaiResponses can`,
+    );
+}
+
+/** Has the server forget what it stored for a conversation: from the first event on nothing is continued from it. */
+export async function deleteStored(
+  { events, commit }: Written,
+  provider: Provider,
+  { actor, signal = new AbortController().signal }: { readonly actor: Actor; readonly signal?: AbortSignal },
+): Promise<DeletedResponses> {
+  const { scope } = provider;
+  const stored = await storedResponses(events(), scope);
+  const deleted: string[] = [];
+  const missing: string[] = [];
+  const failed: { readonly responseId: string; readonly error: ProviderError }[] = [];
+  const intents = [...stored.values()].map((anchor): ProposedEvent => {
+    return { event: { type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "deleted" } }, actor };
+  });
+  for (let from = 0; from < intents.length; from += maxIntents) await commit(intents.slice(from, from + maxIntents));
+  for (const responseId of stored.keys()) {
+    if (signal.aborted) break;
+    try {
+      const found = await isFound(provider, responseId, signal);
+      await commit([{ event: { type: "ResponseDeleted", version: 1, data: { scope, responseId, found } }, actor }]);
+      (found ? deleted : missing).push(responseId);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      failed.push({ responseId, error });
+    }
+  }
+  return { deleted, missing, failed };
+}
+
+/** How many intents one append holds. */
+const maxIntents = 1_000;
+
+async function isFound(provider: Provider, responseId: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await provider.delete?.(responseId, { signal });
+    return true;
+  } catch (error) {
+    if (error instanceof ProviderError && error.status === 404) return false;
+    throw error;
+  }
+}
+
+/**
+ * The responses that a server may still hold, by their ids, those that layers asked for beside the conversation and those that
+ * nobody waited for to the end among them. What a fork inherited is its parent's.
+ */
+async function storedResponses(
+  events: AsyncIterable<RecordedEvent>,
+  scope: string,
+): Promise<ReadonlyMap<string, Anchor>> {
+  const stored = new Map<string, Anchor>();
+  const asked = new Set<string>();
+  for await (const { event } of events) {
+    if (event.type === "InferenceRequested" && event.data.scope === scope) asked.add(event.data.inferenceId);
+    if (event.type === "ResponseDeleted" && event.data.scope === scope) stored.delete(event.data.responseId);
+    if (event.type !== "ResponseStarted" && event.type !== "ResponseReceived") continue;
+    const { inferenceId, responseId } = event.data;
+    if (!asked.has(inferenceId) || responseId === null) continue;
+    const { unusable, ...anchor } = (event.type === "ResponseReceived" ? event.data.anchor : undefined) ?? {
+      ...{ kind: "response", id: responseId },
+    };
+    if (unusable === "not-stored") stored.delete(responseId);
+    else stored.set(responseId, anchor);
+  }
+  return stored;
+}
