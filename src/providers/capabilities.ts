@@ -19,6 +19,8 @@ export type ResponsesCapabilities = {
    * model, refuses the request, or does not look.
    */
   readonly reasoningPrefix: "withhold" | "refuse" | "ignore";
+  /** Over WebSocket, answers several conversations beside each other, by their `stream_id`. */
+  readonly lanes: boolean;
 };
 
 /** What an endpoint can do by default, and what of it the caller has set. */
@@ -39,8 +41,10 @@ export const defaultCapabilities: ResponsesCapabilities = {
   encryptedReasoning: true,
   itemIds: true,
   reasoningPrefix: "withhold",
+  lanes: true,
 };
 
 const capabilityNames = [
   ...(["chain", "echo", "storeDefault", "emptyInput", "encryptedReasoning", "itemIds", "reasoningPrefix"] as const),
+  "lanes",
 ] satisfies readonly (keyof ResponsesCapabilities)[];

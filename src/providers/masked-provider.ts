@@ -60,7 +60,11 @@ async function infer(provider: Provider, request: InferenceRequest, mask: Mask):
 function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
   const masked = maskedMembers(answer.response, settings, mask);
   const requestId = typeof answer.requestId === "string" ? mask.text(answer.requestId) : answer.requestId;
-  const told = { response: masked, ...(requestId === undefined ? {} : { requestId }) };
+  const told = {
+    response: masked,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(answer.lives === undefined ? {} : { lives: answer.lives }),
+  };
   return mask.hasMasked ? { ...told, isMasked: true } : told;
 }
 

@@ -33,7 +33,11 @@ export type ConnectionOptions = {
   readonly credentialsOwner?: string | undefined;
   /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
   readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
-  readonly transport?: "json" | "sse" | undefined;
+  /**
+   * How requests are sent; `sse` when absent. `websocket`: over one connection for many conversations, where what is not stored
+   * is continued from too; where the endpoint has none, the rest of a run goes by `sse`. Dispose of the engine to close it.
+   */
+  readonly transport?: "json" | "sse" | "websocket" | undefined;
   /**
    * What this endpoint can do other than OpenAI's own. What is not given here is learnt: a refused request is tried without,
    * and once that is taken the conversation remembers it. What is given stays, whatever was learnt.

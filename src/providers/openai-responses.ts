@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../base/json.ts";
-import type { InferenceRequest, InferenceResponse, WaitOptions } from "../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../engine/stack/provider.ts";
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
@@ -15,6 +15,7 @@ import { ResponseStream } from "./response-stream.ts";
 import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
+import { SocketPool } from "./socket-pool.ts";
 
 export type { AnswerLimits } from "./answer-limits.ts";
 export type {
@@ -47,11 +48,13 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
   const endpoint = endpointOf(options, keyHeader);
   const client = createHttpClient(endpoint);
   const { limits } = endpoint;
+  const sockets = options.transport === "websocket" ? new SocketPool(endpoint) : null;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta } = request;
     const bodyText = fillSecrets(request.bodyText, request.settings, secrets);
     using deadline = createDeadline(request.signal, endpoint.timeoutMs);
+    if (transport === "websocket" && sockets !== null) return await sockets.infer(request, { bodyText, deadline });
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
     const requestId = requestIdOf(answer.headers);
@@ -123,6 +126,7 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     settings,
     systemAs: options.systemAs ?? "input",
     timeoutMs: endpoint.timeoutMs,
+    ...(sockets === null ? {} : overSockets(sockets)),
     infer,
     waitFor,
     cancel,
@@ -130,3 +134,9 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
   };
   return maskedProvider(provider, credentialsOf(options, endpoint));
 }
+
+const overSockets = (sockets: SocketPool): Partial<Provider> => ({
+  fallbackTransport: "sse",
+  connection: (conversation, { lanes }) => sockets.connection(conversation, { hasLanes: lanes === true }),
+  [Symbol.asyncDispose]: () => sockets[Symbol.asyncDispose](),
+});

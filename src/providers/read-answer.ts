@@ -34,13 +34,26 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
   const response = /^(event|data|id|retry)?:/.test(start)
     ? await readStream({ body, chunks, headers: answer.headers }, reading)
     : await readJson({ body, chunks, answer }, reading);
+  return checkedResponse(response, body, answer.headers);
+}
+
+/**
+ * A response as it may be gone on with.
+ *
+ * @throws {ProviderError} for one that failed, and one of which an item is larger than it may be.
+ */
+export function checkedResponse(
+  response: JsonObject,
+  read: Pick<MeteredBody, "bytes" | "limits">,
+  headers: Pick<Headers, "get"> | null = null,
+): JsonObject {
   const { output } = response;
   const items = isJsonList(output) ? output.filter(isJsonObject) : [];
-  checkItems(items, body);
+  checkItems(items, read);
   // A server that names no status may still say that it failed.
   const hasFailed = response["status"] === "failed" || (!hasStatus(response) && (response["error"] ?? null) !== null);
   if (!hasFailed) return response;
-  const error = providerError({ body: response, headers: answer.headers });
+  const error = providerError({ body: response, headers });
   throw items.length === 0 ? error : withPartial(error, items);
 }
 
@@ -67,7 +80,7 @@ const textOf = (opened: Opened, deadline: Deadline): Promise<string> =>
 const hasStatus = ({ status }: JsonObject): boolean => typeof status === "string";
 
 /** An item is no larger than what was read of the answer. */
-function checkItems(items: readonly JsonObject[], { bytes, limits }: MeteredBody): void {
+function checkItems(items: readonly JsonObject[], { bytes, limits }: Pick<MeteredBody, "bytes" | "limits">): void {
   if (bytes <= limits.itemBytes) return;
   const isWithin = (item: JsonObject): boolean => utf8Length(JSON.stringify(item)) <= limits.itemBytes;
   const sound = items.filter(isWithin);

@@ -1,5 +1,12 @@
 import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 
+/**
+ * The exact text of a frame that asks for a response over WebSocket, in the same encoder version: what it is, its lane where it
+ * has one, and the body as above; it is always streamed, and does not say so.
+ */
+export const encodeFrame = (lane: JsonObject, body: Omit<BodyParts, "stream">): string =>
+  encodeBody({ ...body, settings: { type: "response.create", ...lane, ...body.settings }, stream: false });
+
 /** What the body of a request is made of. */
 type BodyParts = {
   readonly settings: JsonObject;

@@ -74,8 +74,8 @@ export class ResponseStream {
   }
 
   /** An error that the server told, with what had come until then. */
-  failure(body: JsonValue): ProviderError {
-    const error = providerError({ body });
+  failure(body: JsonValue, headers: Pick<Headers, "get"> | null = null): ProviderError {
+    const error = providerError({ body, headers });
     return this.partial.length === 0 ? error : withPartial(error, this.partial);
   }
 

@@ -13,13 +13,15 @@ type Items = {
 
 /** Reads a response of the Responses API (responses-api.md 2). */
 export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
-  const { settings, capabilities } = asked;
+  const { settings, capabilities, lives } = asked;
   const { id, status: given, output, usage, previous_response_id: continued, ...rest } = response;
   const status = typeof given === "string" ? given : null;
   const hasError = (response["error"] ?? null) !== null;
   const isComplete = status === null ? !hasError : completedStatuses.has(status);
   const isStored = (response["store"] ?? settings["store"] ?? capabilities["storeDefault"]) === true;
-  const unusable = status === null || hasError ? "incomplete" : isStored ? null : "not-stored";
+  const unusable = status === null || hasError ? "incomplete" : isStored || lives !== undefined ? null : "not-stored";
+  const place = isStored || lives === undefined ? {} : { lives };
+  const reason = unusable === null ? {} : { unusable };
   const hasFailed = status === null ? hasError : failedStatuses.has(status);
   const kept: Record<string, JsonValue> = {};
   const told = { ...rest, ...othersIn(output), ...(typeof id === "string" ? {} : { id }) };
@@ -27,7 +29,7 @@ export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick
     if (value !== undefined) setMember(kept, name, value);
   return {
     ...{ id: typeof id === "string" ? id : null, status, isComplete },
-    ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...(unusable === null ? {} : { unusable }) } }),
+    ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...place, ...reason } }),
     ...(continued === undefined ? {} : { echo: { anchor: continued } }),
     ...(hasFailed ? { failure: failureIn(response) } : {}),
     blocks: itemsOf(response).map(draftOf),

@@ -8,7 +8,7 @@ import { instruct, offeredTools } from "./define-codec.ts";
 import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { brokenGroupRule } from "./reasoning-groups.ts";
-import { encodeBody } from "./request-body.ts";
+import { encodeBody, encodeFrame } from "./request-body.ts";
 import { applyResidue } from "./residue.ts";
 import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
 import { adjust, capable, keptMs, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
@@ -32,9 +32,10 @@ export const responsesItems = {
   ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
 } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
 
-function encodeRequest({ settings, input, anchor, transport }: RequestParts): string {
+function encodeRequest({ settings, input, anchor, transport, details = {} }: RequestParts): string {
   const items = input.map(({ block, withId }) => requestItem(block, { withId }));
-  return encodeBody({ settings, input: items, previousResponseId: anchor?.id ?? null, stream: transport === "sse" });
+  const body = { settings, input: items, previousResponseId: anchor?.id ?? null };
+  return transport === "websocket" ? encodeFrame(details, body) : encodeBody({ ...body, stream: transport === "sse" });
 }
 
 function draftOf(item: JsonObject): Draft {

@@ -60,6 +60,9 @@ export const capable = (capabilities: Capabilities, { store }: Settings): Capabi
 
 /** Null where the refusal is about something else that was to be included. One model says nothing of another. */
 export function lessonOf({ kind, param, message }: Refusal, settings: Settings): Lesson | null {
+  const isLane = kind === "invalid-request" && (param === "stream_id" || /'stream_id'/.test(message));
+  if (isLane && /^(unknown|unsupported|unrecognized|extra)/i.test(message))
+    return { capability: "lanes", reason: message };
   const include = listOf(settings["include"]);
   const named = /^include(?:[[.](\d+)\]?)?$/.exec(param ?? "");
   if (kind !== "invalid-request" || named === null || !include.includes(encryptedReasoning)) return null;

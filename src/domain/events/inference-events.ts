@@ -33,8 +33,10 @@ export const decisionSchema = z.strictObject({
   /** Why it is not chained from the newest context; null when it is. */
   reason: z.string().nullable(),
   anchor: z.strictObject({ ...anchorSchema.shape, inferenceId: z.string(), length: z.number().int() }).nullable(),
-  /** How the request is sent: `json`, `sse`. */
+  /** How the request is sent: `json`, `sse`, `websocket`. */
   transport: z.string(),
+  /** The open connection that it goes out on: an anchor that ends with a connection was continued from on this one only. */
+  lives: z.exactOptional(jsonObjectSchema),
   /** What else its body holds, for its codec. */
   details: z.exactOptional(jsonObjectSchema),
   /** The index of the first block of the outgoing Turn that is sent. */
@@ -203,7 +205,7 @@ export const anchorInvalidated = z.strictObject({
     scope: z.string(),
     /** One anchor, or all that the endpoint holds. */
     anchor: anchorSchema.nullable(),
-    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`. */
+    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`, `evicted`. */
     reason: z.string(),
   }),
 });

@@ -2,7 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
-import type { ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { Decision, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
@@ -13,11 +13,17 @@ import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { PastInference } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
-import { type InferenceResponse, ProviderError, type StartedResponse, type StreamDelta } from "../stack/provider.ts";
+import {
+  type InferenceResponse,
+  ProviderError,
+  type RequestConnection,
+  type StartedResponse,
+  type StreamDelta,
+} from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { failureOf } from "./failure-data.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
-import { learn, type Retry, reactTo } from "./reactions.ts";
+import { forgetEvicted, learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
 import type { StepRequest } from "./step-request.ts";
@@ -70,6 +76,7 @@ async function exchange(
         : await answeredBefore(session, frame, { prepared, past, scope, retry });
     if (!("error" in answer)) return { prepared, received: answer };
     const { error, retryInMs } = answer;
+    forgetEvicted(session, prepared.request);
     const again = retryInMs === null ? {} : { retryInMs };
     session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind, ...again });
     if (retryInMs !== null) {
@@ -129,7 +136,8 @@ async function ask(
       provider.infer({
         bodyText,
         settings: prepared.settings,
-        transport: provider.transport,
+        transport: decision.transport,
+        ...(provider.connection === undefined ? {} : { connection: connectionOf(session, decision) }),
         signal,
         onDelta: tellDeltas(session, frame),
         onStarted: (responseId, told) => {
@@ -146,6 +154,12 @@ async function ask(
     prove: () => learn(session, retry),
   });
 }
+
+const connectionOf = ({ stream }: RunSession, { lives, details }: Decision): RequestConnection => ({
+  conversation: stream,
+  lives: lives ?? null,
+  ...(details === undefined ? {} : { details }),
+});
 
 const tellDeltas =
   (session: RunSession, frame: string) =>

@@ -35,6 +35,8 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
   if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return null;
   reactions.set(tried, times + 1);
   switch (error.kind) {
+    case "transport-unavailable":
+      return sendOtherwise(session, request);
     case "lost-state":
     case "chaining-unsupported":
       return fallBack(session, failed);
@@ -47,6 +49,23 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
       return lesson === null ? null : { without: [lesson] };
     }
   }
+}
+
+/** The rest of the run is sent in the other way, each request as its decision says. */
+function sendOtherwise(session: RunSession, { decision }: InferenceRequestedData): Retry | null {
+  const { fallbackTransport } = session.engine.provider;
+  if (fallbackTransport === undefined || decision.transport === fallbackTransport) return null;
+  session.transport = fallbackTransport;
+  return {};
+}
+
+/** A continuation that fails takes away what a connection remembered of it (responses-api.md 2.6). */
+export function forgetEvicted(session: RunSession, { decision, scope }: InferenceRequestedData): void {
+  const { anchor } = decision;
+  if (anchor?.lives === undefined) return;
+  const { kind, id, lives } = anchor;
+  const evicted = { scope, anchor: { kind, id, lives }, reason: "evicted" };
+  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: evicted });
 }
 
 /** The server does not hold what it was asked to continue from: everything is sent, once. */
@@ -62,7 +81,9 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const named = { kind, id, ...(lives === undefined ? {} : { lives }) };
   const lost = error.kind === "chaining-unsupported" ? null : named;
   const reason = lost === null ? "refused" : "not-found";
-  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
+  // What a connection remembered is gone already, whatever the refusal was.
+  if (lost?.lives === undefined)
+    recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
   return isTried ? { full: "refused" } : null;
 }
 

@@ -45,7 +45,7 @@ export function recordAnswer(
   }
   const newId = (): BlockId => newBlockId(session, frame);
   const decoded = tryToDecode(answer.response, {
-    ...{ request, settings, provider, newBlockId: newId },
+    ...{ request, settings, provider, newBlockId: newId, lives: answer.lives },
     isMasked: answer.isMasked === true,
   });
   if (decoded instanceof ProviderError) {

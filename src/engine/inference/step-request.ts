@@ -30,8 +30,12 @@ export function stepRequest(
   const { engine } = session;
   const { provider } = engine;
   const contexts = contextLookup(session);
+  const isAside = aside !== undefined;
+  // It continues from nothing, and would take the place of what the conversation continues from.
+  const transport = isAside ? (provider.fallbackTransport ?? provider.transport) : session.transport;
+  const connection = transport === provider.transport ? provider.connection?.(session.stream, capabilities) : undefined;
   const common = {
-    ...{ endpoint: provider, capabilities, policy: engine.chain },
+    ...{ endpoint: { ...provider, transport }, connection, capabilities, policy: engine.chain },
     provenance: provenanceOf(session.turns, session.view()),
     now: new Date(engine.clock()).toISOString(),
   };

@@ -17,7 +17,7 @@ import { settingsDigest } from "./request-settings.ts";
 
 /** What a request is made for, besides the Turn: where it goes and what is said there; by default, what the view knows. */
 type Asking = Pick<PlanRequest, "capabilities" | "now"> &
-  Partial<Pick<PlanRequest, "contexts" | "provenance" | "policy" | "full" | "candidates">> & {
+  Partial<Pick<PlanRequest, "contexts" | "provenance" | "policy" | "full" | "candidates" | "connection">> & {
     readonly endpoint: Pick<Provider, "scope" | "codec" | "transport" | "systemAs">;
     /** The settings with what the Turn says by the instructions. */
     readonly settings: (instructions: readonly string[]) => Settings;

@@ -1,3 +1,4 @@
+import { canonicalJson } from "../../base/canonical-json.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
@@ -5,7 +6,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import type { Capabilities, Codec } from "../stack/codec.ts";
-import type { Provider } from "../stack/provider.ts";
+import type { Provider, RequestConnection } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./request-settings.ts";
 import { shape } from "./shape.ts";
@@ -31,6 +32,8 @@ export type PlanRequest = {
   readonly scope: string;
   readonly codec: Codec;
   readonly transport: Provider["transport"];
+  /** The connection that it goes out on, where that is open; and what the body says of it. */
+  readonly connection?: Pick<RequestConnection, "lives" | "details"> | undefined;
   readonly capabilities: Capabilities;
   readonly settings: JsonObject;
   readonly settingsDigest: string;
@@ -139,6 +142,7 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
 export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReason | null {
   const { contexts, policy } = request;
   if (anchor.unusable !== null) return anchor.unusable === "suspect" ? "suspect" : "no-anchor";
+  if (!isWithinReach(request, anchor)) return "connection-closed";
   const invalidation = contexts.invalidation(anchor);
   if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
@@ -146,6 +150,17 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
   if (ageMs > keptForMs || ageMs < -maxClockSkewMs) return "expired";
   const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
   return isFull ? "settings-changed" : null;
+}
+
+/**
+ * What ends with a connection is continued from on that one only, and while it is the newest: of a conversation the connection
+ * remembers no other (responses-api.md 2.6).
+ */
+function isWithinReach({ contexts, scope, connection }: PlanRequest, { anchor, inferenceId }: ServerContext): boolean {
+  const lives = anchor?.lives;
+  if (lives === undefined) return true;
+  const isOpen = canonicalJson(lives) === canonicalJson(connection?.lives ?? null);
+  return isOpen && contexts.newest(scope)?.context.inferenceId === inferenceId;
 }
 
 /** The settings that differ from those of a context; of many contexts with the same settings it is asked once. */
@@ -217,6 +232,7 @@ function stepsBack({ contexts, scope, turn }: PlanRequest, anchor: ServerContext
 }
 
 function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decision, "strategy" | "reason">): Decision {
+  const { lives = null, details } = request.connection ?? {};
   return {
     anchor: null,
     sendFrom: 0,
@@ -226,6 +242,8 @@ function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decisi
     rejected: null,
     now: request.now,
     transport: request.transport,
+    ...(lives === null ? {} : { lives }),
+    ...(details === undefined ? {} : { details }),
     capabilities: request.capabilities,
     ...decided,
   };

@@ -1,5 +1,5 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -45,7 +45,7 @@ export function recordedRequest(view: ConversationView, recorded: RecordedEvent,
     turn: inputTurn(view, recorded),
     contexts,
     provenance: provenanceOf(run?.turns, view),
-    ...{ scope, settingsDigest, transport: decision.transport },
+    ...{ scope, settingsDigest, transport: decision.transport, connection: connectionOf(decision) },
     codec: codecOf(request, codecs),
     settings: view.server.settings.get(settingsDigest) ?? {},
     policy: run?.started.chain ?? defaultChainPolicy,
@@ -54,6 +54,11 @@ export function recordedRequest(view: ConversationView, recorded: RecordedEvent,
     ...(isAside(recorded.frame) ? besideConversation(contexts) : {}),
   };
 }
+
+const connectionOf = ({ lives, details }: Decision): PlanRequest["connection"] => ({
+  lives: lives ?? null,
+  ...(details === undefined ? {} : { details }),
+});
 
 /** The Turn that a recorded request is meant to show the model: what left the innermost layer. */
 export function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {

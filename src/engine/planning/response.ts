@@ -12,6 +12,8 @@ type Decoding = {
   readonly settings: JsonObject;
   readonly provider: Pick<Provider, "scope" | "codec">;
   readonly newBlockId: () => BlockId;
+  /** The connection that the response came on. */
+  readonly lives?: JsonObject | undefined;
   /** Something in the response was a secret. */
   readonly isMasked?: boolean;
 };
@@ -19,13 +21,13 @@ type Decoding = {
 /** A response as its event holds it, and its blocks. */
 export function decodeResponse(
   given: JsonObject,
-  { request, settings, provider, newBlockId, isMasked = false }: Decoding,
+  { request, settings, provider, newBlockId, lives, isMasked = false }: Decoding,
 ): { readonly data: ResponseReceivedData; readonly blocks: readonly Block[] } {
   const kept = withLiterals(given);
   const { inferenceId } = request;
   const { scope, codec } = provider;
   const { capabilities } = request.decision;
-  const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities });
+  const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities, lives });
   const { id, usage, rest, status, isComplete, anchor, echo, failure, withheld, contentFilters = [] } = answer;
   const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId });
   const data = {

@@ -122,6 +122,7 @@ export function openSession(opening: Opening): RunSession {
     apply,
     readAll: () => stream.readAll(),
     record: told,
+    transport: engine.provider.transport,
     isWhole: true,
     timings: [],
     runningTools: new Set(),

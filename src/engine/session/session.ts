@@ -47,6 +47,8 @@ export type RunSession = {
   readonly spent: { tokens: number };
   /** What the run's events tell of it, as far as they are durable. */
   readonly record: RunRecord;
+  /** How requests are sent: as the provider says, and otherwise from where that turned out not to be possible. */
+  transport: string;
   /** Whether the newest response is whole. */
   isWhole: boolean;
   /** Layers' own times, until the next event takes them along. */

@@ -90,6 +90,8 @@ export type Asked = {
   readonly inferenceId: string;
   readonly settings: Settings;
   readonly capabilities: Capabilities;
+  /** The connection that the answer came on, where what the server does not store may be continued from. */
+  readonly lives?: JsonObject | undefined;
 };
 
 /** An answer in turnlog's words. What it says of the rest is kept as it came, so that the whole can be written again. */

@@ -10,11 +10,26 @@ export type InferenceRequest = {
   /** The settings that the body begins with. In them, and nowhere else in it, `secret("NAME")` stands for a value. */
   readonly settings: Settings;
   readonly transport: string;
+  /** Where it goes out, of a provider that keeps connections. */
+  readonly connection?: RequestConnection;
   readonly signal: AbortSignal;
   /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
   readonly onDelta: (delta: StreamDelta) => void;
   /** Called, and waited for, once the server says that it makes the response in the background, under this id. */
   readonly onStarted?: (responseId: string, told?: StartedResponse) => Promise<void>;
+};
+
+/** Where a request goes out. */
+export type RequestConnection = {
+  /** The conversation that it belongs to, whose requests go out one after another. */
+  readonly conversation: string;
+  /**
+   * The open connection that the request was planned for: on that one it goes out, or not at all. Null: on any, for it continues
+   * from nothing that ends with a connection.
+   */
+  readonly lives: JsonObject | null;
+  /** What its body says of that, for the codec. */
+  readonly details?: JsonObject;
 };
 
 /** What a server says of a response that it begins to make in the background. */
@@ -39,6 +54,8 @@ export type InferenceResponse = {
   readonly response: JsonObject;
   /** What the provider calls the request, for its support (`x-request-id`); null or absent where it does not say. */
   readonly requestId?: string | null;
+  /** The connection that it came on: while that is open, a server may continue from an answer that it does not store. */
+  readonly lives?: JsonObject;
   /** Something in it was a secret and is masked: the server holds other bytes, so nothing may be continued from there. */
   readonly isMasked?: boolean;
 };
@@ -65,6 +82,8 @@ export const failureKinds = [
   "invalid-request",
   "server-error",
   "connection",
+  /** This way of sending requests cannot be had; nothing was sent. */
+  "transport-unavailable",
   "stream-cut",
   /** The answer went past a limit of the provider's (`openaiResponses({ limits })`). */
   "body-too-large",
@@ -148,6 +167,8 @@ export interface Provider extends Partial<AsyncDisposable> {
   /** Those of them that the caller has set: what was learnt of the endpoint in other processes does not change them. */
   readonly configured?: readonly string[];
   readonly transport: string;
+  /** How requests are sent for the rest of a run where that cannot be had, and those beside the conversation. */
+  readonly fallbackTransport?: string;
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;
   /** The longest that one inference takes, its stream included; absent where nothing ends it. */
@@ -162,6 +183,9 @@ export interface Provider extends Partial<AsyncDisposable> {
    * @throws {ProviderError} for every refusal, failure, cut stream and abort.
    */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
+
+  /** Where the next request of a conversation goes out by `transport`, of a provider that keeps connections; nothing is opened. */
+  connection?(conversation: string, capabilities: Capabilities): Omit<RequestConnection, "conversation">;
 
   /**
    * Waits for a response that is made in the background, where the endpoint can; its stream is taken up again after `cursor`,

@@ -1,0 +1,208 @@
+import type { Socket } from "node:net";
+import type { RawData, WebSocket } from "ws";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { ProviderError } from "../engine/stack/provider.ts";
+import { type AnswerLimits, limitError } from "./answer-limits.ts";
+import { jsonOf } from "./json-text.ts";
+
+/** The frames that answer one request, in their order, until the connection ends. */
+export class Reply {
+  readonly #frames: JsonObject[] = [];
+  #arrival: PromiseWithResolvers<void> = Promise.withResolvers();
+  #failure: ProviderError | null = null;
+  #bytes = 0;
+
+  /** How much came, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  take(frame: JsonObject, bytes: number): void {
+    this.#frames.push(frame);
+    this.#bytes += bytes;
+    this.#arrival.resolve();
+  }
+
+  fail(error: ProviderError): void {
+    this.#failure ??= error;
+    this.#arrival.resolve();
+  }
+
+  /** @throws {ProviderError} when the connection has ended, once all that came before was read. */
+  async next(): Promise<JsonObject> {
+    for (;;) {
+      const frame = this.#frames.shift();
+      if (frame !== undefined) return frame;
+      if (this.#failure !== null) throw this.#failure;
+      this.#arrival = Promise.withResolvers();
+      await this.#arrival.promise;
+    }
+  }
+}
+
+type Opened = {
+  readonly id: string;
+  readonly webSocket: WebSocket;
+  /** Under the WebSocket: an idle one does not keep a process from ending. */
+  readonly socket: Socket;
+  readonly limits: AnswerLimits;
+  /** After what may let others go on. */
+  readonly onChange: () => void;
+};
+
+/**
+ * One connection, of which each conversation has a lane (responses-api.md 2.6): 16 answers under way at once, one of a lane,
+ * and 32 lanes. Where the server does not know lanes, it is one answer after another, and one conversation: the connection
+ * remembers the newest answer only.
+ */
+export class ResponsesSocket {
+  readonly id: string;
+  /** Whether events name their lane; null until the first has come, and until then one request is out. */
+  hasLanes: boolean | null = null;
+  readonly #webSocket: WebSocket;
+  readonly #socket: Socket;
+  readonly #onChange: () => void;
+  readonly #closed: Promise<void>;
+  readonly #lanes = new Set<string>();
+  readonly #replies = new Map<string, Reply>();
+  #isRetired = false;
+
+  constructor({ id, webSocket, socket, limits, onChange }: Opened) {
+    this.id = id;
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.#onChange = onChange;
+    webSocket.on("message", (data, isBinary) => {
+      this.#take(data, isBinary);
+    });
+    webSocket.on("error", (cause: NodeJS.ErrnoException) => {
+      const isTooLarge = cause.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
+      this.#break(isTooLarge ? limitError("bodyBytes", limits) : broken(cause));
+    });
+    this.#closed = new Promise((resolve) => {
+      webSocket.once("close", () => {
+        this.#break(broken());
+        resolve();
+      });
+    });
+    socket.unref();
+  }
+
+  get isOpen(): boolean {
+    return this.#webSocket.readyState === this.#webSocket.OPEN;
+  }
+
+  /** Whether new requests may be planned for it. */
+  get isFresh(): boolean {
+    return this.isOpen && !this.#isRetired;
+  }
+
+  get isIdle(): boolean {
+    return this.#replies.size === 0;
+  }
+
+  /** Whether a conversation that it does not know may come to it. */
+  get takesOthers(): boolean {
+    return this.isFresh && this.hasLanes === true && this.#lanes.size < maxLanes;
+  }
+
+  /** Keeps the lane for a request, until `release`, where there is room for one. */
+  admit(lane: string): boolean {
+    const isFree = this.isOpen && !this.#replies.has(lane);
+    if (!isFree || this.#replies.size >= (this.hasLanes === true ? maxInFlight : 1)) return false;
+    this.#lanes.add(lane);
+    this.#replies.set(lane, new Reply());
+    this.#socket.ref();
+    return true;
+  }
+
+  /** Sends a request as it stands, on a lane that was kept for it. */
+  send(lane: string, text: string): Reply {
+    const reply = this.#replies.get(lane);
+    if (reply === undefined) throw new Error(`no request was admitted to the lane ${lane}`);
+    this.#webSocket.send(text, (error) => {
+      if (error) this.#break(broken(error));
+    });
+    return reply;
+  }
+
+  /** The answer of a lane has ended, or nobody waits for it. */
+  release(lane: string): void {
+    this.#replies.delete(lane);
+    if (this.isIdle) this.#socket.unref();
+    this.#closeIfDone();
+    this.#onChange();
+  }
+
+  /** Takes no new requests, and is closed when those that it has are answered. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#closeIfDone();
+    this.#onChange();
+  }
+
+  async close(): Promise<void> {
+    this.#isRetired = true;
+    const { promise: isLate, resolve } = Promise.withResolvers<null>();
+    const timer = setTimeout(resolve, maxCloseMs, null);
+    this.#webSocket.close();
+    await Promise.race([this.#closed, isLate]);
+    clearTimeout(timer);
+    this.#webSocket.terminate();
+  }
+
+  #closeIfDone(): void {
+    if (this.#isRetired && this.isIdle) void this.close();
+  }
+
+  #take(data: RawData, isBinary: boolean): void {
+    const bytes = Buffer.isBuffer(data) ? data : Buffer.alloc(0);
+    const frame = isBinary ? undefined : jsonOf(bytes.toString("utf8"));
+    if (!isJsonObject(frame)) {
+      this.#break(malformed(isBinary ? "binary" : bytes.toString("utf8")));
+      return;
+    }
+    const { stream_id: lane, type } = frame;
+    const isError = type === "error";
+    if (typeof lane === "string") this.hasLanes ??= true;
+    else if (!isError) this.hasLanes ??= false;
+    const [only, ...others] = this.#replies.values();
+    if (typeof lane === "string") this.#replies.get(lane)?.take(frame, bytes.byteLength);
+    else if (others.length === 0) only?.take(frame, bytes.byteLength);
+    // It says of no lane that it is about: of which of several, nobody knows.
+    else
+      this.#break(
+        isError ? nameless(frame) : malformed(`an event without stream_id while ${others.length + 1} were awaited`),
+      );
+    this.#onChange();
+  }
+
+  /** Nothing more that comes on it can be believed: all that is under way is of unknown fate. */
+  #break(error: ProviderError): void {
+    this.#isRetired = true;
+    for (const reply of this.#replies.values()) reply.fail(error);
+    this.#webSocket.terminate();
+    this.#onChange();
+  }
+}
+
+/** Documented for one connection; what there is of the second is never used up again. */
+const maxInFlight = 16;
+const maxLanes = 32;
+
+/** How long the server's goodbye is waited for. */
+const maxCloseMs = 1_000;
+
+const unknown = { kind: "stream-cut", outcome: "unknown" } as const;
+
+const broken = (cause?: unknown): ProviderError =>
+  new ProviderError("the WebSocket was closed before the answer was complete", { ...unknown, cause });
+
+const malformed = (what: string): ProviderError =>
+  new ProviderError(`a frame of the WebSocket is none of the protocol's: ${what.slice(0, 200)}`, unknown);
+
+function nameless(frame: JsonObject): ProviderError {
+  const { error } = frame;
+  const message = isJsonObject(error) && typeof error["message"] === "string" ? error["message"] : "no reason given";
+  return new ProviderError(`the WebSocket ended with an error: ${message}`, { ...unknown, body: frame });
+}
