@@ -54,7 +54,7 @@ export async function openSocket(endpoint: Endpoint): Promise<OpenSocket> {
   webSocket.once("unexpected-response", (_, answer) => {
     void refused(answer, limits.errorBytes).then(fail);
   });
-  return opened.promise;
+  return await opened.promise;
 }
 
 const maxHandshakeMs = 30_000;

@@ -63,7 +63,8 @@ export function arrived(
 ): Received {
   const { options, requests, arrivals } = parts;
   const received: Received = {
-    ...{ index: arrivals.count, method, path: url, headers, bodyText, socket },
+    // A frame stands for what is posted over HTTP.
+    ...{ index: arrivals.count, method: socket === undefined ? method : "POST", path: url, headers, bodyText, socket },
     body: bodyOf(bodyText),
     status: 0,
     responseId: undefined,

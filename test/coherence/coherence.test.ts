@@ -32,6 +32,8 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.instructed).toBeGreaterThan(requestsWanted / 50);
   expect(tally.stateless).toBeGreaterThan(requestsWanted / 50);
   expect(tally.retried).toBeGreaterThan(requestsWanted / 200);
+  expect(tally.overSocket).toBeGreaterThan(requestsWanted / 10);
+  expect(tally.lived).toBeGreaterThan(requestsWanted / 200);
   expect(tally.again).toBeGreaterThan(requestsWanted / 200);
   expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);
 });
@@ -63,9 +65,11 @@ afterAll(() => {
     again,
     repeated,
     lost,
+    overSocket,
+    lived,
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent\n`,
   );
 });

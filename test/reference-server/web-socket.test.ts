@@ -99,7 +99,7 @@ test("a response comes as its events, in the order of a stream and numbered", as
   }
   expect(types.slice(0, 3)).toEqual(["response.created", "response.in_progress", "response.output_item.added"]);
   expect(types.at(-2)).toBe("response.output_item.done");
-  expect(server.requests).toMatchObject([{ status: 200, socket: 0, method: "GET", path: "/v1/responses" }]);
+  expect(server.requests).toMatchObject([{ status: 200, socket: 0, method: "POST", path: "/v1/responses" }]);
   expect(server.requests[0]?.bodyText).toBe('{"type":"response.create","model":"m","input":"go"}');
 });
 

@@ -34,6 +34,8 @@ export type Front = AsyncDisposable & {
   responseIds(): readonly string[];
   forget(responseId: string): void;
   inject(...faults: readonly Fault[]): void;
+  /** Cuts every connection that is kept open. */
+  cut(): void;
   clear(): void;
 };
 
@@ -41,7 +43,7 @@ type AskedAs = {
   readonly model: string;
   readonly instructions?: string;
   readonly systemAs?: "input" | "instructions";
-  readonly transport?: "json" | "sse";
+  readonly transport?: "json" | "sse" | "websocket";
   readonly store?: false;
 };
 
@@ -55,6 +57,8 @@ export type Dialect = {
   readonly resultsStandTogether: boolean;
   /** What a run's mode is drawn from. */
   readonly modes: readonly Mode[];
+  /** What a run's way of sending is drawn from. */
+  readonly transports: readonly ("json" | "sse" | "websocket")[];
   start(answer: (question: () => Question) => ScriptedAnswer): Promise<Front>;
   provider(url: string, asked: AskedAs): Provider;
   /** What a Turn says, whatever ids the wire gave to its calls. */
@@ -67,6 +71,7 @@ const responses: Dialect = {
   codecs: [responsesItems],
   ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
   modes: ["chained", "chained", "chained", "chained", "auto", "stateless"],
+  transports: [...Array.from({ length: 7 }, () => "json" as const), "sse", "websocket", "websocket"],
   async start(answer) {
     const server = await startReferenceServer({
       seed: "dialect",
@@ -80,6 +85,9 @@ const responses: Dialect = {
     return {
       ...server,
       url: server.baseUrl,
+      cut() {
+        server.sockets.cut();
+      },
       lines(index) {
         const reading = server.reading(index);
         return reading === undefined ? undefined : readItems(reading.items, reading);
@@ -95,6 +103,7 @@ const toyDialect: Dialect = {
   codecs: [toyCodec],
   ...{ hasIds: false, hasPhases: false, resultsStandTogether: true },
   modes: ["auto", "stateless"],
+  transports: ["json"],
   async start(answer) {
     const front = new ToyFront((question) => answer(() => question));
     const served = await serveToy(front);
@@ -105,6 +114,7 @@ const toyDialect: Dialect = {
       responseIds: () => [],
       forget: () => undefined,
       inject: (...faults) => void front.faults.push(...faults),
+      cut: () => undefined,
       clear() {
         front.clear();
       },

@@ -6,6 +6,9 @@ import { conversationView } from "../../../src/projections/conversation-view.ts"
 /** What the events say of one request: its strategy, and the body that they give again. */
 export type RecordedRequest = {
   readonly strategy: Decision["strategy"];
+  readonly transport: string;
+  /** Whether it continued from what ends with a connection. */
+  readonly lives: boolean;
   readonly bodyText: string;
   isAnswered: boolean;
 };
@@ -26,7 +29,8 @@ export async function recordedRequests(store: TurnlogStore): Promise<readonly Re
       }
       if (event.type !== "InferenceRequested" || recorded.stream !== stream) continue;
       const { bodyText } = rebuildRequest(view, recorded, store.codecs);
-      const request = { strategy: event.data.decision.strategy, bodyText, isAnswered: false };
+      const { strategy, transport, anchor } = event.data.decision;
+      const request = { strategy, transport, lives: anchor?.lives !== undefined, bodyText, isAnswered: false };
       requestByPlace.set(`${stream}@${revision}`, request);
       requestByInference.set(event.data.inferenceId, request);
     }

@@ -6,6 +6,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
 import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
@@ -41,6 +42,9 @@ export type Tally = {
   repeated: number;
   /** Runs of another mode than the default. */
   stateless: number;
+  /** Requests over WebSocket, and those of them that continued from what ended with their connection. */
+  overSocket: number;
+  lived: number;
   lost: number;
   readonly incoherent: string[];
 };
@@ -61,6 +65,8 @@ export const emptyTally = (): Tally => ({
   again: 0,
   repeated: 0,
   stateless: 0,
+  overSocket: 0,
+  lived: 0,
   lost: 0,
   incoherent: [],
 });
@@ -93,6 +99,7 @@ export class World {
     const random = this.#random;
     const speech = this.#speech;
     await using store = new TurnlogStore(createMemoryStore(), { codecs: this.#dialect.codecs });
+    await using connected = new Connected();
     let conversation = store.conversation();
     const instructions = random.chance(0.5) ? "Be exact." : "";
     const lookUp = tool({
@@ -102,7 +109,7 @@ export class World {
       execute: () => this.#speech.newText("result", "result"),
     });
     const hasTools = random.chance(0.8);
-    const isStored = random.chance(0.95);
+    const isStored = random.chance(0.85);
     // Ids of unstored and of forgotten items are not sent, and hosted items cannot go without.
     this.#speech.hostedMayBeMissing = !isStored;
     const parameters = { type: "object", properties: { of: { type: "string" } }, required: ["of"] };
@@ -125,20 +132,23 @@ export class World {
         }
       });
       const mode = random.pick(this.#dialect.modes);
-      if (mode === "stateless") {
-        this.#tally.stateless += 1;
-        // What nobody keeps has no id to be sent by, and hosted items cannot go without.
-        this.#speech.hostedMayBeMissing = true;
-      }
+      if (mode === "stateless") this.#tally.stateless += 1;
+      // What nobody keeps has no id to be sent by, and hosted items cannot go without; `auto` may come to that.
+      if (mode !== "chained") this.#speech.hostedMayBeMissing = true;
       const systemAs = random.chance(0.25) ? "instructions" : "input";
-      const engine = createEngine({
-        provider: this.#dialect.provider(this.#server.url, {
+      const transport = random.pick(this.#dialect.transports);
+      if (random.chance(0.05)) this.#server.cut();
+      const provider = connected.provider(`${transport} ${systemAs}`, random.chance(0.8), () =>
+        this.#dialect.provider(this.#server.url, {
           model: "model-1",
           ...(instructions === "" ? {} : { instructions }),
-          transport: random.chance(0.1) ? "sse" : "json",
+          transport,
           ...(isStored ? {} : { store: false }),
           systemAs,
         }),
+      );
+      const engine = createEngine({
+        provider,
         tools: hasTools ? [lookUp] : [],
         middleware: [...layers, probe],
         mode,
@@ -213,7 +223,11 @@ export class World {
   /** Law 7: the bodies that the events give are the bodies that the server received. */
   async #compareBodies(store: TurnlogStore): Promise<void> {
     const recorded = await recordedRequests(store);
-    for (const { strategy } of recorded) this.#tally[strategy] += 1;
+    for (const { strategy, transport, lives } of recorded) {
+      this.#tally[strategy] += 1;
+      if (transport === "websocket") this.#tally.overSocket += 1;
+      if (lives) this.#tally.lived += 1;
+    }
     const received = this.#server.requests.filter(({ method }) => method === "POST").map(({ bodyText }) => bodyText);
     // One that was recorded and never answered may not have left; all others came, in their order.
     let came = 0;
@@ -309,5 +323,24 @@ export class World {
 
   #blame(what: string): void {
     this.#tally.incoherent.push(`seed ${this.#seed}: ${what}`);
+  }
+}
+
+/** The providers of a world, which keep their connections from run to run; now and then a run has one of its own. */
+class Connected implements AsyncDisposable {
+  readonly #all: Provider[] = [];
+  readonly #shared = new Map<string, Provider>();
+
+  provider(name: string, isShared: boolean, make: () => Provider): Provider {
+    const known = isShared ? this.#shared.get(name) : undefined;
+    if (known !== undefined) return known;
+    const provider = make();
+    this.#all.push(provider);
+    if (isShared) this.#shared.set(name, provider);
+    return provider;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const provider of this.#all) await provider[Symbol.asyncDispose]?.();
   }
 }
