@@ -2,7 +2,7 @@ import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
-import { recordedRequest } from "../engine/planning/recorded-request.ts";
+import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { FoundRequest } from "./recorded-request.ts";
 
@@ -14,26 +14,31 @@ export type ContextCandidate = Pick<ServerContext, "responseId" | "inferenceId" 
   readonly divergence: Divergence | null;
 };
 
+type RecordedPlan = ReturnType<typeof recordedPlan>;
+
 /**
  * Every context that was known, newest first, with what speaks against it, under the run's own policy. The planner has tried
  * them by their length until one could be taken, so none has to be shaped again.
  */
 export function candidatesOf(found: FoundRequest): readonly ContextCandidate[] {
   const { view, recorded, codecs } = found;
-  const asked = recordedRequest(view, recorded, codecs);
+  const asked = recordedPlan(view, recorded);
+  const codec = codecs.get(found.request.encoder);
+  const planned = codec === undefined ? null : { ...asked, codec };
   const beginnings = new Set(Array.from(asked.turn.contexts(), ({ digest }) => digest));
   return view.server.contexts.all.toReversed().map((context) => {
     const { responseId, inferenceId, stream, revision, length } = context;
     const about = { responseId, inferenceId, stream, revision, length };
     const plain = plainVerdict(found, asked, context);
     if (plain !== null) return { ...about, verdict: plain, divergence: null };
-    if (beginnings.has(context.turn)) return { ...about, verdict: lostBy(found, asked, context), divergence: null };
+    if (beginnings.has(context.turn))
+      return { ...about, verdict: lostBy(found, planned ?? asked, context), divergence: null };
     return { ...about, ...diverging(found, asked, context) };
   });
 }
 
 /** What is said without a look at the Turn; null where that has to be compared. */
-function plainVerdict({ request }: FoundRequest, { contexts }: PlanRequest, context: ServerContext): string | null {
+function plainVerdict({ request }: FoundRequest, { contexts }: RecordedPlan, context: ServerContext): string | null {
   if (request.decision.anchor?.inferenceId === context.inferenceId) return "taken";
   if (context.unusable !== null) return context.unusable;
   if (context.scope !== request.scope) return "another endpoint";
@@ -41,21 +46,22 @@ function plainVerdict({ request }: FoundRequest, { contexts }: PlanRequest, cont
 }
 
 /** Why a context that is a beginning of the Turn was not continued from. */
-function lostBy({ request }: FoundRequest, asked: PlanRequest, context: ServerContext): string {
+function lostBy({ request }: FoundRequest, asked: RecordedPlan | PlanRequest, context: ServerContext): string {
   const { anchor, reason } = request.decision;
   if (asked.policy.mode === "stateless") return "policy";
-  const refusal = refusalOf(asked, context);
+  const refusal = "codec" in asked ? refusalOf(asked, context) : null;
   if (refusal !== null) return refusal;
   if (anchor !== null && context.length <= anchor.length) return context.length < anchor.length ? "shorter" : "older";
   // The planner has tried it, unless nothing was to be continued from at all.
   const isTried = anchor !== null || !(reason !== null && reasonsForNone.has(reason));
-  return isTried ? "illegal-continuation" : "not asked for";
+  if (!isTried) return "not asked for";
+  return "codec" in asked ? "illegal-continuation" : "unknown without its codec";
 }
 
 const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy", "aside"]);
 
 /** A context that is no beginning of the Turn, and where it stops being one. */
-function diverging({ contextTurns }: FoundRequest, asked: PlanRequest, context: ServerContext) {
+function diverging({ contextTurns }: FoundRequest, asked: RecordedPlan, context: ServerContext) {
   const turn = contextTurns.get(context.inferenceId);
   const held = turn && withoutFirst(context, turn, turn.length - context.length);
   const divergence = held === undefined ? null : divergenceOf(held, asked.turn, asked.provenance);

@@ -29,8 +29,10 @@ export type RequestExplanation = {
   readonly blocks: number;
   /** Of the body that was sent, in UTF-8. */
   readonly bytes: number;
-  /** What sending everything would have cost. */
-  readonly fullBytes: number;
+  /** The codec that wrote the body, with its version. */
+  readonly encoder: string;
+  /** What sending everything would have cost; null where that codec is not at hand. */
+  readonly fullBytes: number | null;
   /** Every context that was known, the newest first. */
   readonly candidates: readonly ContextCandidate[];
   /** Who made the newest context useless, and where; null while the chain holds. */
@@ -41,11 +43,10 @@ export type RequestExplanation = {
   readonly sent: readonly ExplainedBlock[];
 };
 
-/** @throws {TurnlogError} `unknown-codec` when the request's codec is not at hand. */
 export function explainRequest(found: FoundRequest): RequestExplanation {
   const { recorded, request, view, labels, codecs } = found;
   const { revision, at, runId, frame } = recorded;
-  const { inferenceId, attempt, decision, input, requestBytes, timings = [] } = request;
+  const { inferenceId, attempt, decision, input, encoder, requestBytes, timings = [] } = request;
   const { sendFrom, rejected } = decision;
   const policy = view.client.run?.started.chain;
   const divergence = rejected?.divergence ?? null;
@@ -57,12 +58,12 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
     changed: block.id === null ? null : lastChange(blame, block),
   });
   return {
-    ...{ revision, at, runId, frame, inferenceId, attempt, decision },
+    ...{ revision, at, runId, frame, inferenceId, attempt, decision, encoder },
     mode: policy?.mode ?? "chained",
     modeChosen: policy?.chosen ?? null,
     blocks: input.blocks,
     bytes: requestBytes,
-    fullBytes: planAgain(view, recorded, codecs, { full: "policy" }).bytes,
+    fullBytes: codecs.has(encoder) ? planAgain(view, recorded, codecs, { full: "policy" }).bytes : null,
     candidates: candidatesOf(found),
     brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
     timings,

@@ -151,7 +151,8 @@ export class ReadableConversation {
 
   /**
    * Why a request was sent as it was: its strategy, every context that was known with what spoke against it, and who broke
-   * the chain. Where nothing was asked at the revision, the last request before it is explained.
+   * the chain. Where nothing was asked at the revision, the last request before it is explained. Without the codec of another
+   * provider's request it tells what the log tells, and `fullBytes` is null.
    *
    *     const { decision, brokenBy } = await conversation.why();
    *     console.log(decision.strategy, brokenBy?.actor);
@@ -159,7 +160,6 @@ export class ReadableConversation {
    * @param revision - By default the last request of all; a negative one counts from the end.
    * @throws {TurnlogError} `request-not-found` when nothing was asked by then.
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
-   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
    */
   async why(revision?: number): Promise<RequestExplanation> {
     return explainRequest(await this.#findRequest(revision, true));

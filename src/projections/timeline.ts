@@ -11,6 +11,7 @@ import { isAside } from "../domain/frame.ts";
 import { hiddenLabel } from "../domain/labels.ts";
 import { asidesOf } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
+import { describeReason } from "./reasons.ts";
 import { usageOf } from "./usage.ts";
 import { actorLabel, blockLabel, counted, excerpt, grouped } from "./wording.ts";
 
@@ -65,20 +66,25 @@ export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): 
 
 /** How a request was sent, in a few words: `rebased 1 back`. */
 export const describeStrategy = ({ strategy, back }: Decision): string =>
-  strategy === "rebased" ? `rebased ${back} back` : strategy;
+  strategy === "rebased" ? `rebased (${counted(back, "answer")} back)` : strategy;
 
 /** Where a context stopped being a beginning of the Turn, and by whose doing. */
 export function describeDivergence({ index, change, actor }: Divergence): string {
-  return actor === null ? `block ${index} was ${change}` : `${actorLabel(actor)} ${changeWords[change]} block ${index}`;
+  return actor === null
+    ? `block ${index} was ${changedWords[change]}`
+    : `${actorLabel(actor)} ${changeWords[change]} block ${index}`;
 }
 
+/** As differences say it: added, removed, modified, moved. */
 const changeWords = {
-  edited: "edited",
+  edited: "modified",
   removed: "removed",
-  inserted: "inserted",
+  inserted: "added",
   moved: "moved",
   shortened: "cut the Turn before",
 } as const;
+
+const changedWords = { ...changeWords, shortened: "cut off" } as const;
 
 /** Longer than a line of most terminals: the printer cuts it where the terminal's ends. */
 const textLength = 160;
@@ -211,7 +217,8 @@ function inferenceWords(event: InferenceEvent): string {
       const sent = input.blocks - decision.sendFrom;
       const amount = `${grouped(sent)} of ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
       const divergence = decision.rejected?.divergence ?? null;
-      const why = divergence === null ? decision.reason : describeDivergence(divergence);
+      const why =
+        divergence === null ? decision.reason && describeReason(decision.reason) : describeDivergence(divergence);
       if (decision.reason === "aside") return `asked${again} beside the conversation, ${amount}`;
       return `asked${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
     }
@@ -226,7 +233,7 @@ function inferenceWords(event: InferenceEvent): string {
       const how = status === "completed" ? "" : ` (${status ?? "no status"})`;
       const kept = withheld.length === 0 ? "" : `, without ${counted(withheld.length, "reasoning block")} of the Turn`;
       const parts = blocks.map(blockLabel).join(", ") || "nothing";
-      return `answered${how} ${parts}${said}, ${grouped(inputTokens)} > ${grouped(outputTokens)} tokens${kept}`;
+      return `answered${how} ${parts}${said}, ${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out${kept}`;
     }
     case "InferenceFailed": {
       const { kind, status, outcome, message, retryInMs } = event.data;
@@ -235,7 +242,7 @@ function inferenceWords(event: InferenceEvent): string {
       return `${what}: ${excerpt(message, textLength)}`;
     }
     case "AnchorInvalidated":
-      return `not continued from again: ${event.data.anchor?.id ?? "anything at this endpoint"} (${event.data.reason})`;
+      return `not continued from again: ${event.data.anchor?.id ?? "anything at this endpoint"} (${describeReason(event.data.reason)})`;
     case "CapabilityLearned":
       return `learnt ${learnedName(event.data)} = ${JSON.stringify(event.data.value)}: ${excerpt(event.data.reason, textLength)}`;
     case "ResponseDeleted": {
@@ -272,9 +279,9 @@ function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
   const label = (id: string): string => labels.get(id) ?? id;
   switch (edit.op) {
     case "insert":
-      return `${edit.blocks.map((content) => label(contentId(content))).join(", ")} inserted`;
+      return `${edit.blocks.map((content) => label(contentId(content))).join(", ")} added`;
     case "replace":
-      return `${label(edit.blockId)} changed`;
+      return `${label(edit.blockId)} modified`;
     case "remove":
       return `${edit.blockIds.map(label).join(", ")} removed`;
     case "move":

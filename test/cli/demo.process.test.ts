@@ -18,11 +18,14 @@ test("shows every request, what it saved and who broke a chain, and the commands
   expect(shown.map((line) => line.trim().split(/ +/)[1])).toEqual(
     "full chained rebased chained chained rebased chained full".split(" "),
   );
-  expect(shown[0]).toContain("first-request");
-  expect(shown[2]).toContain("shorten-results@1.2.0 edited block 5 (tool_result trains)");
+  expect(shown[0]).toContain("nothing was asked at this endpoint before");
+  expect(shown[2]).toContain("shorten-results@1.2.0 modified block 5 (tool_result trains)");
   expect(shown[5]).toContain("ask-first@1.0.0 removed block 13 (system)");
-  expect(shown[7]).toContain("speak-french@2.0.1 edited block 0 (system)");
+  expect(shown[7]).toContain("speak-french@2.0.1 modified block 0 (system)");
   expect(stdout).toContain("8 requests: 4 chained, 2 rebased, 2 full");
+  const [, saved] = / bytes sent, (\d+) % less than the [\d,]+ of sending everything each time\n/.exec(stdout) ?? [];
+  const [, estimated] = / ~(\d+) % saved /.exec((await turnlog(["ls"], { cwd })).stdout) ?? [];
+  expect(Math.abs(Number(saved) - Number(estimated))).toBeLessThan(5);
   const commands = stdout.match(/^ {2}turnlog .*$/gm) ?? [];
   expect(commands).toHaveLength(2);
   for (const command of commands) {

@@ -2,9 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { whyDocument } from "../../src/cli/documents/requests.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { turnlogHere } from "../support/cli/command.ts";
+import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { engine } from "../support/cli/toy-stack.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -40,7 +41,20 @@ test.each(Object.entries(shows))(
   },
 );
 
-test.each(Object.keys(shows))("%s names the codec that is missing without it, and what to do", async (command) => {
+test("why without the codec tells all that the log has, and what it would take for the rest", async () => {
+  const { run } = await foreignStore();
+  const { code, stdout, stderr } = await run("why @last");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /full: sent 5 of 5 blocks, \d+ bytes\n.*because: the provider does not continue from responses/s,
+  );
+  expect(stdout).toContain("Known contexts, newest first\n");
+  expect(stderr).toBe("what sending everything would have cost takes the codec toy/1: give it with --stack FILE\n");
+  expect(readDocument(whyDocument, await run("why @last --json"))).toMatchObject({ encoder: "toy/1", fullBytes: null });
+});
+
+const needing = Object.keys(shows).filter((command) => !command.startsWith("why"));
+test.each(needing)("%s names the codec that is missing without it, and what to do", async (command) => {
   const { run } = await foreignStore();
   const { code, stdout, stderr } = await run(command);
   expect(code).not.toBe(0);

@@ -21,12 +21,12 @@ const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.
 test("why names what was taken, who broke the newest context, and what every known context was rejected for", async () => {
   const { path: cwd } = demoStore();
   const { stdout } = await run(cwd, "why @last@47");
-  expect(stdout).toContain("rebased 1 back: sent 3 of 15 blocks");
+  expect(stdout).toContain("rebased (1 answer back): sent 3 of 15 blocks");
   expect(stdout).toMatch(/what resp_\w+ holds differs: ask-first@1\.0\.0 removed block 13 \(system\)/);
   expect(stdout).toMatch(/@40 +15 blocks +ask-first@1\.0\.0 removed block 13/);
-  expect(stdout).toMatch(/@32 +12 blocks +taken/);
-  expect(stdout).toMatch(/@25 +10 blocks +shorter/);
-  expect(stdout).toMatch(/@17 +8 blocks +shorten-results@1\.2\.0 edited block 5/);
+  expect(stdout).toMatch(/@32 +12 blocks +continued from/);
+  expect(stdout).toMatch(/@25 +10 blocks +another one holds more of this Turn/);
+  expect(stdout).toMatch(/@17 +8 blocks +shorten-results@1\.2\.0 modified block 5/);
 });
 
 test("why of an answer's revision or of its response id is about the request that it answers", async () => {
@@ -62,7 +62,7 @@ test("why tells the attempts of one step apart", async () => {
   const { stdout } = await run(cwd, "why cnv_journey");
   expect(stdout).toContain("attempt 2");
   expect(stdout).toContain("because: the server refused to continue from it");
-  expect(stdout).toMatch(/resp_2\w+ .* not-found/);
+  expect(stdout).toMatch(/resp_2\w+ .* its server has lost it/);
 });
 
 test("show in mid-run has the Turn untouched, what the run works on, and what servers hold", async () => {

@@ -93,10 +93,10 @@ test("says how a request was sent, and who broke the chain", () => {
       ],
     ),
   ).toEqual([
-    "asked full, 1 of 1 block, 1,000 bytes: first-request",
+    "asked full, 1 of 1 block, 1,000 bytes: nothing was asked at this endpoint before",
     "asked chained, 2 of 5 blocks, 1,000 bytes",
-    "asked (attempt 2) rebased 2 back, 2 of 5 blocks, 12,345 bytes: shorten@1.2.0 edited block 4",
-    "asked full, 1 of 1 block, 1,000 bytes: refused",
+    "asked (attempt 2) rebased (2 answers back), 2 of 5 blocks, 12,345 bytes: shorten@1.2.0 modified block 4",
+    "asked full, 1 of 1 block, 1,000 bytes: the server refused to continue from it",
     "asked full, 1 of 1 block, 1,000 bytes: block 4 was moved",
   ]);
 });
@@ -157,12 +157,12 @@ test("says what was answered, and how it went wrong", () => {
       [{ type: "ReasoningQuarantined", version: 1, data: { scope: "here", blockIds: ["a", "b"], reason: "bad blob" } }],
     ),
   ).toEqual([
-    "answered tool_call weather, assistant “Wait.”, 1,200 > 34 tokens",
-    "answered (incomplete) nothing, 0 > 0 tokens",
+    "answered tool_call weather, assistant “Wait.”, 1,200 tokens in, 34 out",
+    "answered (incomplete) nothing, 0 tokens in, 0 out",
     "refused (429): slow down",
     "failed (connection): it broke",
-    "not continued from again: resp_1 (not-found)",
-    "not continued from again: anything at this endpoint (refused)",
+    "not continued from again: resp_1 (its server has lost it)",
+    "not continued from again: anything at this endpoint (the server refused to continue from it)",
     "learnt chain = false: no echo",
     "2 reasoning blocks not sent again: bad blob",
   ]);
@@ -191,7 +191,7 @@ test("names blocks of edits by what they are", () => {
   expect(shown.slice(1)).toEqual([
     "weather began",
     "ok in 1,234 ms: “sunny”",
-    "handed on with: tool_result weather changed, system inserted, tool_call weather removed, tool_result weather moved",
+    "handed on with: tool_result weather modified, system added, tool_call weather removed, tool_result weather moved",
     "gave back another Turn",
   ]);
 });

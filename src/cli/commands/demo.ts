@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { describeReason } from "../../projections/reasons.ts";
 import { describeDivergence } from "../../projections/timeline.ts";
 import { counted, grouped } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/openai-responses.ts";
@@ -36,13 +37,13 @@ export const demo = commandCode({
   render(document, screen) {
     const { totals, conversation, store } = document;
     const { chained, rebased, full, bytesSent, bytesFull } = totals;
-    const percent = Math.round((bytesSent / bytesFull) * 100);
+    const percent = Math.floor((1 - bytesSent / bytesFull) * 100);
     const broken = document.requests.find(({ strategy }) => strategy === "rebased") ?? document.requests[0];
     const { print, commandName } = screen;
     const named = isFound(screen) ? "" : ` --store ${store}`;
     print(
       `\n${counted(totals.requests, "request")}: ${chained} chained, ${rebased} rebased, ${full} full`,
-      `${grouped(bytesSent)} bytes sent; sending everything each time takes ${grouped(bytesFull)} (${percent} %)`,
+      `${grouped(bytesSent)} bytes sent, ${percent} % less than the ${grouped(bytesFull)} of sending everything each time`,
       `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
       `  ${commandName} log ${conversation}${named}`,
       `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
@@ -95,6 +96,6 @@ function requestLine({ style }: CliContext, request: DemoRequest, number: number
   const { strategy, reason, bytes, fullBytes, brokenBy } = request;
   const colour = strategy === "chained" ? style.good : style.warn;
   const size = `${grouped(bytes).padStart(6)} of ${grouped(fullBytes).padStart(6)} bytes`;
-  const why = brokenBy === null ? (reason ?? "") : `${describeDivergence(brokenBy)} (${brokenBy.block})`;
+  const why = brokenBy === null ? describeReason(reason ?? "") : `${describeDivergence(brokenBy)} (${brokenBy.block})`;
   return `  ${String(number).padStart(2)}   ${colour(strategy.padEnd(7))} ${size}  ${why}`.trimEnd();
 }

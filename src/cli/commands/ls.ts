@@ -53,8 +53,9 @@ function labelWords(name: string, value: string): string {
   return value === "" ? name : `${name}=${value}`;
 }
 
+/** An estimate, which takes no codec: `why` and the demo make the body that everything would have been. */
 function savedWords({ bytesSent, bytesSaved }: Listed): string {
-  return bytesSent === 0 ? "" : `${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
+  return bytesSent === 0 ? "" : `~${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
 }
 
 function runWords({ state, inDoubt }: NonNullable<Listed["openRun"]>): string {

@@ -1,6 +1,7 @@
 import { describeActor } from "../../domain/actor.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { describeReason } from "../../projections/reasons.ts";
 import { describeOrigin } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
 import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
@@ -170,7 +171,10 @@ function contextRow(context: ServerContextDocument, own: string, { style }: Scre
     `  ${shortId(responseId) || "(no id)"}`,
     { text: eventPlace(context, own), style: style.dim },
     counted(length, "block"),
-    { text: problem ?? relationWords[relation], style: isGood ? style.good : style.dim },
+    {
+      text: problem === null ? relationWords[relation] : describeReason(problem),
+      style: isGood ? style.good : style.dim,
+    },
   ];
 }
 

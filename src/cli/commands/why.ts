@@ -6,6 +6,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
+import { describeReason } from "../../projections/reasons.ts";
 import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
@@ -34,13 +35,13 @@ export const why = commandCode({
   render(document, screen) {
     const { conversation, revision, at, frame, attempt, decision, blocks, bytes, fullBytes, sent, candidates } =
       document;
-    const { style, print, table } = screen;
+    const { style, print, table, note } = screen;
     const again = attempt === 0 ? "" : `, attempt ${attempt + 1}`;
     const amount = `${grouped(blocks - decision.sendFrom)} of ${counted(blocks, "block")}`;
     print(
       `${style.bold(placeName(conversation, revision))}  ${style.dim(`${dateAndTime(at)}, frame ${frame ?? "0"}${again}`)}`,
       "",
-      `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(bytes)} bytes (everything: ${grouped(fullBytes)})`,
+      `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(bytes)} bytes${fullBytes === null ? "" : ` (everything: ${grouped(fullBytes)})`}`,
       ...reasonLines(document).map((line) => `  ${line}`),
     );
     if (document.reasoning !== undefined) {
@@ -59,12 +60,17 @@ export const why = commandCode({
         { text: eventPlace(candidate, own), style: style.dim },
         counted(candidate.length, "block"),
         {
-          text: candidate.divergence === null ? candidate.verdict : describeDivergence(candidate.divergence),
+          text:
+            candidate.divergence === null
+              ? describeReason(candidate.verdict)
+              : describeDivergence(candidate.divergence),
           style: candidate.verdict === "taken" ? style.good : style.dim,
         },
       ]),
     );
     printRest(candidates.length, screen);
+    if (fullBytes === null)
+      note(`what sending everything would have cost takes the codec ${document.encoder}: give it with --stack FILE`);
   },
 });
 
@@ -99,7 +105,7 @@ function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocum
   else if (mode !== "chained") lines.push(`mode ${mode}`);
   if (anchor !== null)
     lines.push(`continues from ${shortId(anchor.id)}, which holds the first ${counted(anchor.length, "block")}`);
-  if (reason !== null) lines.push(`because: ${reasonWords[reason] ?? inOneLine(reason)}`);
+  if (reason !== null) lines.push(`because: ${describeReason(reason)}`);
   if (brokenBy !== null)
     lines.push(
       `what ${shortId(rejected?.anchor.id ?? "")} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
@@ -110,19 +116,6 @@ function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocum
   for (const timing of timings) lines.push(...layerAsides(timing));
   return lines;
 }
-
-const reasonWords: Readonly<Record<string, string>> = {
-  "first-request": "nothing was asked at this endpoint before",
-  "no-anchor": "no newer context is a beginning of this Turn that can be continued from",
-  "provider-cannot-chain": "the provider does not continue from responses",
-  expired: "the context is older than the policy allows",
-  refused: "the server refused to continue from it",
-  "illegal-continuation": "what follows the context cannot be sent alone",
-  "settings-changed": "settings changed that a chain does not survive",
-  suspect: "the answer's echo differed from what was sent: the server may not hold the context",
-  policy: "the run is stateless",
-  aside: "a layer asked it beside the conversation",
-};
 
 const choiceWords: Readonly<Record<string, string>> = {
   "endpoint-chains": "the endpoint continues from responses",

@@ -180,6 +180,8 @@ const serverContext = z.strictObject({
   scope: z.string(),
   anchor: anchorSchema.nullable(),
   settingsDigest: sha256Schema,
+  /** What the endpoint counted of it, input and output together; null where it told none. */
+  tokens: count.nullable(),
   turn: sha256Schema,
   held: sha256Schema,
   inputLength: count,

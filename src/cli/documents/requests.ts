@@ -104,8 +104,10 @@ export const whyDocument = z.strictObject({
   /** Of the Turn, sent or held by the server. */
   blocks: count,
   bytes: count,
-  /** What it would have cost to send everything. */
-  fullBytes: count,
+  /** The codec that wrote the body, with its version. */
+  encoder,
+  /** What it would have cost to send everything; null where the codec was not given. */
+  fullBytes: count.nullable(),
   /** Newest first. */
   candidates: list(candidate),
   /** Who made the newest context useless, and where; null while the chain holds. */

@@ -36,7 +36,13 @@ export const planAgain = (
 ): BuiltRequest => buildRequest({ ...recordedRequest(view, recorded, codecs), ...otherwise });
 
 /** A request as it was planned and sent, as the log tells it. */
-export function recordedRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest {
+export const recordedRequest = (view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest => ({
+  ...recordedPlan(view, recorded),
+  codec: codecOf(requestOf(recorded), codecs),
+});
+
+/** The same as far as the log alone tells it. */
+export function recordedPlan(view: ConversationView, recorded: RecordedEvent): Omit<PlanRequest, "codec"> {
   const request = requestOf(recorded);
   const { run } = view.client;
   const { scope, settingsDigest, decision } = request;
@@ -46,7 +52,6 @@ export function recordedRequest(view: ConversationView, recorded: RecordedEvent,
     contexts,
     provenance: provenanceOf(run?.turns, view),
     ...{ scope, settingsDigest, transport: decision.transport, connection: connectionOf(decision) },
-    codec: codecOf(request, codecs),
     settings: view.server.settings.get(settingsDigest) ?? {},
     policy: run?.started.chain ?? defaultChainPolicy,
     capabilities: decision.capabilities,

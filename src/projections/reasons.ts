@@ -1,0 +1,31 @@
+import { inOneLine } from "./wording.ts";
+
+/**
+ * Why a request did not continue from a context, in words: the reasons of decisions, of contexts that cannot be used, and of
+ * those that were compared with the one that was taken. A reason of another program's is given as it is.
+ */
+export const describeReason = (reason: string): string => reasonWords.get(reason) ?? inOneLine(reason);
+
+const reasonWords: ReadonlyMap<string, string> = new Map([
+  // Of a request.
+  ["first-request", "nothing was asked at this endpoint before"],
+  ["no-anchor", "no newer context is a beginning of this Turn that can be continued from"],
+  ["provider-cannot-chain", "the provider does not continue from responses"],
+  ["expired", "the context is older than the policy, or its server, keeps it"],
+  ["refused", "the server refused to continue from it"],
+  ["illegal-continuation", "what follows the context cannot be sent alone"],
+  ["settings-changed", "settings changed that a chain does not survive"],
+  ["suspect", "the answer's echo differed from what was sent: the server may not hold the context"],
+  ["policy", "the run is stateless"],
+  ["aside", "a layer asked it beside the conversation"],
+  // Of a context.
+  ["not-found", "its server has lost it"],
+  ["no-id", "the answer had no id to continue from"],
+  ["incomplete", "the answer did not complete"],
+  ["not-stored", "the server was asked not to store it"],
+  ["masked", "a secret was masked in the answer, so the server holds something else"],
+  // Of a context, beside the one that was taken.
+  ["taken", "continued from"],
+  ["shorter", "another one holds more of this Turn"],
+  ["older", "a newer one holds as much"],
+]);
