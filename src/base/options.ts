@@ -5,7 +5,7 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
 /** What other tools call some options, and we call them. */
 const otherWords: Readonly<Record<string, string>> = {
-  ...{ layers: "middleware", system: "instructions", systemPrompt: "instructions", model_provider: "provider" },
+  ...{ layers: "middleware", system: "instructions", systemPrompt: "instructions", model: "provider" },
   ...{ maxTokens: "maxOutputTokens", max_tokens: "maxOutputTokens", maxTurns: "maxSteps", maxIterations: "maxSteps" },
   ...{ parameters: "inputSchema", schema: "inputSchema", handler: "execute", run: "execute", func: "execute" },
   ...{ abortSignal: "signal", responseFormat: "output", outputSchema: "output", outputType: "output" },

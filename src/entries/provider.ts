@@ -29,6 +29,8 @@ export {
   type InferenceResponse,
   type Provider,
   ProviderError,
+  type RequestConnection,
+  type StartedResponse,
   type StreamDelta,
   type WaitOptions,
 } from "../engine/stack/provider.ts";

@@ -40,7 +40,7 @@ export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints
 export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponses =>
   responsesProvider(options, "authorization");
 
-/** The same, for endpoints that want their key in another header. */
+/** @internal The same, for endpoints that want their key in another header. */
 export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: KeyHeader): OpenaiResponses {
   const settings = settingsOf(options);
   const { secrets = {} } = options;

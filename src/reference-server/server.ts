@@ -8,10 +8,11 @@ import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { handle, type Parts } from "./routes.ts";
-import { type Sockets, serveSockets } from "./web-socket.ts";
+import { type ServerSockets, serveSockets } from "./web-socket.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 export * from "./answers.ts";
+export type { AzureOptions } from "./azure.ts";
 export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
 export { cannedError, type Fault } from "./faults.ts";
 export { type Expected, expectedReading, type Judgement, type JudgeOptions, judge } from "./judge.ts";
@@ -24,6 +25,7 @@ export type {
   SocketOptions,
 } from "./options.ts";
 export { type LineFields, lineOf, type ReadingSettings, readItems } from "./readings.ts";
+export type { ServerSockets } from "./web-socket.ts";
 export type { Json, JsonObject } from "./wire.ts";
 
 /** A running server, and everything that a test may ask it. */
@@ -53,7 +55,7 @@ export interface ReferenceServer extends AsyncDisposable {
   /** Makes a conversation known, empty. */
   adoptConversation(conversationId: string): void;
   /** Its WebSockets: how many are open, and what goes wrong with them. */
-  readonly sockets: Pick<Sockets, "cut" | "refuse" | "open">;
+  readonly sockets: ServerSockets;
   /** Forgets everything, requests included; ids go on, request numbers begin again. */
   clear(): void;
 }

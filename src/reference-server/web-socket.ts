@@ -6,14 +6,17 @@ import { type Refusal, refusal, upgradeRefused } from "./refusals.ts";
 import type { Parts } from "./routes.ts";
 import { SocketConnection } from "./socket-connection.ts";
 
-/** The WebSockets of a server. */
-export interface Sockets {
+/** The WebSockets of a server, as tests see them. */
+export interface ServerSockets {
   /** Destroys every connection, as a network does that goes away. */
   cut(): void;
   /** The statuses that the next upgrades are refused with, one each. */
   refuse(...statuses: readonly number[]): void;
   /** How many connections are open. */
   readonly open: number;
+}
+
+interface Sockets extends ServerSockets {
   end(): void;
 }
 

@@ -51,9 +51,9 @@ class PartBuffer {
   }
 
   add(part: RunPart): void {
-    // A server may tell what the answer has cost with every piece of it.
-    const units = isDelta(part) ? part.text.length : part.type === "usage" ? 0 : null;
-    if (units === null) this.#parts.push(part);
+    const units = isDelta(part) ? part.text.length : null;
+    if (part.type === "usage") this.#tellUsage(part);
+    else if (units === null) this.#parts.push(part);
     else if (this.#deltas < maxBufferedDeltas && this.#units + units <= maxBufferedUnits) {
       this.#deltas += 1;
       this.#units += units;
@@ -67,6 +67,15 @@ class PartBuffer {
     this.#deltas = 0;
     this.#units = 0;
     return taken;
+  }
+
+  /** A server may tell the cost with every piece of an answer. Each time it tells all of it, so the newest is enough. */
+  #tellUsage(part: Extract<RunPart, { readonly type: "usage" }>): void {
+    const before = this.#parts.findLastIndex((other) => other.type === "usage" && other.frame === part.frame);
+    if (before >= 0) this.#parts.splice(before, 1);
+    // Ahead of the count of what was dropped, which goes on.
+    const isDropping = this.#parts.at(-1)?.type === "deltas-dropped";
+    this.#parts.splice(this.#parts.length - (isDropping ? 1 : 0), 0, part);
   }
 
   /** Counts one more where the last ones were dropped. */

@@ -35,6 +35,17 @@ test("the buffer is bounded by what deltas say as well", async () => {
   expect(read).toEqual([...deltas(4, long), { type: "deltas-dropped", count: 6 }, fact]);
 });
 
+test("of what an answer has cost so far a slow reader gets the newest, and deltas that were dropped are counted as before", async () => {
+  const usage = (outputTokens: number, frame = "0.0"): RunPart => ({
+    ...{ type: "usage", frame },
+    usage: { inputTokens: 9, cachedInputTokens: 0, outputTokens, reasoningTokens: 0 },
+  });
+  const many = Array.from({ length: 400 }, (_, n) => [...deltas(1), usage(n)]).flat();
+  const read = await readLate([usage(7, "0.1"), ...deltas(maxBufferedDeltas), ...many, fact]);
+  expect(read.slice(0, 1)).toEqual([usage(7, "0.1")]);
+  expect(read.slice(1 + maxBufferedDeltas)).toEqual([usage(399), { type: "deltas-dropped", count: 400 }, fact]);
+});
+
 test("a reader that caught up gets deltas again", async () => {
   const more = Promise.withResolvers<undefined>();
   const queue = iterateParts(async (onPart) => {

@@ -13,7 +13,7 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ model })",
     () => engine({ model: "gpt" }),
-    "createEngine has no option 'model': give 'provider', 'tools', 'middleware', 'output', 'mode', 'chain', 'maxSteps', 'layerTimeoutMs', 'takeoverAfterMs', 'stuckAfterMs', 'observers', 'onInDoubt', 'onLostResponse', 'retry', 'onToolError', 'sleep', 'clock' or 'newId'",
+    "createEngine has no option 'model': did you mean 'provider'?",
   ],
   [
     "createEngine({}) without provider",
