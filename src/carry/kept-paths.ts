@@ -88,7 +88,7 @@ const decision = all(
   kept("repairs[].detail.callId", "transport"),
   kept("capabilities.chain", "capabilities.echo", "capabilities.storeDefault", "capabilities.emptyInput"),
   kept("capabilities.encryptedReasoning", "capabilities.itemIds", "capabilities.reasoningPrefix"),
-  kept("capabilities.lanes"),
+  kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
 );

@@ -1,7 +1,7 @@
 /** For the tests of agents, layers and providers: models that need no key, a server that judges what its model reads. */
 
 export type { Check } from "../contracts/check.ts";
-export type { ResponsesCapabilities } from "../providers/capabilities.ts";
+export type { GivenCapabilities, ResponsesCapabilities } from "../providers/capabilities.ts";
 export {
   type ScriptedAnswer as ScriptAnswer,
   type ScriptedAnswerer,

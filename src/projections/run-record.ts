@@ -12,6 +12,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
 import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./client-turn.ts";
+import { isSuspect } from "./server-contexts.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
 /** One answered request. */
@@ -53,6 +54,8 @@ export type Loss =
       readonly inferenceId: string;
       readonly withheld: readonly Withheld[];
     }
+  /** The server answered without the context that it was to continue from. Its answer is in the Turn all the same. */
+  | { readonly kind: "suspect-answer"; readonly frame: string; readonly inferenceId: string }
   /** Encrypted reasoning that the server cannot read any more: it stays in the Turn and is not sent again. */
   | { readonly kind: "quarantined-reasoning"; readonly blockIds: readonly string[]; readonly reason: string };
 
@@ -110,6 +113,7 @@ export function noteRun(
       const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks, contentFilters };
       (isAside(frame) ? asides : steps).push({ ...told, usage: usageOf(usage) });
       const omitted = all.filter((block) => !entersTurn(block));
+      if (isSuspect(asked.request, event.data)) losses.push({ kind: "suspect-answer", frame, inferenceId });
       if (withheld.length > 0) losses.push({ kind: "withheld-reasoning", frame, inferenceId, withheld });
       if (omitted.length > 0) losses.push({ kind: "omitted-blocks", frame, inferenceId, blocks: omitted });
       return;
@@ -118,6 +122,13 @@ export function noteRun(
       const { inferenceId, partial } = event.data;
       requests.delete(inferenceId);
       if (partial.length > 0) losses.push({ kind: "partial-answer", frame, inferenceId, items: partial });
+      return;
+    }
+    case "AnchorInvalidated": {
+      const { anchor, reason } = event.data;
+      const step = [...steps, ...asides].find(({ responseId }) => responseId !== null && responseId === anchor?.id);
+      if (reason === "suspect" && step !== undefined)
+        losses.push({ kind: "suspect-answer", frame: step.frame, inferenceId: step.inferenceId });
       return;
     }
     case "ReasoningQuarantined": {

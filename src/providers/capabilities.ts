@@ -4,8 +4,10 @@ import type { Provider } from "../engine/stack/provider.ts";
 export type ResponsesCapabilities = {
   /** Continues from `previous_response_id`. */
   readonly chain: boolean;
-  /** `anchor`: it echoes `previous_response_id`; without an echo nothing tells a server that ignores it. */
+  /** `anchor`: it echoes `previous_response_id`. `none`: it does not, and only the tokens that it counts tell whether it ignores it. */
   readonly echo: "anchor" | "none";
+  /** `context`: its input tokens are those of all that it read; `none`: they tell nothing of that. */
+  readonly counts: "context" | "none";
   /** What an absent `store` means. */
   readonly storeDefault: boolean;
   /** Accepts a chained request without input. */
@@ -23,19 +25,30 @@ export type ResponsesCapabilities = {
   readonly lanes: boolean;
 };
 
-/** What an endpoint can do by default, and what of it the caller has set. */
-export function capabilitiesOf(
-  given: { readonly [Name in keyof ResponsesCapabilities]?: ResponsesCapabilities[Name] | undefined } = {},
-): Required<Pick<Provider, "capabilities" | "configured">> {
-  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const capabilities = { ...defaultCapabilities, ...set };
-  return { capabilities, configured: capabilityNames.filter((name) => Object.hasOwn(set, name)) };
+/** As a caller sets them: `probe` takes for granted what may be refused once, and then is learnt. */
+export type GivenCapabilities = {
+  readonly [Name in keyof ResponsesCapabilities]?:
+    | ResponsesCapabilities[Name]
+    | (true extends ResponsesCapabilities[Name] ? "probe" : never)
+    | undefined;
+};
+
+/** What an endpoint can do by default, and what of it the caller has set for good. */
+export function capabilitiesOf(given: GivenCapabilities = {}): Required<Pick<Provider, "capabilities" | "configured">> {
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  const capabilities = {
+    ...defaultCapabilities,
+    ...Object.fromEntries(set.map(([name, value]) => [name, value === "probe" ? true : value])),
+  };
+  const settled = new Set(set.filter(([, value]) => value !== "probe").map(([name]) => name));
+  return { capabilities, configured: capabilityNames.filter((name) => settled.has(name)) };
 }
 
 /** What OpenAI's own endpoint can do (responses-api.md 2.1, 2.3, 2.4; a chained request has to bring something). */
 export const defaultCapabilities: ResponsesCapabilities = {
   chain: true,
   echo: "anchor",
+  counts: "context",
   storeDefault: true,
   emptyInput: false,
   encryptedReasoning: true,
@@ -45,6 +58,15 @@ export const defaultCapabilities: ResponsesCapabilities = {
 };
 
 const capabilityNames = [
-  ...(["chain", "echo", "storeDefault", "emptyInput", "encryptedReasoning", "itemIds", "reasoningPrefix"] as const),
+  ...([
+    "chain",
+    "echo",
+    "counts",
+    "storeDefault",
+    "emptyInput",
+    "encryptedReasoning",
+    "itemIds",
+    "reasoningPrefix",
+  ] as const),
   "lanes",
 ] satisfies readonly (keyof ResponsesCapabilities)[];

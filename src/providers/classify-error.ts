@@ -109,6 +109,7 @@ const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["data_residency_mismatch", "invalid-request"],
   ["model_not_found", "invalid-request"],
   ["mutually_exclusive_parameters", "invalid-request"],
+  ["websocket_stream_limit_reached", "invalid-request"],
 ]);
 
 /** Most refusals of the state phase have no code: only their message tells them apart (responses-api.md, section 3). */
@@ -159,12 +160,15 @@ function byStatus(status: number | null): FailureKind | null {
   return isRefusal(status) ? "invalid-request" : "server-error";
 }
 
-/** Errors inside a stream have no status: the family of their code or type says that the request was at fault. */
-function byFamily({ code, type }: ErrorReport): FailureKind | null {
+/** Errors inside a stream have no status: the family of their code or type says whose fault it was, or their first words. */
+function byFamily({ code, type, message }: ErrorReport): FailureKind | null {
   const names = [code, type].filter((name) => name !== null);
   if (names.some((name) => /^(invalid|unsupported|unknown|missing|integer|decimal|string|array)_/.test(name)))
     return "invalid-request";
-  return names.some((name) => /^(server|internal|overloaded)/.test(name)) ? "server-error" : null;
+  if (names.some((name) => /^(server|internal|overloaded)/.test(name))) return "server-error";
+  if (/^(Unsupported|Unknown|Invalid|Missing required) (parameter|value|type)\b/.test(message ?? ""))
+    return "invalid-request";
+  return /^The server had an error\b/.test(message ?? "") ? "server-error" : null;
 }
 
 /** Whether the server says no before it infers; 408 is a time limit and tells nothing. */

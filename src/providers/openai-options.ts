@@ -4,7 +4,7 @@ import type { OptionNames } from "../base/options.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
-import type { ResponsesCapabilities } from "./capabilities.ts";
+import type { GivenCapabilities } from "./capabilities.ts";
 import type { Secrets } from "./secrets.ts";
 import type { ResponsesEndpoints } from "./stored-responses.ts";
 
@@ -40,9 +40,10 @@ export type ConnectionOptions = {
   readonly transport?: "json" | "sse" | "websocket" | undefined;
   /**
    * What this endpoint can do other than OpenAI's own. What is not given here is learnt: a refused request is tried without,
-   * and once that is taken the conversation remembers it. What is given stays, whatever was learnt.
+   * and once that is taken the conversation remembers it. What is given stays, whatever was learnt, but
+   * for `"probe"`, which is tried and then learnt: `{ emptyInput: "probe" }`.
    */
-  readonly capabilities?: Partial<ResponsesCapabilities> | undefined;
+  readonly capabilities?: GivenCapabilities | undefined;
   /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
   readonly systemAs?: "input" | "instructions" | undefined;
   /**

@@ -54,9 +54,18 @@ const functionTool = ({ name, description, parameters }: OfferedTool): JsonObjec
 export const keptMs = (settings: Settings): number =>
   settings["background"] === true && settings["store"] !== true ? 10 * 60 * 1000 : Number.POSITIVE_INFINITY;
 
-/** The ids of stored items are nothing to a request that is not stored: Azure refuses them (responses-api.md 5.6, Q7). */
-export const capable = (capabilities: Capabilities, { store }: Settings): Capabilities =>
-  store === false ? { ...capabilities, itemIds: false } : capabilities;
+/**
+ * The ids of stored items are nothing to a request that is not stored: Azure refuses them (responses-api.md 5.6, Q7). A server that
+ * may shorten the context counts what is left.
+ */
+export const capable = (capabilities: Capabilities, settings: Settings): Capabilities => ({
+  ...capabilities,
+  ...(settings["store"] === false && "itemIds" in capabilities ? { itemIds: false } : {}),
+  ...(mayShorten(settings) && "counts" in capabilities ? { counts: "none" } : {}),
+});
+
+const mayShorten = ({ truncation, context_management: managed }: Settings): boolean =>
+  truncation === "auto" || (managed ?? null) !== null;
 
 /** Null where the refusal is about something else that was to be included. One model says nothing of another. */
 export function lessonOf({ kind, param, message }: Refusal, settings: Settings): Lesson | null {

@@ -9,7 +9,7 @@ import {
   ProviderError,
   type StreamDelta,
 } from "../engine/stack/provider.ts";
-import { capabilitiesOf, type ResponsesCapabilities } from "./capabilities.ts";
+import { capabilitiesOf, type GivenCapabilities } from "./capabilities.ts";
 import { providerError } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";
 import { jsonOf } from "./json-text.ts";
@@ -34,7 +34,7 @@ export type ScriptedOptions = {
   /** Stands in every id: two providers with one prefix would share a scope. Letters, digits and `_`. */
   readonly prefix?: string;
   readonly transport?: "json" | "sse";
-  readonly capabilities?: Partial<ResponsesCapabilities>;
+  readonly capabilities?: GivenCapabilities;
   readonly systemAs?: "input" | "instructions";
   /** Settings of its requests; `{ model: "scripted" }` when none are given. */
   readonly settings?: Settings;

@@ -205,7 +205,7 @@ export const anchorInvalidated = z.strictObject({
     scope: z.string(),
     /** One anchor, or all that the endpoint holds. */
     anchor: anchorSchema.nullable(),
-    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`, `evicted`. */
+    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`, `evicted`, `suspect`. */
     reason: z.string(),
   }),
 });

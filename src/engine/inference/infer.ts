@@ -6,7 +6,6 @@ import type { Decision, ResponseReceivedData } from "../../domain/events/inferen
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/client-turn.ts";
-import { isSuspect } from "../../projections/server-contexts.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
@@ -27,6 +26,7 @@ import { forgetEvicted, learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
 import type { StepRequest } from "./step-request.ts";
+import { checkContinued } from "./suspect-answer.ts";
 
 /** What is asked at a frame: of the Turn that left the innermost layer, or by a layer beside the conversation. */
 export type Step = StepRequest & { readonly frame: string; readonly scope: CallScope };
@@ -41,7 +41,7 @@ export type Step = StepRequest & { readonly frame: string; readonly scope: CallS
  */
 export async function inferStep(session: RunSession, step: Step): Promise<Turn> {
   const { prepared, received } = await exchange(session, step);
-  return acceptResponse(session, step.frame, prepared, received);
+  return acceptResponse(session, step, prepared, received);
 }
 
 /**
@@ -219,13 +219,18 @@ async function startedResponse(
   await session.recorder.flush();
 }
 
-function acceptResponse(session: RunSession, frame: string, { request }: Prepared, { data, blocks }: Received): Turn {
+function acceptResponse(
+  session: RunSession,
+  { frame, outgoing }: Step,
+  { request }: Prepared,
+  { data, blocks }: Received,
+): Turn {
   const { provider } = session.engine;
   const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   const entered = blocks.filter(entersTurn);
   const result = session.turns.respond(frame, entered, actor);
   session.isWhole = data.isComplete;
-  if (isSuspect(request, data)) distrust(session, frame);
+  checkContinued(session, frame, { outgoing, request, data });
   for (const block of entered) session.emit({ type: "block", frame, block });
   if (data.usage !== undefined) session.emit({ type: "usage", frame, usage: usageOf(data.usage) });
   if (data.failure !== undefined) throw failedResponse(data.failure);
@@ -277,19 +282,6 @@ async function answeredBefore(
   const message = "the process that asked ended before the answer came; the server may have answered";
   const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
   return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs, prove });
-}
-
-/** The server answered without the context: it is not chained again (rule: Coherence). */
-function distrust(session: RunSession, frame: string): void {
-  const { scope } = session.engine.provider;
-  const data = {
-    scope,
-    capability: "chain",
-    value: false,
-    reason: "it did not continue from what it was asked to continue from",
-  } as const;
-  session.engine.learned.set("chain", false);
-  record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
 }
 
 /** The response came, and says that it failed: it is recorded as a response already. */

@@ -39,12 +39,18 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
       return sendOtherwise(session, request);
     case "lost-state":
     case "chaining-unsupported":
+    // Of a context that it holds otherwise than the log: an abort may have left a call, or kept one from it.
+    case "missing-tool-output":
+    case "orphan-tool-output":
+    case "reasoning-pairing":
+    case "duplicate-item":
       return fallBack(session, failed);
     case "item-not-found":
       return request.decision.anchor === null ? withoutIds(shaped) : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
     default: {
+      if (isEmptyRefused(failed)) return { without: [{ capability: "emptyInput", reason: error.message }] };
       const lesson = session.engine.provider.codec.lessonOf?.(error, failed.settings) ?? null;
       return lesson === null ? null : { without: [lesson] };
     }
@@ -68,6 +74,13 @@ export function forgetEvicted(session: RunSession, { decision, scope }: Inferenc
   recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: evicted });
 }
 
+/** Whatever it says of it, a request that is refused for its input and has none was refused for that. */
+const isEmptyRefused = ({ error, request, shaped }: Failed): boolean =>
+  error.kind === "invalid-request" &&
+  (error.param === null || error.param === "input") &&
+  request.decision.anchor !== null &&
+  shaped.length === 0;
+
 /** The server does not hold what it was asked to continue from: everything is sent, once. */
 function fallBack(session: RunSession, { error, request }: Failed): Retry | null {
   const { anchor } = request.decision;
@@ -80,12 +93,14 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const { kind, id, lives } = anchor;
   const named = { kind, id, ...(lives === undefined ? {} : { lives }) };
   const lost = error.kind === "chaining-unsupported" ? null : named;
-  const reason = lost === null ? "refused" : "not-found";
+  const reason = notFoundKinds.has(error.kind) ? "not-found" : "refused";
   // What a connection remembered is gone already, whatever the refusal was.
   if (lost?.lives === undefined)
     recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
   return isTried ? { full: "refused" } : null;
 }
+
+const notFoundKinds: ReadonlySet<string> = new Set(["lost-state", "item-not-found"]);
 
 /** Null where no id was sent that could have been looked for. */
 function withoutIds(shaped: readonly SentBlock[]): Retry | null {

@@ -29,7 +29,13 @@ const maxBackoffMs = 8_000;
 /** Only what was refused before the server acted, and may be taken at another time as it stands. */
 function mayBeSentAgain({ outcome, shouldRetry, kind, status }: ProviderError): boolean {
   if (outcome !== "rejected" || shouldRetry === false) return false;
-  return shouldRetry === true || kind === "rate-limited" || kind === "connection" || status === 503;
+  return (
+    shouldRetry === true ||
+    kind === "rate-limited" ||
+    kind === "conversation-locked" ||
+    kind === "connection" ||
+    status === 503
+  );
 }
 
 /** A failure after which the step is asked again, and when it came. */

@@ -144,7 +144,8 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
   if (anchor.unusable !== null) return anchor.unusable === "suspect" ? "suspect" : "no-anchor";
   if (!isWithinReach(request, anchor)) return "connection-closed";
   const invalidation = contexts.invalidation(anchor);
-  if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";
+  if (invalidation !== null)
+    return ["expired", "suspect"].includes(invalidation.reason) ? invalidation.reason : "refused";
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
   const keptForMs = Math.min(policy.maxAgeMs, keptMs(request, anchor));
   if (ageMs > keptForMs || ageMs < -maxClockSkewMs) return "expired";

@@ -191,6 +191,8 @@ export type Capabilities = {
   readonly chain?: boolean;
   /** `none`: its answers do not say what they continue from, and nothing tells a server that ignores it. */
   readonly echo?: "anchor" | "none";
+  /** `context`: the input tokens that it reports are those of all that it read, so that too few tell of a context left out. */
+  readonly counts?: "context" | "none";
   /** Accepts a chained request without input. */
   readonly emptyInput?: boolean;
   /** Accepts the ids of stored items in a full request. */

@@ -1,0 +1,58 @@
+import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { isSuspect } from "../../projections/server-contexts.ts";
+import { engineActor, type RunSession, record } from "../session/session.ts";
+import { contextLookup } from "./step-request.ts";
+
+/** An answer, and what was asked. */
+type Exchange = {
+  readonly outgoing: Turn;
+  readonly request: InferenceRequestedData;
+  readonly data: ResponseReceivedData;
+};
+
+/** Where a server answered without the context that it was to continue from, it is not chained again (rule: Coherence). */
+export function checkContinued(session: RunSession, frame: string, exchange: Exchange): void {
+  const { request, data } = exchange;
+  if (isSuspect(request, data)) {
+    distrust(session, frame, "it did not continue from what it was asked to continue from");
+    return;
+  }
+  const reason = tooFewTokens(session, exchange);
+  if (reason === null) return;
+  const { scope } = session.engine.provider;
+  if (data.anchor !== undefined) {
+    const { unusable: _, ...anchor } = data.anchor;
+    record(
+      session,
+      { type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "suspect" } },
+      engineActor,
+      frame,
+    );
+  }
+  distrust(session, frame, reason);
+}
+
+function distrust(session: RunSession, frame: string, reason: string): void {
+  const { scope } = session.engine.provider;
+  session.engine.learned.set("chain", false);
+  const data = { scope, capability: "chain", value: false, reason };
+  record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
+}
+
+/**
+ * A server that counts the whole context, and counts less than half of what it counted before, left it out, whatever it echoes.
+ * Null where that is not so, and where it cannot be told: reasoning and what only the server understands may be left out by right,
+ * and other settings are counted otherwise.
+ */
+function tooFewTokens(session: RunSession, { outgoing, request, data: { usage } }: Exchange): string | null {
+  const { anchor, capabilities, changedSettings } = request.decision;
+  if (anchor === null || usage === undefined || capabilities["counts"] !== "context") return null;
+  if (changedSettings.length > 0 || usage.reasoningTokens > 0) return null;
+  const held = contextLookup(session).byResponse({ scope: request.scope, anchor })?.tokens ?? 0;
+  // Some count what was cached beside the input.
+  const counted = usage.inputTokens + usage.cachedInputTokens;
+  if (counted === 0 || counted * 2 >= held) return null;
+  if (outgoing.blocks.some(({ kind }) => kind === "reasoning" || kind === "other")) return null;
+  return `it counted ${counted} tokens, where what it was asked to continue from had ${held}`;
+}
