@@ -188,8 +188,6 @@ const serverContext = z.strictObject({
   length: count,
   parent: z.string().nullable(),
   unusable: z.string().nullable(),
-  /** What the endpoint counted of it, input and output together; null where it told nothing. */
-  tokens: count.nullable(),
   /** A beginning of the Turn, of what was sent last, or of neither. */
   relation: z.enum(["turn", "last-sent", "diverged"]),
   /** What speaks against continuing from it. */
