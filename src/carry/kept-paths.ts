@@ -45,6 +45,8 @@ const edits = all(
   under("edits[].block", content),
 );
 
+const compaction = kept("how", "because", "tokens", "limit");
+
 const timings = all(
   kept("timings[].frame", "timings[].layer", "timings[].direction", "timings[].ms", "timings[].withoutNext"),
   kept("timings[].swallowed[].frame"),
@@ -159,12 +161,18 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
       "budget.maxInputTokens",
       "budget.maxTotalTokens",
       "budget.onExceeded",
+      "compact.beforeRequest",
+      "compact.afterRun",
+      "compact.how[]",
+      "compact.keep",
+      "compact.maxResultLength",
+      "compact.onTooLong",
     ),
-    named("provider.scope", "chain.onSettingsChange"),
+    named("compact.summary", "provider.scope", "chain.onSettingsChange"),
   ),
   RunResumed: ownership,
   RunParked: kept("blockIds[]"),
-  TurnEdited: all(kept("direction", "from", "base", "after"), edits),
+  TurnEdited: all(kept("direction", "from", "base", "after"), under("compaction", compaction), edits),
   RunCompleted: all(kept("status"), ended),
   RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
   RunCancelled: all(ended, named("reason")),

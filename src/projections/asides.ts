@@ -2,9 +2,10 @@ import type { JsonValue } from "../base/json.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
+import type { Compaction } from "../domain/events/run-events.ts";
 import type { LayerTiming } from "../domain/events/shared.ts";
 import { entersTurn } from "./client-turn.ts";
-import { blockLabel, counted, excerpt } from "./wording.ts";
+import { blockLabel, counted, excerpt, grouped } from "./wording.ts";
 
 /** What an event says beside what it is about: what did not get through, and what layers did that no Turn shows. */
 export function asidesOf(event: ConversationEvent): readonly string[] {
@@ -40,6 +41,27 @@ export function layerAsides({ layer, withoutNext, swallowed = [] }: LayerTiming)
   );
   return withoutNext === true ? [`${name} answered by itself, without calling next`] : errors;
 }
+
+/** How and why a Turn was made shorter, in words. */
+export function compactionWords({ how, because, tokens, limit }: Compaction): string {
+  const what = compactedWords.get(how) ?? `made the Turn shorter (${excerpt(how, 40)})`;
+  const counts =
+    tokens === undefined ? "" : `: ${grouped(tokens)} tokens were counted, of ${grouped(limit ?? 0)} allowed`;
+  return `${what} (${compactedBecause.get(because) ?? excerpt(because, 40)}${counts})`;
+}
+
+const compactedWords: ReadonlyMap<string, string> = new Map([
+  ["truncate-results", "cut tool results"],
+  ["drop-exchanges", "left out the oldest exchanges"],
+  ["summarise", "put a summary in the place of the oldest exchanges"],
+]);
+
+const compactedBecause: ReadonlyMap<string, string> = new Map([
+  ["before-request", "before a request"],
+  ["after-run", "after the run"],
+  ["too-long", "the request was refused as too long"],
+  ["asked", "as it was asked to"],
+]);
 
 /** More repairs than these are counted. */
 const shownRepairs = 2;

@@ -17,7 +17,7 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["settings-changed", "settings changed that a chain does not survive"],
   ["suspect", "the answer's echo or its count of tokens differed from what was sent: the server may not hold the context"],
   ["policy", "the run is stateless"],
-  ["aside", "a layer asked it beside the conversation"],
+  ["aside", "it was asked beside the conversation, by a layer or for a summary"],
   // Of a context.
   ["not-found", "its server has lost it"],
   ["no-id", "the answer had no id to continue from"],

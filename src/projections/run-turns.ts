@@ -43,6 +43,8 @@ export class RunTurns {
   readonly #authors = new Map<string, Actor>();
   readonly #removers = new Map<BlockId, Actor>();
   readonly #movers = new Map<BlockId, Actor>();
+  /** What the engine left out of a Turn that it put a shorter one in the place of, and who did. */
+  readonly #leftOut = new Map<TurnName, Map<BlockId, Actor>>();
   /** What every Turn that a layer handed on was made of. */
   readonly #origins = new Map<TurnName, TurnDerivation>();
   #newest: TurnName = "given/0";
@@ -67,7 +69,14 @@ export class RunTurns {
     const removed = changes.removed.map(idOf);
     for (const id of removed) this.#removers.set(id, actor);
     for (const { block, isMove } of changes.placed) if (isMove) this.#movers.set(idOf(block), actor);
-    this.#origins.set(name, { base, actor });
+    if (base === name) {
+      this.#leftOut.set(
+        name,
+        new Map([...(this.#leftOut.get(name) ?? []), ...removed.map((id) => [id, actor] as const)]),
+      );
+      const settled = this.#settled(name);
+      if (settled !== null && settled !== name) this.#origins.set(name, { base: settled, actor });
+    } else this.#origins.set(name, { base, actor });
     const frame = frameOf(name);
     this.#frames.see(frame);
     this.#newest = name;
@@ -156,6 +165,7 @@ export class RunTurns {
   removalsBefore(name: TurnName): ReadonlyMap<BlockId, Actor> {
     const removals = new Map<BlockId, Actor>();
     for (let at = this.#settled(name); at !== null; ) {
+      for (const [id, actor] of this.#leftOut.get(at) ?? []) if (!removals.has(id)) removals.set(id, actor);
       const origin = this.#origins.get(at);
       // The core makes a result of what it was given, and leaves nothing out.
       const base = this.#settled(origin?.base ?? `given/${frameOf(at)}`);

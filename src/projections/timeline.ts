@@ -9,7 +9,7 @@ import { type Decision, type Divergence, learnedName } from "../domain/events/in
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { hiddenLabel } from "../domain/labels.ts";
-import { asidesOf } from "./asides.ts";
+import { asidesOf, compactionWords } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { describeReason } from "./reasons.ts";
 import { usageOf } from "./usage.ts";
@@ -144,8 +144,9 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     case "RunCancelled":
       return `run cancelled: ${excerpt(event.data.reason, textLength)}`;
     case "TurnEdited": {
-      const { direction, edits } = event.data;
+      const { direction, edits, compaction } = event.data;
       const what = edits.map((edit) => describe(edit, view.labels)).join(", ");
+      if (compaction !== undefined) return `${compactionWords(compaction)}: ${what}`;
       return `${direction === "request" ? "handed on" : "gave back"} ${what === "" ? "another Turn" : `with: ${what}`}`;
     }
     case "ToolStarted":

@@ -17,9 +17,9 @@ import {
   type EngineOptions,
   engineOf,
   engineWith,
-  policiesOf,
 } from "../engine/stack/create-engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
+import { policiesOf } from "../engine/stack/run-policies.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";

@@ -9,14 +9,9 @@ import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
 import { EffectInDoubtError, mustHaveContext, toolMissing } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
-import {
-  checkedEngine,
-  type Engine,
-  type EngineOptions,
-  engineWith,
-  policiesOf,
-} from "../engine/stack/create-engine.ts";
+import { checkedEngine, type Engine, type EngineOptions, engineWith } from "../engine/stack/create-engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
+import { policiesOf } from "../engine/stack/run-policies.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";

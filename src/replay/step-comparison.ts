@@ -28,8 +28,9 @@ export function stepComparison({ events }: RecordedRun): StepComparison {
     },
     look(step) {
       const { session, frame, outgoing } = step;
-      if (session.journal.turns.given(frame).digest !== outgoing.digest) return;
       for (const recorded of recordedByFrame.get(frame) ?? []) {
+        const { input } = recorded.event.data;
+        if ((input.outgoing ?? input.turn) !== outgoing.digest) continue;
         difference ??= stepDifference(step, recorded, events);
         if (difference === null) continue;
         const { message, field, revision } = difference;

@@ -36,6 +36,7 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.lived).toBeGreaterThan(requestsWanted / 200);
   expect(tally.again).toBeGreaterThan(requestsWanted / 200);
   expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);
+  expect(tally.compacted).toBeGreaterThan(requestsWanted / 100);
 });
 
 test("and so it does in another dialect, whose codec and transport are somebody else's", {
@@ -67,9 +68,10 @@ afterAll(() => {
     lost,
     overSocket,
     lived,
+    compacted,
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent\n`,
   );
 });

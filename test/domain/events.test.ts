@@ -72,6 +72,8 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationRelabelled", ["title", "labels"]],
   ["EventSkipped+found", ["found"]],
   ["RunStarted", ["again", "options"]],
+  ["RunStarted+compact", ["again", "options", "compact"]],
+  ["TurnEdited+compaction", ["base", "compaction"]],
   ["RunStarted+budget", ["again", "options", "budget"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],

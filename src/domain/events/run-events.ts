@@ -69,6 +69,38 @@ const budgetSchema = z.strictObject({
   onExceeded: z.string(),
 });
 
+/** When and how the engine makes Turns of the run shorter (rule: Settings). */
+const compactPolicySchema = z.strictObject({
+  /** Tokens, as endpoints count them. */
+  beforeRequest: z.exactOptional(z.int().positive()),
+  afterRun: z.exactOptional(z.int().positive()),
+  /** `truncate-results`, `drop-exchanges`, `summarise`. */
+  how: z.array(z.string()),
+  keep: z.int().positive(),
+  maxResultLength: z.int().positive(),
+  summary: z.exactOptional(
+    z.strictObject({
+      model: z.exactOptional(z.string()),
+      instructions: z.exactOptional(z.string()),
+      maxOutputTokens: z.exactOptional(z.int().positive()),
+    }),
+  ),
+  /** `shrink`, `fail`. */
+  onTooLong: z.string(),
+});
+
+/** How a Turn was made shorter, and why. */
+const compactionSchema = z.strictObject({
+  /** `truncate-results`, `drop-exchanges`, `summarise`. */
+  how: z.string(),
+  /** `before-request`, `after-run`, `too-long`, `asked`. */
+  because: z.string(),
+  /** What the endpoint had counted, and how many tokens the policy lets pass. */
+  tokens: z.exactOptional(z.number()),
+  limit: z.exactOptional(z.number()),
+});
+export type Compaction = Readonly<z.infer<typeof compactionSchema>>;
+
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
 export const runStarted = z.strictObject({
   type: z.literal("RunStarted"),
@@ -85,6 +117,7 @@ export const runStarted = z.strictObject({
     again: z.exactOptional(z.literal(true)),
     options: z.exactOptional(runOptionsSchema),
     budget: z.exactOptional(budgetSchema),
+    compact: z.exactOptional(compactPolicySchema),
   }),
 });
 
@@ -121,6 +154,8 @@ export const turnEdited = z.strictObject({
     base: z.exactOptional(turnNameSchema),
     edits: z.array(editSchema),
     after: sha256Schema,
+    /** The engine made it shorter. */
+    compaction: z.exactOptional(compactionSchema),
   }),
 });
 

@@ -1,4 +1,4 @@
-import { countedTokens } from "../planning/contexts.ts";
+import { countedIn } from "../planning/contexts.ts";
 import type { PlanRequest } from "../planning/plan.ts";
 import type { RunSession } from "../session/session.ts";
 import { BudgetExceededError, type BudgetLimit } from "../stack/budget.ts";
@@ -13,7 +13,7 @@ export function keepBudget(session: RunSession, frame: string, { turn, contexts,
   if (budget === null) return;
   const { maxInputTokens, maxTotalTokens } = budget;
   const used: readonly (readonly [BudgetLimit, number, number | undefined])[] = [
-    ["maxInputTokens", countedTokens(turn, contexts, scope) ?? 0, maxInputTokens],
+    ["maxInputTokens", countedIn(turn, contexts, scope)?.tokens ?? 0, maxInputTokens],
     // What is used up cannot be used again: the last token of it ends the conversation.
     ["maxTotalTokens", session.spent.tokens + 1, maxTotalTokens],
   ];

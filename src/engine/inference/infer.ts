@@ -25,6 +25,7 @@ import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { forgetEvicted, learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
+import { shrink } from "./shrink.ts";
 import type { StepRequest } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
 
@@ -60,7 +61,10 @@ async function exchange(
   session: RunSession,
   step: Step,
 ): Promise<{ readonly prepared: Prepared; readonly received: Received }> {
-  const { frame, outgoing, scope } = step;
+  const { frame, scope } = step;
+  // A refusal for its length makes it shorter, once.
+  let { outgoing } = step;
+  let isShrunk = step.aside !== undefined;
   const reactions = new Map<string, number>();
   let retry: Retry = {};
   let retries = 0;
@@ -68,7 +72,8 @@ async function exchange(
     const past = session.journal.inference(frame, attempt, outgoing);
     const prepared =
       past === null
-        ? (tryToPrepare(session, step, { attempt, retry }) ?? (await prepareOnAll(session, step, { attempt, retry })))
+        ? (tryToPrepare(session, { ...step, outgoing }, { attempt, retry }) ??
+          (await prepareOnAll(session, { ...step, outgoing }, { attempt, retry })))
         : preparedBefore(session, frame, { outgoing, request: past.request });
     const answer =
       past === null
@@ -84,6 +89,13 @@ async function exchange(
       // An attempt that the log has was waited for then.
       const isKnown = session.journal.hasInference(frame, attempt + 1);
       if (!isKnown) await waitToRetry(session, scope, { ...answer, retryInMs });
+      continue;
+    }
+    if (error.kind === "context-length-exceeded" && error.outcome === "rejected" && !isShrunk) {
+      isShrunk = true;
+      const shorter = await shrink(session, frame, outgoing);
+      if (shorter === null) throw error;
+      outgoing = shorter;
       continue;
     }
     const { request, settings, shaped } = prepared;

@@ -41,13 +41,16 @@ export const besideConversation = (contexts: ContextLookup): Pick<PlanRequest, "
  * How many tokens an endpoint has counted of a Turn: of the longest beginning of it that it has answered, the answer included.
  * Null where it has told none.
  */
-export function countedTokens(turn: Turn, { byTurn }: Pick<ContextLookup, "byTurn">, scope: string): number | null {
-  for (const { digest } of turn.contexts()) {
+export function countedIn(turn: Turn, { byTurn }: Pick<ContextLookup, "byTurn">, scope: string): CountedTurn | null {
+  for (const { length, digest } of turn.contexts()) {
     const counted = byTurn(digest).findLast((context) => context.scope === scope && context.tokens !== null);
-    if (counted !== undefined) return counted.tokens;
+    if (counted !== undefined && counted.tokens !== null) return { tokens: counted.tokens, length };
   }
   return null;
 }
+
+/** Tokens, and of how many blocks they are. */
+export type CountedTurn = { readonly tokens: number; readonly length: number };
 
 type Received = { readonly context: ServerContext; readonly turn: Turn };
 

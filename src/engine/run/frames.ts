@@ -5,6 +5,15 @@ import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
+import {
+  type Call,
+  descendsFrom,
+  type NamedTurn,
+  normalise,
+  noteRevision,
+  partsOf,
+  reviseTurn,
+} from "../session/pass.ts";
 import { newBlockId, type RunSession, record } from "../session/session.ts";
 import {
   isHandler,
@@ -15,7 +24,6 @@ import {
   noHandler,
   noTurn,
 } from "../stack/middleware.ts";
-import { type Call, descendsFrom, type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {
@@ -260,7 +268,10 @@ class LayerCall implements FrameSurroundings {
     if (settled === idle) return settled;
     const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
     const key = `${this.#depth} ${direction}`;
-    const others = [given, lastPasses.get(key)].filter((named) => named !== undefined);
+    // The engine may have made shorter what the last pass handed on.
+    const isStill = ({ name, turn: then }: NamedTurn): boolean => session.turns.get(name).digest === then.digest;
+    const last = lastPasses.get(key);
+    const others = last !== undefined && isStill(last) ? [given, last] : [given];
     const pass = reviseTurn(settled, base, others, session.turns);
     const actor = this.#actor(direction);
     for (const { from, edits, after } of partsOf(pass, target, session.turns)) {

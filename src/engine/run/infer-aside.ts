@@ -5,10 +5,10 @@ import { Turn } from "../../domain/turn.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { receiveAnswer, type Step } from "../inference/infer.ts";
 import type { CallScope } from "../session/call-scope.ts";
+import { type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "../session/pass.ts";
 import { newBlockId, type RunSession, record } from "../session/session.ts";
 import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
 import { answerText, withOutput } from "../stack/output.ts";
-import { type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 
 /** The call of a layer that asks. */
 type AskingCall = { readonly frame: string; readonly given: Turn; readonly scope: CallScope; readonly actor: Actor };

@@ -11,6 +11,7 @@ import type { Doubts } from "../effects/in-doubt.ts";
 import { inferStep, type Step } from "../inference/infer.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
+import { CallScope } from "../session/call-scope.ts";
 import { RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
@@ -19,7 +20,9 @@ import { broughtBy, describeLayer, LayerError } from "../stack/middleware.ts";
 import { ProviderError } from "../stack/provider.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
+import { recordedPolicies } from "../stack/run-policies.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
+import { compact } from "./compact.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
 import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
@@ -78,7 +81,8 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   const { closedRun } = options;
   try {
     if (before === null) session.emit({ type: "run-start", runId });
-    const result = await runStack(stackOf(session, options), base, session.running);
+    const answered = await runStack(stackOf(session, options), base, session.running);
+    const result = await compactAfter(session, answered, options);
     session.journal.mustBeConsumed();
     await drainAcknowledgements(session);
     const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
@@ -109,6 +113,15 @@ async function park(
   const { output } = session.engine;
   const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, output };
   return resultOf(session.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
+}
+
+/** What the run leaves, made shorter where the policy asks for it. */
+async function compactAfter(session: RunSession, answered: Turn, options: ExecuteOptions): Promise<Turn> {
+  if (statusOf(session, answered) !== "completed") return answered;
+  const place = { frame: "0", direction: "response", because: "after-run", turn: answered } as const;
+  const { compact: policy } = session.engine;
+  const scope = CallScope.ofRun(session.running);
+  return compact(session, { ...place, limit: policy.afterRun, scope, onStep: onStepOf(session, options) });
 }
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
@@ -143,7 +156,7 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
     settingsDigest: digest,
     chain: engine.chain,
     base: base.digest,
-    ...(engine.budget === null ? {} : { budget: engine.budget }),
+    ...recordedPolicies(engine),
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),
   };
@@ -214,12 +227,20 @@ function failureKind(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "layer-failed";
 }
 
+const onStepOf =
+  (session: RunSession, options: ExecuteOptions) =>
+  (step: Step): void =>
+    options.onStep?.({ session, ...step });
+
 function stackOf(session: RunSession, options: ExecuteOptions): Stack {
-  const onStep = (step: Step): void => options.onStep?.({ session, ...step });
+  const onStep = onStepOf(session, options);
   return {
     session,
     layers: session.engine.layers,
-    core(frame, outgoing, scope) {
+    async core(frame, given, scope) {
+      const { beforeRequest: limit } = session.engine.compact;
+      const place = { frame, direction: "request", because: "before-request", turn: given } as const;
+      const outgoing = await compact(session, { ...place, limit, scope, onStep });
       const step = { frame, outgoing, scope };
       onStep(step);
       return inferStep(session, step);

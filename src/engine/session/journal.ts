@@ -89,8 +89,10 @@ export class Journal {
     const past = this.log.inferences.get(`${frame} ${attempt}`);
     if (past === undefined) return null;
     this.#beforeKnown(past.revision);
-    const recorded = this.turns.given(frame);
-    if (recorded.digest !== outgoing.digest) this.#failTurn(frame, past, { recorded, outgoing });
+    // Of the frame's Turns the last is known whole: a refused attempt may have asked with a longer one.
+    const { input } = past.request;
+    if ((input.outgoing ?? input.turn) !== outgoing.digest)
+      this.#failTurn(frame, past, { recorded: this.turns.given(frame), outgoing });
     this.log.inferences.delete(`${frame} ${attempt}`);
     this.#meet(1 + (past.answer === null ? 0 : 1) + (past.started === null ? 0 : 1));
     return past;

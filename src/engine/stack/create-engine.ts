@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
-import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { type Budget, type RecordedBudget, recordedBudget } from "./budget.ts";
 import { type ChainPolicy, type Mode, policyOf, type RecordedPolicy } from "./chain-policy.ts";
 import type { Settings } from "./codec.ts";
+import { type CompactPolicy, type RecordedCompactPolicy, recordedCompactPolicy } from "./compact-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { checkConfig, checkMode, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
@@ -42,6 +42,8 @@ export type EngineOptions = {
   readonly chain: RecordedPolicy;
   /** How many tokens may be used; null where nobody counts them. */
   readonly budget: RecordedBudget | null;
+  /** When and how the engine makes a Turn shorter. */
+  readonly compact: RecordedCompactPolicy;
   /** How long a layer may work on its own before the run fails and names it. */
   readonly layerTimeoutMs: number;
   /** How long an owner of another process may be silent before its run counts as abandoned. */
@@ -96,6 +98,8 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly chain?: Partial<ChainPolicy>;
   /** How many tokens a request, and the conversation, may use; a run may be given another. */
   readonly budget?: Budget;
+  /** When and how the engine makes a Turn shorter; by default only where a request is refused because it is too long. */
+  readonly compact?: CompactPolicy;
   /** How often the tool loop may ask the model in one run. */
   readonly maxSteps?: number;
   /** How long a layer may work on its own; ten minutes when absent. */
@@ -191,6 +195,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     context: undefined,
     chain: policyOf(mode, chain),
     budget: recordedBudget("createEngine", config.budget),
+    compact: recordedCompactPolicy(config.compact),
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
     stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
@@ -247,15 +252,6 @@ export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: R
   return { ...engine, ...limited, settings: first, laterSettings: isForced ? adjusted(provider, later) : first };
 }
 
-/** What a run was begun with and keeps, whatever its engine says by the time that it is taken up or replayed. */
-export const policiesOf = ({
-  chain,
-  budget,
-}: ConversationEventOf<"RunStarted">["data"]): Pick<EngineOptions, "chain" | "budget"> => ({
-  chain,
-  budget: budget ?? null,
-});
-
 const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): EngineOptions["layers"] =>
   layers.map((layer) => (layer.isEngine === true ? toolLoop(layer.tools ?? [], { maxSteps }) : layer));
 
@@ -268,6 +264,7 @@ const optionNames: OptionNames<EngineConfig> = {
     mode: true,
     chain: true,
     budget: true,
+    compact: true,
     maxSteps: true,
   },
   ...{

@@ -1,5 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
+import type { Compaction } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Usage } from "../../projections/usage.ts";
 import type { BudgetLimit } from "./budget.ts";
@@ -30,6 +31,8 @@ export type RunPart<Output = unknown> =
       readonly tokens: number;
       readonly max: number;
     }
+  /** The engine made the Turn shorter, before a request or at the end of the run. */
+  | { readonly type: "compacted"; readonly frame: string; readonly compaction: Compaction }
   /** The reader was slower than the run: here stood so many deltas. The blocks that follow are whole. */
   | { readonly type: "deltas-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }

@@ -14,6 +14,7 @@ import { type Expected, type Fault, judge, type ScriptedAnswer } from "../../../
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import type { Dialect, Front } from "../dialects.ts";
 import { replayed } from "../replayed.ts";
+import { compacted } from "./compacted.ts";
 import { createRandom, type Random } from "./random.ts";
 import { randomLayer } from "./random-layer.ts";
 import { recordedRequests } from "./recorded-requests.ts";
@@ -45,6 +46,8 @@ export type Tally = {
   /** Requests over WebSocket, and those of them that continued from what ended with their connection. */
   overSocket: number;
   lived: number;
+  /** Turns that the engine made shorter, before a request and after a run. */
+  compacted: number;
   lost: number;
   readonly incoherent: string[];
 };
@@ -67,6 +70,7 @@ export const emptyTally = (): Tally => ({
   stateless: 0,
   overSocket: 0,
   lived: 0,
+  compacted: 0,
   lost: 0,
   incoherent: [],
 });
@@ -77,6 +81,8 @@ export const emptyTally = (): Tally => ({
  */
 export class World {
   readonly #random: Random;
+  /** Draws what is made shorter, so that the other draws of a seed stay what they are. */
+  readonly #compacting: Random;
   readonly #server: Front;
   readonly #dialect: Dialect;
   readonly #speech: Speech;
@@ -89,6 +95,7 @@ export class World {
   constructor(seed: number, { server, dialect }: { readonly server: Front; readonly dialect: Dialect }, tally: Tally) {
     this.#seed = seed;
     this.#random = createRandom(seed);
+    this.#compacting = createRandom(seed + 0x5eed);
     this.#speech = new Speech(seed, this.#random);
     this.#server = server;
     this.#dialect = dialect;
@@ -135,6 +142,7 @@ export class World {
       if (mode === "stateless") this.#tally.stateless += 1;
       // What nobody keeps has no id to be sent by, and hosted items cannot go without; `auto` may come to that.
       if (mode !== "chained") this.#speech.hostedMayBeMissing = true;
+      const compact = this.#compacting.chance(0.15) ? this.#compactPolicy() : null;
       const systemAs = random.chance(0.25) ? "instructions" : "input";
       const transport = random.pick(this.#dialect.transports);
       if (random.chance(0.05)) this.#server.cut();
@@ -152,9 +160,10 @@ export class World {
         tools: hasTools ? [lookUp] : [],
         middleware: [...layers, probe],
         mode,
+        ...(compact === null ? {} : { compact }),
         maxSteps: 6,
         sleep: async () => undefined,
-        observers: [{ next: (part) => this.#countRetry(part) }],
+        observers: [{ next: (part) => this.#look(part, compact?.keep ?? 0) }],
       });
       const again = random.chance(0.1);
       const first = await this.#run(conversation, engine, {});
@@ -195,7 +204,20 @@ export class World {
     if (second.isNew || !isSame) this.#blame("the recorded result is not the result that was given");
   }
 
-  #countRetry(part: RunPart): void {
+  /** Thresholds that many Turns of a world reach. */
+  #compactPolicy() {
+    const random = this.#compacting;
+    const tokens = () => 20 + random.below(150);
+    return { beforeRequest: tokens(), afterRun: tokens(), keep: 1 + random.below(2), how: ["drop-exchanges"] } as const;
+  }
+
+  #look(part: RunPart, keep: number): void {
+    if (part.type === "compacted") {
+      this.#tally.compacted += 1;
+      const { because } = part.compaction;
+      if (because === "before-request")
+        this.#outgoing = this.#outgoing?.with(compacted(this.#outgoing.blocks, keep)) ?? null;
+    }
     if (part.type === "attempt-discarded" && part.retryInMs !== undefined) this.#tally.retried += 1;
   }
 

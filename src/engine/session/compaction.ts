@@ -1,0 +1,31 @@
+import type { Compaction } from "../../domain/events/run-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
+import { engineActor, newBlockId, type RunSession, record } from "./session.ts";
+
+/** A Turn of the run that the engine makes shorter: what a frame of the core was given, or what the run came to. */
+export type CompactedPlace = { readonly frame: string; readonly direction: "request" | "response" };
+
+/**
+ * Puts a shorter Turn in the place of one of the run's, as edits of the engine's that the log has before what is done with it. The
+ * conversation goes on with it: an edit that nobody takes back is of the Turn (rule: Frames).
+ */
+export function recordCompaction(
+  session: RunSession,
+  { frame, direction }: CompactedPlace,
+  { turn, compaction }: { readonly turn: Turn; readonly compaction: Compaction },
+): Turn {
+  const { turns, journal } = session;
+  const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
+  const before = turns.get(target);
+  const settled = normalise(turn, before, () => newBlockId(session, frame)).frozen();
+  const pass = reviseTurn(settled, { name: target, turn: before }, [], turns);
+  for (const { from, edits, after } of partsOf(pass, target, turns)) {
+    const data = { direction, from, edits: [...edits], after, compaction };
+    if (journal.hasEdit(data, frame, settled)) continue;
+    record(session, { type: "TurnEdited", version: 1, data }, engineActor, frame);
+  }
+  noteRevision(turns, pass, target, engineActor);
+  session.emit({ type: "compacted", frame, compaction });
+  return settled;
+}
