@@ -106,6 +106,7 @@ export {
 } from "./engine/stack/middleware.ts";
 export { OutputMismatchError } from "./engine/stack/output.ts";
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
+export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
 export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";

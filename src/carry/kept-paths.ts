@@ -158,6 +158,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
       "chain.require",
       "chain.onRefused",
       "chain.maxAgeMs",
+      "chain.keepReasoningMs",
       "budget.maxInputTokens",
       "budget.maxTotalTokens",
       "budget.onExceeded",

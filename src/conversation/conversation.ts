@@ -47,6 +47,7 @@ import {
 import { checkDeletion, type DeletedResponses, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
+import { reasoningReset } from "./reasoning-reset.ts";
 
 /** What a conversation needs of the store that it is in. */
 type Conversations = Omit<ReadingTools, "stream"> & {
@@ -259,6 +260,17 @@ export class Conversation extends ReadableConversation {
       return turn.slice(exchange.end);
     };
     return revertTurn(this.#stream, { target, toRevision: null, actor });
+  }
+
+  /**
+   * Has no later request carry, or continue from, the reasoning of the Turn, whose blocks stay as they are. Gives the ids of those
+   * that are not sent any more.
+   */
+  async resetReasoning(byWhom: ActorOption = {}): Promise<readonly BlockId[]> {
+    const actor = checkedByWhom("resetReasoning", { actor: { kind: "app" }, ...byWhom });
+    const { blockIds, events } = reasoningReset(await this.turn());
+    if (events.length > 0) await this.commit(events.map((event) => ({ event, actor })));
+    return blockIds;
   }
 
   /**

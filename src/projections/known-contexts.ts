@@ -48,6 +48,7 @@ export type StoredContexts = {
  */
 export class KnownContexts {
   readonly #byTurn = new Map<string, ServerContext[]>();
+  readonly #byInference = new Map<string, ServerContext>();
   readonly #byAnchor = new Map<string, ServerContext>();
   /** What a saved fold had comes first, part by part. */
   readonly #parts: { readonly stored: StoredContexts; read: readonly ServerContext[] | null }[] = [];
@@ -90,12 +91,8 @@ export class KnownContexts {
 
   /** The answer to a request. */
   ofInference(inferenceId: string): ServerContext | null {
-    const isOf = (context: ServerContext): boolean => context.inferenceId === inferenceId;
-    for (const part of this.#parts.filter(({ stored }) => stored.mayHave(inferenceId))) {
-      const context = this.#read(part).find(isOf);
-      if (context !== undefined) return context;
-    }
-    return this.#added.find(isOf) ?? null;
+    this.#look(inferenceId);
+    return this.#byInference.get(inferenceId) ?? null;
   }
 
   add(context: ServerContext): void {
@@ -128,6 +125,7 @@ export class KnownContexts {
   }
 
   #index(context: ServerContext): void {
+    this.#byInference.set(context.inferenceId, context);
     if (context.anchor === null) return;
     const name = anchorName(context);
     // Older ones may be read after newer ones.

@@ -33,6 +33,8 @@ const chainPolicySchema = z.strictObject({
   maxAgeMs: z.number(),
   /** `chain`, `full`. */
   onSettingsChange: z.record(z.string(), z.string()),
+  /** Encrypted reasoning of older answers is not sent. */
+  keepReasoningMs: z.exactOptional(z.number()),
 });
 
 /** What a model is asked otherwise than its provider is set to, in turnlog's own words: a codec translates them. */

@@ -99,7 +99,7 @@ async function exchange(
       continue;
     }
     const { request, settings, shaped } = prepared;
-    const reaction = reactTo(session, { error, request, settings, shaped, reactions });
+    const reaction = reactTo(session, { error, request, settings, shaped, outgoing, reactions });
     if (reaction === null) throw error;
     // What an earlier refusal said still holds: a server that lost one response may have lost them all.
     retry = { ...retry, ...reaction, without: [...(retry.without ?? []), ...(reaction.without ?? [])] };

@@ -8,6 +8,7 @@ import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
+import { warnOfAge } from "./aged-reasoning.ts";
 import { keepBudget } from "./budget.ts";
 import type { Retry } from "./reactions.ts";
 import { type StepRequest, stepRequest } from "./step-request.ts";
@@ -55,6 +56,7 @@ export function prepare(
       "nothing-to-send",
       `none of the Turn's ${outgoing.length} blocks can be sent to this endpoint; append a message`,
     );
+  warnOfAge(session, frame, { ...asked, shaped });
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
     attempt,

@@ -1,5 +1,7 @@
-import { idOf } from "../../domain/block.ts";
+import { type Block, idOf } from "../../domain/block.ts";
 import { type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
 import type { Lesson, SentBlock, Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
@@ -16,6 +18,7 @@ type Failed = {
   readonly request: InferenceRequestedData;
   readonly settings: Settings;
   readonly shaped: readonly SentBlock[];
+  readonly outgoing: Turn;
   /** How often each refusal was reacted to in this step. */
   readonly reactions: Map<string, number>;
 };
@@ -110,27 +113,34 @@ function withoutIds(shaped: readonly SentBlock[]): Retry | null {
 
 /**
  * The refused item where the message names it, else all reasoning of the request: a server names one at a time, and one
- * that has lost its keys refuses them all.
+ * that has lost its keys refuses them all. Where nothing that was sent is meant, it is what the server holds itself, and everything
+ * is sent without that.
  */
 function withoutReasoning(
   session: RunSession,
-  { error, request, shaped }: Failed,
+  { error, request, shaped, outgoing }: Failed,
   which: "named" | "all",
 ): Retry | null {
-  const blocks = shaped.map(({ block }) => block).filter(({ id }) => id !== null);
-  const reasoning = blocks.filter(({ kind }) => kind === "reasoning");
-  // A compaction is encrypted too, and is left out where it is the one that is named.
-  const named = blocks.filter(
-    ({ wire }) => which === "named" && wire?.itemId !== undefined && error.message.includes(wire.itemId),
+  const sent = refusedIn(
+    shaped.map(({ block }) => block),
+    which === "named" ? error.message : null,
   );
-  const blockIds = (named.length > 0 ? named : reasoning).map(idOf);
+  const isHeld = sent.length === 0 && request.decision.anchor !== null;
+  const blockIds = isHeld ? refusedIn(outgoing.blocks, error.message) : sent;
   if (blockIds.length === 0) return null;
   recordConsequence(session, {
     type: "ReasoningQuarantined",
     version: 1,
     data: { scope: request.scope, blockIds, reason: error.message },
   });
-  return {};
+  return isHeld ? { full: "refused" } : {};
+}
+
+/** The blocks that a refusal names, else all reasoning. A compaction is encrypted too, and is left out where it is the one that is named. */
+function refusedIn(all: readonly Block[], message: string | null): BlockId[] {
+  const blocks = all.filter(({ id }) => id !== null);
+  const named = blocks.filter(({ wire }) => wire?.itemId !== undefined && message?.includes(wire.itemId) === true);
+  return (named.length > 0 ? named : blocks.filter(({ kind }) => kind === "reasoning")).map(idOf);
 }
 
 /**

@@ -79,6 +79,7 @@ export function contextLookup(session: RunSession): ContextLookup {
       return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
     },
     byResponse: (name) => server.contexts.byAnchor(name) ?? logged.byResponse(name),
+    ofInference: (inferenceId) => server.contexts.ofInference(inferenceId) ?? logged.ofInference(inferenceId),
     newest(scope) {
       const context = server.contexts.all.findLast((each) => each.scope === scope && each.unusable !== "no-id");
       const turn = context === undefined ? null : turns.response(context.inferenceId);

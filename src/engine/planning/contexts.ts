@@ -24,6 +24,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
   return {
     byTurn: (digest) => server.contexts.byTurn(digest),
     byResponse: (name) => server.contexts.byAnchor(name),
+    ofInference: (inferenceId) => server.contexts.ofInference(inferenceId),
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => settingsOf(server, digest),

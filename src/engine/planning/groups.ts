@@ -9,6 +9,8 @@ export type GroupOptions = {
   readonly itemIds: boolean;
   /** Ids of blocks whose ciphertext the provider refused. */
   readonly quarantined: ReadonlySet<string>;
+  /** Why a block is left out although its endpoint gave it and has not refused it. */
+  readonly unwanted?: (block: Block) => string | null;
 };
 
 /** A block to send, with what is known of its group: the items of one response, which are replayed together. */
@@ -96,6 +98,8 @@ function unsendable({ block, hasId }: Candidate, options: GroupOptions): string 
   const isOwn = kind === "reasoning" || kind === "other";
   if (isOwn && wire !== null && wire.scope !== options.scope) return "foreign";
   if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";
+  const unwanted = options.unwanted?.(block) ?? null;
+  if (unwanted !== null) return unwanted;
   return options.codec.unsendableReason(block, { withId: hasId }) === null ? null : "unsendable";
 }
 

@@ -1,6 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
+import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
@@ -10,6 +11,7 @@ import type { Provider, RequestConnection } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./request-settings.ts";
 import { shape } from "./shape.ts";
+import { unwantedReason } from "./unwanted-reasoning.ts";
 
 /** What is known of the servers' contexts. */
 export type ContextLookup = {
@@ -18,6 +20,8 @@ export type ContextLookup = {
   readonly byResponse: (name: { readonly scope: string; readonly anchor: Anchor }) => ServerContext | null;
   /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
+  /** What the server held after the answer to a request. */
+  readonly ofInference: (inferenceId: string) => ServerContext | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
   readonly settings: (digest: string) => JsonObject;
   readonly quarantined: ReadonlySet<string>;
@@ -195,6 +199,7 @@ const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
   codec: request.codec,
   itemIds: request.capabilities.itemIds === true,
   quarantined: request.contexts.quarantined,
+  unwanted: (block: Block) => unwantedReason(request, block),
   heldFrom,
 });
 

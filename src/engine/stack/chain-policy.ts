@@ -42,7 +42,13 @@ export const defaultChainPolicy: RecordedPolicy = {
 export function policyOf(
   mode: Mode | undefined,
   { require = false, ...chain }: Partial<ChainPolicy> = {},
+  keepReasoningMs: number | null = null,
 ): RecordedPolicy {
   const given = { ...defaultChainPolicy, ...chain, onSettingsChange: { ...chain.onSettingsChange } };
-  return { ...given, ...(mode === undefined ? {} : { mode }), ...(require ? { require: true as const } : {}) };
+  return {
+    ...given,
+    ...(mode === undefined ? {} : { mode }),
+    ...(require ? { require: true as const } : {}),
+    ...(keepReasoningMs === null ? {} : { keepReasoningMs }),
+  };
 }

@@ -14,6 +14,7 @@ import { EngineLife } from "./engine-life.ts";
 import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
+import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
 import type { RunPart } from "./run-part.ts";
 import { outputSchemaOf, type StandardSchema } from "./schema.ts";
 import { checkSettings } from "./settings-size.ts";
@@ -40,6 +41,8 @@ export type EngineOptions = {
   /** What the caller gave layers and tools for this run; undefined where that is nothing. */
   readonly context: unknown;
   readonly chain: RecordedPolicy;
+  /** From what age on a request that carries encrypted reasoning warns. */
+  readonly warnOfReasoningAfterMs: number;
   /** How many tokens may be used; null where nobody counts them. */
   readonly budget: RecordedBudget | null;
   /** When and how the engine makes a Turn shorter. */
@@ -96,6 +99,8 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   /** Who holds the conversation between two requests; `chained` when absent. A run may say otherwise. */
   readonly mode?: Mode;
   readonly chain?: Partial<ChainPolicy>;
+  /** What becomes of encrypted reasoning that has grown old. */
+  readonly reasoning?: ReasoningPolicy;
   /** How many tokens a request, and the conversation, may use; a run may be given another. */
   readonly budget?: Budget;
   /** When and how the engine makes a Turn shorter; by default only where a request is refused because it is too long. */
@@ -176,6 +181,7 @@ export function createEngine<Context = unknown, Output = undefined>(
   // What context they want is what the engine's type asks of its runs.
   const { tools = [], middleware = [] } = config as EngineConfig;
   const { provider, mode, chain, observers = [] } = config;
+  const reasoning = reasoningPolicy(config.reasoning);
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
   if (hasLoop && tools.length > 0) refuseBesideLoop("tools");
@@ -193,7 +199,8 @@ export function createEngine<Context = unknown, Output = undefined>(
     laterSettings: provider.settings,
     output: config.output ?? null,
     context: undefined,
-    chain: policyOf(mode, chain),
+    chain: policyOf(mode, chain, reasoning.keepForMs),
+    warnOfReasoningAfterMs: reasoning.warnAfterMs,
     budget: recordedBudget("createEngine", config.budget),
     compact: recordedCompactPolicy(config.compact),
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
@@ -263,6 +270,7 @@ const optionNames: OptionNames<EngineConfig> = {
     output: true,
     mode: true,
     chain: true,
+    reasoning: true,
     budget: true,
     compact: true,
     maxSteps: true,

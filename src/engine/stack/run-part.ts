@@ -33,6 +33,8 @@ export type RunPart<Output = unknown> =
     }
   /** The engine made the Turn shorter, before a request or at the end of the run. */
   | { readonly type: "compacted"; readonly frame: string; readonly compaction: Compaction }
+  /** The next request carries encrypted reasoning that is older than the engine's `reasoning.warnAfterMs`, the oldest since then. */
+  | { readonly type: "reasoning-aged"; readonly frame: string; readonly blocks: number; readonly oldestAt: string }
   /** The reader was slower than the run: here stood so many deltas. The blocks that follow are whole. */
   | { readonly type: "deltas-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }

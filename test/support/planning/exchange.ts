@@ -43,6 +43,7 @@ export function createExchange(server: ReferenceServer) {
   let count = 0;
   const contexts: ContextLookup = {
     byTurn: (digest) => view.contexts.byTurn(digest),
+    ofInference: (id) => view.contexts.ofInference(id),
     byResponse: (name) => view.contexts.byAnchor(name),
     newest: (wanted) => (wanted === scope ? newest.value : null),
     invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,

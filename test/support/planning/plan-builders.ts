@@ -103,6 +103,7 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
       const context = contexts.findLast((each) => each.scope === wanted && each.unusable !== "no-id");
       return context === undefined ? null : { context, turn: newestTurn ?? null };
     },
+    ofInference: (id) => contexts.find(({ inferenceId }) => inferenceId === id) ?? null,
     invalidation: ({ responseId }) => invalid[responseId] ?? null,
     settings: (digest) => declared.get(digest) ?? {},
     quarantined: new Set(),

@@ -112,6 +112,7 @@ function drawnEngine(random: Random, server: ThinkingServer, counted: { edits: n
     tools: [lookUp],
     maxSteps: 4,
     mode: random.chance(0.5) ? "chained" : "stateless",
+    chain: random.chance(0.3) ? { onSettingsChange: { model: "chain" } } : {},
     middleware: random.chance(0.8) ? [drawnLayer(random, counted)] : [],
   });
 }

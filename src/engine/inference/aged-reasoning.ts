@@ -1,0 +1,32 @@
+import { emitWarning } from "node:process";
+import type { PlanRequest } from "../planning/plan.ts";
+import type { RunSession } from "../session/session.ts";
+import type { SentBlock } from "../stack/codec.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
+
+/** Engines that have said so. */
+const warned = new WeakSet<EngineOptions["life"]>();
+
+/** Tells of a request that carries encrypted reasoning of old answers: nobody knows how long an endpoint can read its own. */
+export function warnOfAge(
+  session: RunSession,
+  frame: string,
+  { contexts, now, shaped }: Pick<PlanRequest, "contexts" | "now"> & { readonly shaped: readonly SentBlock[] },
+): void {
+  const { warnOfReasoningAfterMs, life } = session.engine;
+  const received = shaped.flatMap(({ block: { kind, wire } }) =>
+    kind === "reasoning" && wire?.ciphertext !== undefined
+      ? (contexts.ofInference(wire.group?.id ?? "")?.at ?? [])
+      : [],
+  );
+  const old = received.filter((at) => Date.parse(now) - Date.parse(at) >= warnOfReasoningAfterMs);
+  const [oldestAt] = old.toSorted();
+  if (oldestAt === undefined) return;
+  session.emit({ type: "reasoning-aged", frame, blocks: old.length, oldestAt });
+  if (warned.has(life)) return;
+  warned.add(life);
+  emitWarning(
+    `a request carries encrypted reasoning of ${oldestAt}, which its endpoint may not be able to read any more: createEngine's reasoning.keepForMs leaves old reasoning out, reasoning.warnAfterMs moves this warning`,
+    "TurnlogWarning",
+  );
+}
