@@ -139,3 +139,5 @@ export {
   openaiResponses,
   type ResponsesEndpoints,
 } from "./providers/openai-responses.ts";
+export type { CounterfactualStep } from "./replay/compared-steps.ts";
+export type { Counterfactual } from "./replay/counterfactual.ts";

@@ -38,7 +38,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
-  /** By name, for what reads recorded requests: `replayFolds(store.log, stream, { codecs: store.codecs })`. */
+  /** By name, for what reads recorded requests: `replayFolds(store.log, conversation.id, { codecs: store.codecs })`. */
   readonly codecs: ReadonlyMap<string, Codec>;
   // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();

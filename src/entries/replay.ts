@@ -4,6 +4,7 @@ export type { Codecs } from "../engine/planning/recorded-request.ts";
 export type { EventReader, ReadEventsOptions } from "../log/codec/event-log.ts";
 export type { BlobReading } from "../log/codec/recorded.ts";
 export { codecs } from "../providers/codecs.ts";
+export { reexecute, replayFolds } from "../replay/by-conversation.ts";
 export type { CounterfactualStep, OtherStep, StepEdit, StepFacts } from "../replay/compared-steps.ts";
 export {
   type Counterfactual,
@@ -15,5 +16,5 @@ export {
   type UnansweredStep,
 } from "../replay/counterfactual.ts";
 export type { ReplayDifference } from "../replay/difference.ts";
-export { type FoldReplay, type FoldReplayOptions, replayFolds } from "../replay/fold-replay.ts";
-export { type ReexecuteOptions, type Reexecution, reexecute } from "../replay/re-execute.ts";
+export type { FoldReplay, FoldReplayOptions } from "../replay/fold-replay.ts";
+export type { ReexecuteOptions, Reexecution } from "../replay/re-execute.ts";

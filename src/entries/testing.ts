@@ -3,13 +3,14 @@
 export type { Check } from "../contracts/check.ts";
 export type { GivenCapabilities, ResponsesCapabilities } from "../providers/capabilities.ts";
 export {
-  type ScriptedAnswer as ScriptAnswer,
+  type ScriptedAnswer,
   type ScriptedAnswerer,
   type ScriptedOptions,
   type ScriptedProvider,
   type ScriptedQuestion,
   scripted,
 } from "../providers/scripted.ts";
+export type { ScriptedAnswer as ServerAnswer } from "../reference-server/server.ts";
 export * from "../reference-server/server.ts";
 export type { ChatDocument, ChatMessage } from "../rehearsal/chat-format.ts";
 export { type CodecSamples, codecChecks } from "../rehearsal/codec-checks.ts";

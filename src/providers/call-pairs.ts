@@ -2,7 +2,7 @@ import type { JsonValue } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
 import type { Call, CallPairs } from "../engine/stack/codec.ts";
 
-/** What answers what in the Responses API (responses-api.md 2.7). Hosted calls are complete in themselves. */
+/** What answers what in the Responses API (OpenAI's API reference). Hosted calls are complete in themselves. */
 export const responsesPairs: CallPairs = { callOf, isResult, keyOf, answers };
 
 /** The result types of each call type. A result of type `function` may answer any call. */
@@ -47,7 +47,7 @@ function keyOf(result: Block): string | null {
   return result.callId;
 }
 
-/** A tool search is the client's to answer only where it says so (responses-api.md 1.2). */
+/** A tool search is the client's to answer only where it says so (OpenAI's guide to tool search). */
 function isServersSearch({ type, payload }: Block): boolean {
   return type.startsWith("tool_search_") && payload["execution"] !== "client";
 }

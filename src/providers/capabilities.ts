@@ -44,7 +44,7 @@ export function capabilitiesOf(given: GivenCapabilities = {}): Required<Pick<Pro
   return { capabilities, configured: capabilityNames.filter((name) => settled.has(name)) };
 }
 
-/** What OpenAI's own endpoint can do (responses-api.md 2.1, 2.3, 2.4; a chained request has to bring something). */
+/** What OpenAI's own endpoint can do (its API reference and guides; a chained request has to bring something). */
 export const defaultCapabilities: ResponsesCapabilities = {
   chain: true,
   echo: "anchor",

@@ -112,7 +112,7 @@ const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["websocket_stream_limit_reached", "invalid-request"],
 ]);
 
-/** Most refusals of the state phase have no code: only their message tells them apart (responses-api.md, section 3). */
+/** Most refusals of the state phase have no code: only their message tells them apart (as seen). */
 const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
   [/^No tool output found for/, "missing-tool-output"],
   [/^No tool call found for/, "orphan-tool-output"],

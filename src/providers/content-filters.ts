@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import type { ContentFilter } from "../domain/events/inference-events.ts";
 
-/** What the filters of a server found in an answer's `content_filters` (Azure; responses-api.md, Addenda), in our words. */
+/** What the filters of a server found in an answer's `content_filters` (Azure OpenAI's documentation), in our words. */
 export function contentFiltersIn(given: JsonValue | undefined): readonly ContentFilter[] {
   if (!isJsonList(given)) return [];
   return given.filter(isJsonObject).map((filter) => ({

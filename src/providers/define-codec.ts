@@ -1,12 +1,20 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
-import { checkFunction, checkText, kindOf } from "../base/options.ts";
+import { checkFunction, checkOptions, checkText, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
+import type { Adjustments } from "../domain/events/run-events.ts";
 import { toolResult } from "../domain/make-block.ts";
 import type { CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../engine/stack/codec.ts";
 
 /** What a codec has to say; the rest has defaults. */
 export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer" | "writeAnswer"> & Partial<Codec>;
+
+const members: OptionNames<CodecDefinition> = {
+  ...{ name: true, family: true, instruct: true, adjust: true, unstored: true, offer: true, offeredTools: true },
+  ...{ capable: true, readBefore: true, readsReasoning: true, keptMs: true, pairs: true, resultsStandTogether: true },
+  ...{ abortedResult: true, unsendableReason: true, brokenGroupRule: true, standsLast: true, encodeRequest: true },
+  ...{ lessonOf: true, readAnswer: true, writeAnswer: true, itemsOf: true },
+};
 
 /**
  * A codec whose wire does as most do, but for what is given:
@@ -14,19 +22,42 @@ export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer
  * - its family is the name up to the last `/`;
  * - settings have the instructions as a text under `instructions` and the tools under `tools`, each with name, description and
  *   parameters, for `encodeRequest` to write as the wire has them;
+ * - a run can be asked with another `model` and other `instructions`, and with nothing else: the rest is for `adjust` to say;
  * - a call is answered by the result that has its `callId`, and else by the text `aborted`;
  * - every block can be sent; reasoning, and items that only the endpoint knows, with their whole answer and as they came.
  *
- * @throws {TypeError} for a definition without a name, or without one of the three functions.
+ * @throws {TypeError} for a definition without a name and its version, or without one of the three functions, and for a member
+ * that codecs do not have.
  */
 export function defineCodec(definition: CodecDefinition): Codec {
-  if (typeof definition !== "object") throw new TypeError(`defineCodec takes an object, not ${kindOf(definition)}`);
-  checkText("defineCodec: name", definition.name, "'my-wire/1': what recorded requests name it by");
+  checkOptions("defineCodec", definition, members);
+  const { name: named } = definition;
+  checkText("defineCodec: name", named, "'my-wire/1': what recorded requests name it by");
+  if (!/^[^/\s]+(\/[^/\s]+)+$/.test(named))
+    throw new TypeError(
+      `defineCodec: name is '${named}': end it with the version of what it writes, such as 'my-wire/1', for requests are made again from the log for ever`,
+    );
   for (const name of ["encodeRequest", "readAnswer", "writeAnswer"] as const)
     checkFunction(`defineCodec: ${name}`, definition[name]);
   const family = definition.name.replace(/\/[^/]*$/, "");
-  return { family, ...commonWays, ...definition };
+  return { family, adjust: adjusting(definition.name), ...commonWays, ...definition };
 }
+
+/** What runs may ask otherwise of a wire whose settings are named as most are. */
+const adjusting =
+  (codec: string) =>
+  (settings: Settings, { model, instructions, ...others }: Adjustments): Settings => {
+    const unknown = Object.keys(others);
+    if (unknown.length > 0)
+      throw new TypeError(
+        `the codec ${codec} does not say how a request is asked with another ${unknown.join(", ")}: give defineCodec an adjust(settings, adjustments)`,
+      );
+    return {
+      ...settings,
+      ...(model === undefined ? {} : { model }),
+      ...(instructions === undefined ? {} : { instructions }),
+    };
+  };
 
 /** Adds texts to the instructions of settings that have them as one text. */
 export function instruct(settings: Settings, texts: readonly string[]): Settings {

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { jsonOf } from "./json-text.ts";
 
-/** What a failed answer says of itself, whichever of the known shapes its body has (responses-api.md, section 3). */
+/** What a failed answer says of itself, whichever of the known shapes its body has (OpenAI's guide to error codes, and answers that were seen). */
 export type ErrorReport = {
   readonly status: number | null;
   readonly code: string | null;

@@ -3,7 +3,7 @@ import type { BlockKind } from "../domain/block.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
- * The block kind of an item of the Responses API, by its type and role (responses-api.md 1.2 and 1.3). The union is open:
+ * The block kind of an item of the Responses API, by its type and role (OpenAI's API reference). The union is open:
  * what is not known is `other`, and kept verbatim.
  */
 export function kindOfItem(item: JsonObject): BlockKind {

@@ -28,7 +28,7 @@ export const thoughtsOf = (parts: JsonValue, wireType: string): JsonValue => ret
 /** The same as a request carries them. */
 export const thoughtsFor = (parts: JsonValue, wireType: string): JsonValue => retyped(parts, "text", wireType);
 
-/** Why a message of this role cannot have such a part; null when it can (live 400s of responses-api.md, section 3). */
+/** Why a message of this role cannot have such a part; null when it can (400s that were seen). */
 export function partRefusal(role: string, part: JsonObject): string | null {
   const type = typeName(part);
   if (role === "assistant" && inputTypes.has(type))

@@ -25,7 +25,7 @@ export async function readReply(reply: Reply, { limits, deadline, onDelta }: Rea
       throw error instanceof ProviderError && stream.partial.length > 0 ? withPartial(error, stream.partial) : error;
     });
     frames += 1;
-    // The shapes of an error are read where those of HTTP are (responses-api.md, section 3).
+    // The shapes of an error are read where those of HTTP are (as seen).
     if (frame["type"] === "error") throw stream.failure(frame, headersIn(frame));
     const response = stream.take(null, frame);
     const limit = stream.isTooLarge ? "itemBytes" : reply.bytes > limits.streamBytes ? "streamBytes" : null;

@@ -14,7 +14,7 @@ export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupP
 /** Servers of open models give their reasoning as text, and read it from there when it comes back. */
 const isInTheClear = ({ payload: { content } }: Block): boolean => isJsonList(content) && content.length > 0;
 
-/** What a model says after it has thought (responses-api.md 3). */
+/** What a model says after it has thought. */
 const isModelsOwn = ({ kind, type }: Block): boolean =>
   kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !stateTypes.has(type));
 

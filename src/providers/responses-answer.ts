@@ -11,7 +11,7 @@ type Items = {
   readonly encodeItem: (block: Block) => JsonObject;
 };
 
-/** Reads a response of the Responses API (responses-api.md 2). */
+/** Reads a response of the Responses API (OpenAI's API reference). */
 export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
   const { settings, capabilities, lives } = asked;
   const { id, status: given, output, usage, previous_response_id: continued, ...rest } = response;
@@ -80,7 +80,7 @@ const isStray = (value: JsonValue): value is { readonly index: number; readonly 
   isJsonObject(value) && typeof value["index"] === "number" && value["value"] !== undefined;
 
 /**
- * What of the reasoning the model did not get (`input_transformations`, responses-api.md 2.4). Where not all that is said there
+ * What of the reasoning the model did not get (`input_transformations`). Where not all that is said there
  * can be said in our words, it is kept beside them as it came.
  */
 function withheldIn({ input_transformations: given, ...rest }: JsonObject): Pick<Answer, "withheld" | "rest"> {

@@ -14,7 +14,7 @@ import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
 import { adjust, capable, keptMs, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
 
 /**
- * The items of the Responses API (responses-api.md, sections 1.2 and 1.3) as blocks and back. A block's payload is the
+ * The items of the Responses API (OpenAI's API reference) as blocks and back. A block's payload is the
  * item, normalised and in turnlog's names; what that leaves out is the residue: the difference between the item that the payload alone stands
  * for and the item received. So the item is rebuilt exactly, whatever was in it.
  */
@@ -182,7 +182,7 @@ function isBookkeeping(type: string, name: string): boolean {
 
 /** Members that a payload of this kind does without. */
 function isNoContent(kind: BlockKind, name: string, value: JsonValue): boolean {
-  // The API knows a phase for the assistant only: elsewhere it answers 400 (responses-api.md 2.7).
+  // The API knows a phase for the assistant only: elsewhere it answers 400 (as seen).
   if (isMessage(kind)) return name === "type" || (name === "phase" && kind !== "assistant");
   if (name === "encrypted_content") return isSealed(kind);
   return kind === "reasoning" && (name === "summary" || name === "content") && isJsonList(value) && value.length === 0;

@@ -50,12 +50,12 @@ const functionTool = ({ name, description, parameters }: OfferedTool): JsonObjec
   ...{ type: "function", name, description, parameters, strict: false },
 });
 
-/** A response made in the background is kept for ten minutes, unless `store` was said (responses-api.md 2.5). */
+/** A response made in the background is kept for ten minutes, unless `store` was said (OpenAI's guide to background mode). */
 export const keptMs = (settings: Settings): number =>
   settings["background"] === true && settings["store"] !== true ? 10 * 60 * 1000 : Number.POSITIVE_INFINITY;
 
 /**
- * The ids of stored items are nothing to a request that is not stored: Azure refuses them (responses-api.md 5.6, Q7). A server that
+ * The ids of stored items are nothing to a request that is not stored: Azure refuses them (as seen). A server that
  * may shorten the context counts what is left.
  */
 export const capable = (capabilities: Capabilities, settings: Settings): Capabilities => ({
@@ -84,7 +84,7 @@ export function lessonOf({ kind, param, message }: Refusal, settings: Settings):
   return { capability: "encryptedReasoning", reason: message, ...about };
 }
 
-/** `auto`, and what is not said, is the model's affair (responses-api.md 2.4). */
+/** `auto`, and what is not said, is the model's affair (OpenAI's guide to reasoning). */
 export const readsReasoning = ({ reasoning }: Settings): "all" | "turn" =>
   membersOf(reasoning)["context"] === "current_turn" ? "turn" : "all";
 

@@ -51,7 +51,7 @@ type Opened = {
 };
 
 /**
- * One connection, of which each conversation has a lane (responses-api.md 2.6): 16 answers under way at once, one of a lane,
+ * One connection, of which each conversation has a lane (OpenAI's guide to the WebSocket mode): 16 answers under way at once, one of a lane,
  * and 32 lanes. Where the server does not know lanes, it is one answer after another, and one conversation: the connection
  * remembers the newest answer only.
  */

@@ -1,7 +1,7 @@
 import { itemNotFound, type Refusal, refusal } from "./refusals.ts";
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
-/** How Azure OpenAI differs (responses-api.md 5.6 and Addenda). Requests come to `/openai/v1/responses`, or without `/openai`. */
+/** How Azure OpenAI differs (its documentation, and answers that were seen). Requests come to `/openai/v1/responses`, or without `/openai`. */
 export interface AzureOptions {
   /** Keys and tokens that are taken, as `api-key` or as a bearer; any when left out, and none is refused. */
   readonly keys?: readonly string[];

@@ -21,7 +21,7 @@ export interface Withheld {
 }
 
 /**
- * What a server that checks reasoning makes of the reasoning of a context (responses-api.md 2.4, providers.md 1.6): it reads no other
+ * What a server that checks reasoning makes of the reasoning of a context: it reads no other
  * model's, nor that of earlier turns where the request asks for the current one only, and it takes an item only behind what
  * stood before it when it was made: the instructions, the tools and every item. The oldest reasoning may be missing. A model's own
  * words and ids of calls are compared as the model reads them.

@@ -62,4 +62,24 @@ test("a codec that is no codec is refused where it is defined", () => {
   expect(() => defineCodec(given)).toThrow(/^defineCodec: readAnswer/);
   // @ts-expect-error: the same.
   expect(() => defineCodec({ ...given, name: "" })).toThrow(/^defineCodec: name/);
+  // @ts-expect-error: the same.
+  expect(() => defineCodec({ ...given, encodeReqest: () => "" })).toThrow(
+    "defineCodec has no option 'encodeReqest': did you mean 'encodeRequest'?",
+  );
+  const whole = { ...given, readAnswer: () => ({ id: null, status: null, isComplete: true, blocks: [], rest: {} }) };
+  expect(() => defineCodec({ ...whole, name: "mine" })).toThrow(
+    /^defineCodec: name is 'mine': end it with the version/,
+  );
+});
+
+test("a codec that does not say how runs ask otherwise takes a model and instructions, and names what it lacks", () => {
+  const readAnswer = () => ({ id: null, status: null, isComplete: true, blocks: [], rest: {} });
+  const codec = defineCodec({ name: "mine/1", encodeRequest: () => "", readAnswer, writeAnswer: () => ({}) });
+  const settings = { model: "m-1", tools: [] };
+  expect(codec.adjust?.(settings, { model: "m-2", instructions: "Be brief." })).toEqual({
+    ...{ model: "m-2", tools: [], instructions: "Be brief." },
+  });
+  expect(() => codec.adjust?.(settings, { temperature: 1, topP: 1 })).toThrow(
+    "the codec mine/1 does not say how a request is asked with another temperature, topP: give defineCodec an adjust(settings, adjustments)",
+  );
 });

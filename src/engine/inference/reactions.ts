@@ -28,7 +28,7 @@ const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-conte
 
 /**
  * What to do about a refusal, recorded with it: null where nothing can be mended. All of these were refused before
- * inference, so that one more attempt is safe (responses-api.md, Q5).
+ * inference, so that one more attempt is safe (as seen).
  */
 export function reactTo(session: RunSession, failed: Failed): Retry | null {
   const { error, request, shaped, reactions } = failed;
@@ -68,7 +68,7 @@ function sendOtherwise(session: RunSession, { decision }: InferenceRequestedData
   return {};
 }
 
-/** A continuation that fails takes away what a connection remembered of it (responses-api.md 2.6). */
+/** A continuation that fails takes away what a connection remembered of it. */
 export function forgetEvicted(session: RunSession, { decision, scope }: InferenceRequestedData): void {
   const { anchor } = decision;
   if (anchor?.lives === undefined) return;

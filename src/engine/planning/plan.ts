@@ -159,7 +159,7 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
 
 /**
  * What ends with a connection is continued from on that one only, and while it is the newest: of a conversation the connection
- * remembers no other (responses-api.md 2.6).
+ * remembers no other.
  */
 function isWithinReach({ contexts, scope, connection }: PlanRequest, { anchor, inferenceId }: ServerContext): boolean {
   const lives = anchor?.lives;

@@ -60,7 +60,7 @@ export type InferenceResponse = {
   readonly isMasked?: boolean;
 };
 
-/** Why an inference failed, in the words of responses-api.md sections 3 and 6. */
+/** Why an inference failed, in words that providers share. */
 export type FailureKind = (typeof failureKinds)[number];
 
 export const failureKinds = [

@@ -230,6 +230,11 @@ export const conversationMistakes: readonly Mistake[] = [
     "there is no revision 0.5 of cnv_mistakes: it has the revisions 0 to 1",
   ],
   [
+    "whatIf() without an engine",
+    async () => (await conversation()).whatIf(odd({})),
+    "whatIf takes an engine, not an object: make one with createEngine({ provider })",
+  ],
+  [
     "whatIf(engine, { withuot })",
     async () => (await conversation()).whatIf(engine(), odd({ withuot: "loud" })),
     "whatIf has no option 'withuot': did you mean 'without'?",
