@@ -1,5 +1,6 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import { conversationStream } from "../domain/ids.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
 import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Engine } from "../engine/stack/create-engine.ts";
@@ -49,6 +50,7 @@ export type Playing = {
 export async function playConversation(playing: Playing): Promise<void> {
   const { conversation, document, play, stage, server, counts } = playing;
   stage.view = conversationView.initial(conversation.id);
+  stage.stream = conversationStream(conversation.id);
   let next = 0;
   let mode: Mode | undefined;
   let entries: readonly Entry[] = [];

@@ -18,12 +18,17 @@ export interface RehearsalServer extends AsyncDisposable {
   clear(): void;
 }
 
+/** How the requests of a rehearsal are sent. */
+export type RehearsalTransport = (typeof rehearsalTransports)[number];
+
+export const rehearsalTransports = ["json", "sse", "websocket"] as const;
+
 /** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
 export interface RehearsalParts {
   /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
   startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;
-  /** A provider that speaks to that server over HTTP. */
-  provider(server: RehearsalServer): Provider;
+  /** A provider that speaks to that server. */
+  provider(server: RehearsalServer, transport: RehearsalTransport): Provider;
   /** The store of one conversation; the same one every time, or a new one. */
   openStore(): Promise<TurnlogStore>;
   closeStore(store: TurnlogStore): Promise<void>;

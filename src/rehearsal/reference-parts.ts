@@ -26,7 +26,11 @@ import { type RehearsalFigures, type RehearsalOptions, rehearse } from "./rehear
 export function rehearsalParts(store: TurnlogStore | null): RehearsalParts {
   return {
     startServer,
-    provider: ({ baseUrl }) => openaiResponses({ model: "rehearsal", baseURL: baseUrl, apiKey: "rehearsal" }),
+    provider: ({ baseUrl }, transport) =>
+      openaiResponses({
+        ...{ model: "rehearsal", baseURL: baseUrl, apiKey: "rehearsal", transport },
+        ...(transport === "websocket" ? { store: false } : {}),
+      }),
     openStore: async () => store ?? new TurnlogStore(createMemoryStore()),
     closeStore: async (opened) => {
       if (opened !== store) await opened.close();

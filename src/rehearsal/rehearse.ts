@@ -6,13 +6,15 @@ import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";
 import { type PlayOptions, playOf } from "./exchanges.ts";
 import { type Counts, type Incoherence, playConversation } from "./play.ts";
-import type { RehearsalParts } from "./ports.ts";
+import type { RehearsalParts, RehearsalTransport } from "./ports.ts";
 import { editingLayer, emptyStage, measuringLayer } from "./stage.ts";
 
 export type RehearsalOptions = PlayOptions &
   EditOptions & {
     /** How requests are sent. */
     readonly mode: Mode;
+    /** Over WebSocket nothing is stored: requests continue from what their connection remembers. */
+    readonly transport?: RehearsalTransport | undefined;
     /** Other modes that the endpoint can do take its place at random requests. */
     readonly switchModes?: boolean;
     /** For tests: a clock and ids that repeat. */
@@ -27,6 +29,7 @@ export type RehearsalOptions = PlayOptions &
 export type RehearsalFigures = {
   /** As it was asked for. */
   readonly mode: Mode;
+  readonly transport: RehearsalTransport;
   /** How often a request was sent in another mode than the one before it. */
   readonly switches: number;
   readonly conversations: number;
@@ -48,7 +51,7 @@ export type RehearsalFigures = {
 };
 
 /**
- * Plays recorded conversations through the real engine, over HTTP, with random edits, and has every request judged: what
+ * Plays recorded conversations through the real engine, over HTTP or WebSocket, with random edits, and has every request judged: what
  * the model read is held against the source document with the same edits, by rules that share no code with the engine.
  *
  * @throws what the store throws, and when the signal aborts; what a run fails with counts as incoherent.
@@ -58,7 +61,13 @@ export async function rehearse(
   parts: RehearsalParts,
   options: RehearsalOptions,
 ): Promise<RehearsalFigures> {
-  const { mode, switchModes = false, signal = new AbortController().signal, onIncoherence = () => undefined } = options;
+  const {
+    mode,
+    transport = "sse",
+    switchModes = false,
+    signal = new AbortController().signal,
+    onIncoherence = () => undefined,
+  } = options;
   const began = performance.now();
   let answers: readonly (readonly Entry[])[] = [];
   await using server = await parts.startServer((request) => {
@@ -67,9 +76,9 @@ export async function rehearse(
     return answer;
   });
   const stage = emptyStage();
-  const provider = parts.provider(server);
+  const provider = parts.provider(server, transport);
   const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
-  const engine = createEngine({ provider, mode, middleware, ...options.sources });
+  await using engine = createEngine({ provider, mode, middleware, ...options.sources });
   const counts: Counts = { ...noCounts };
   let conversations = 0;
   for await (const document of documents) {
@@ -92,7 +101,7 @@ export async function rehearse(
   const seconds = Math.round(performance.now() - began) / 1000;
   const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches } = counts;
   return {
-    ...{ mode, switches },
+    ...{ mode, transport, switches },
     ...{ conversations, requests, chained, rebased, full, coherent, incoherent },
     ...{ bytesSent, bytesFull, bytesLastOnly, events, seconds },
   };

@@ -12,6 +12,8 @@ import { changeTurn, type DrawnEdit } from "./edits.ts";
 export type Stage = {
   /** Made to the next request. */
   edit: DrawnEdit | null;
+  /** Its conversation's stream. */
+  stream: string;
   /** The conversation as its events tell it, up to the run that is open. */
   view: ConversationView;
   /** What the requests so far would have cost if each were planned otherwise, in UTF-8 bytes of the bodies. */
@@ -21,6 +23,7 @@ export type Stage = {
 
 export const emptyStage = (): Stage => ({
   edit: null,
+  stream: "",
   view: conversationView.initial(""),
   bytesFull: 0,
   bytesLastOnly: 0,
@@ -40,7 +43,8 @@ export const editingLayer = (stage: Stage): Layer =>
 /** Plans each request in the two ways that a rehearsal compares with. It stands innermost, and changes nothing. */
 export const measuringLayer = (stage: Stage, provider: Provider): Layer =>
   defineMiddleware({ name: "rehearsal-measure", version: "1.0.0" }, (next) => async (turn, ctx) => {
-    const measured = { turn, settings: ctx.settings, provider, view: stage.view, now: ctx.now() };
+    const { view, stream } = stage;
+    const measured = { turn, settings: ctx.settings, provider, view, stream, now: ctx.now() };
     stage.bytesFull += bodyBytes(measured, { full: "policy" });
     stage.bytesLastOnly += bodyBytes(measured, { candidates: "newest" });
     return next(turn);
@@ -51,22 +55,20 @@ type Measured = {
   readonly settings: Settings;
   readonly provider: Provider;
   readonly view: ConversationView;
+  readonly stream: string;
   /** Milliseconds since 1970. */
   readonly now: number;
 };
 
 /** The size of the body that a request would have, planned in this way. */
 const bodyBytes = (
-  { turn, settings, provider, view, now }: Measured,
+  { turn, settings, provider, view, stream, now }: Measured,
   way: Pick<PlanRequest, "full" | "candidates">,
-): number =>
-  buildRequest(
-    newRequest(view, turn, {
-      endpoint: provider,
-      // What the Turn says by the instructions is in them.
-      settings: () => settings,
-      capabilities: learnedCapabilities(provider, view),
-      now: new Date(now).toISOString(),
-      ...way,
-    }),
+): number => {
+  const capabilities = learnedCapabilities(provider, view);
+  const asking = { endpoint: provider, capabilities, connection: provider.connection?.(stream, capabilities), ...way };
+  return buildRequest(
+    // What the Turn says by the instructions is in them.
+    newRequest(view, turn, { ...asking, settings: () => settings, now: new Date(now).toISOString() }),
   ).bytes;
+};

@@ -119,6 +119,7 @@ test("prints a rehearsal as one stable document", async () => {
   expect(ended.code).toBe(0);
   expect(Object.keys(figures)).toEqual([
     "mode",
+    "transport",
     "switches",
     "conversations",
     "requests",
@@ -136,6 +137,24 @@ test("prints a rehearsal as one stable document", async () => {
   const { chained = 0, rebased = 0, full = 0, requests } = figures;
   expect(Number(chained) + Number(rebased) + Number(full)).toBe(requests);
   expect(figures["conversations"]).toBe(2);
+});
+
+test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", async (transport) => {
+  const options = ["--limit", "2", "--edit-rate", "0.4", "--switch-modes", "--transport", transport, "--json"];
+  const ended = await turnlog("rehearse", "--generate", "a", ...options);
+  expect(ended.code).toBe(0);
+  const figures = figuresOf(ended);
+  expect(figures).toMatchObject({ transport, incoherent: 0, coherent: figures["requests"] });
+  expect(Number(figures["chained"])).toBeGreaterThan(0);
+});
+
+test("refuses conversation objects over WebSocket by name", async () => {
+  const options = ["--generate", "a", "--mode", "conversation", "--transport", "websocket"];
+  const refused = await turnlog("rehearse", ...options);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toMatch(
+    /^turnlog: --mode conversation cannot go with --transport websocket: .*--transport sse/,
+  );
 });
 
 test("--keep leaves a rehearsal in the store, where every check of it passes, and nothing else does", async () => {
@@ -195,7 +214,7 @@ const importDocument = z.strictObject({
     malformed: z.array(z.strictObject({ line: z.number(), message: z.string() })),
   }),
 });
-const figure = z.union([z.number(), z.literal("chained")]);
+const figure = z.union([z.number(), z.enum(["chained", "json", "sse", "websocket"])]);
 const rehearsalDocument = z.strictObject({ version: z.literal(1), data: z.record(z.string(), figure) });
 
 const importOf = ({ stdout }: Outcome) => importDocument.parse(JSON.parse(stdout)).data;

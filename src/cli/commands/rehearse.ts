@@ -14,7 +14,7 @@ const maxGenerated = 120;
 /** How many incoherent requests are shown one by one. */
 const maxShown = 20;
 
-type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "mode" | "switchModes"> & {
+type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "mode" | "transport" | "switchModes"> & {
   readonly generate?: string;
   readonly limit?: number;
   readonly reasoning?: boolean;
@@ -33,11 +33,17 @@ export const rehearse = commandCode({
       editRate,
       edits,
       mode,
+      transport,
       switchModes = false,
       reasoning = false,
       parallel = false,
       keep = false,
     } = options;
+    // No source says that a connection continues a conversation object.
+    if (mode === "conversation" && transport === "websocket")
+      throw new UsageError(
+        "--mode conversation cannot go with --transport websocket: conversation objects are kept over HTTP only; give --transport sse or json, or --mode chained",
+      );
     if (context.isStoreNamed && !keep && context.storeUrl !== "memory:")
       throw new UsageError(
         "--store names where a rehearsal leaves its conversations: add --keep, or leave --store out",
@@ -51,7 +57,7 @@ export const rehearse = commandCode({
     let figures: RehearsalFigures;
     try {
       figures = await rehearseAll(documents, rehearsalParts(store), {
-        ...{ seed, editRate, edits, mode, switchModes, reasoning, parallel, signal },
+        ...{ seed, editRate, edits, mode, transport, switchModes, reasoning, parallel, signal },
         onIncoherence: (incoherence) => incoherent.push(incoherence),
         onConversation: (done) => {
           progress.update(done);
@@ -82,6 +88,7 @@ export const rehearse = commandCode({
           ? figures.mode
           : `${figures.mode}, switched before ${counted(figures.switches, "request")}`,
       ],
+      ["transport", figures.transport],
       ["requests", grouped(requests)],
       ["  chained", grouped(figures.chained)],
       ["  rebased", grouped(figures.rebased)],

@@ -1,4 +1,5 @@
 import { modes } from "../../engine/stack/chain-policy.ts";
+import { rehearsalTransports } from "../../rehearsal/ports.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, newId, numberIn, oneMore, option, serverAddress, settlement, someText } from "../option-values.ts";
 
@@ -34,6 +35,9 @@ export const tryOut: CommandGroup = {
         option("--limit <count>", "maximum number of conversations").argParser(count),
         option("--keep", "leave the conversations in the store, which is made where there is none"),
         option("--mode <mode>", "who holds the conversation between two requests").choices(modes).default("chained"),
+        option("--transport <how>", "how requests are sent; over WebSocket nothing is stored")
+          .choices(rehearsalTransports)
+          .default("sse"),
         option("--switch-modes", "send requests at random in another mode"),
       ],
       load: async () => (await import("../commands/rehearse.ts")).rehearse,

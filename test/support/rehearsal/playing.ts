@@ -42,7 +42,7 @@ export async function play(
   const parts = replaying(watched(rehearsalParts(null), bodies));
   const figures = await rehearse(
     documents,
-    { ...parts, provider: (server) => spoil(parts.provider(server)) },
+    { ...parts, provider: (server) => spoil(parts.provider(server, "sse")) },
     { ...quiet, ...options, onIncoherence: (incoherence) => incoherent.push(incoherence) },
   );
   return { figures, incoherent, bodies };
