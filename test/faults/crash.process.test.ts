@@ -31,6 +31,7 @@ type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogS
 type Kind =
   | "sqlite"
   | "sqlite, in another dialect"
+  | "sqlite, over WebSocket"
   | "eventstoredb"
   | "an unkind eventstoredb"
   | "the server of TURNLOG_TEST_ESDB";
@@ -45,7 +46,8 @@ async function createWorld(kind: Kind): Promise<World> {
   const url = kind.startsWith("sqlite")
     ? `sqlite:${folder.file("turnlog.db")}`
     : (events?.url ?? freshAddress(runningServers[0] ?? ""));
-  const place = { url, dialect, modelUrl: model.url, ledger: folder.file("ledger") };
+  const transport: Place["transport"] = kind.endsWith("WebSocket") ? "websocket" : "json";
+  const place = { url, dialect, transport, modelUrl: model.url, ledger: folder.file("ledger") };
   const store = await openWorld(place);
   return {
     place,
@@ -115,7 +117,8 @@ async function check({ place, store }: World, id: string, expected: Expected): P
   expect({ id, isTold: later === turn.length - 1 && later > 0 }).toEqual({ id, isTold });
   const answered = isTold ? turn.slice(turn.length - 1) : turn;
   expect({ id, says: dialects[place.dialect].essence(answered) }).toEqual({ id, says: expected.says });
-  expect({ id, asked: askedIn(events) }).toEqual({ id, asked: expected.asked });
+  // What a connection remembered is gone with the process: another plan, the same Turn.
+  if (place.transport === "json") expect({ id, asked: askedIn(events) }).toEqual({ id, asked: expected.asked });
   expect(await conversation.resume(engineOf(place, id))).toBeNull();
   expect((await eventsOf(conversation)).length).toBe(events.length);
 }
@@ -149,6 +152,7 @@ const sampled = (count: number, everyNth: number): readonly number[] =>
 const kinds: readonly (readonly [Kind, number])[] = [
   ["sqlite", 1],
   ["sqlite, in another dialect", 5],
+  ["sqlite, over WebSocket", 5],
   ["eventstoredb", 5],
   ["an unkind eventstoredb", 10],
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", 5] as const),
@@ -160,6 +164,8 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => 
   }, async () => {
     await using world = await createWorld(kind);
     const expected = await uninterrupted(world);
+    const isChaining = [...expected.asked.values()].includes("chained");
+    expect({ kind, isChaining }).toEqual({ kind, isChaining: !kind.endsWith("another dialect") });
     let parked = 0;
     for (const batch of batchesOf(sampled(expected.stops, everyNth), isLong ? 1 : 24)) {
       const jobs = batch.map((stop): Job => {

@@ -23,6 +23,7 @@ import { dialects, type Question } from "../dialects.ts";
 export const placeSchema = z.object({
   url: z.string(),
   dialect: z.enum(["responses", "toy"]),
+  transport: z.enum(["json", "websocket"]).default("json"),
   modelUrl: z.string(),
   ledger: z.string(),
 });
@@ -155,11 +156,15 @@ function rewritten(block: Block, from: string, to: string): Block {
   return isRewritten ? block.withText(block.text.replaceAll(from, to)) : block;
 }
 
+/** Over WebSocket nothing is stored: what a process has said goes with it. */
+const askedBy = ({ transport }: Place) =>
+  transport === "websocket" ? ({ model: "thinking", transport, store: false } as const) : { model: "thinking" };
+
 /** The engine as every process puts it together; the run of a conversation has its id from it. */
 export function engineOf(place: Place, id: string): Engine {
   let ids = 0;
   return createEngine({
-    provider: dialects[place.dialect].provider(place.modelUrl, { model: "thinking" }),
+    provider: dialects[place.dialect].provider(place.modelUrl, askedBy(place)),
     tools: ledgerTools(place),
     middleware: layers(place),
     clock: () => noon,
