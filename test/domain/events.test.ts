@@ -72,12 +72,9 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationRelabelled", ["title", "labels"]],
   ["EventSkipped+found", ["found"]],
   ["RunStarted", ["again", "options"]],
-<<<<<<< HEAD
   ["RunStarted+compact", ["again", "options", "compact"]],
   ["TurnEdited+compaction", ["base", "compaction"]],
-=======
   ["RunStarted+kept-reasoning", []],
->>>>>>> d28c480 (Encrypted reasoning has a life: a warning from an age on, a time after which it is left out, a reset as events; another model is not sent what it cannot read, and what a server refuses of what it holds is sent whole without it)
   ["RunStarted+budget", ["again", "options", "budget"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
