@@ -188,6 +188,11 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
     kept("inferenceId", "responseId", "cursor", "first.echoed[]"),
     kept("first.rest.object", "first.rest.created_at", "first.rest.model", "first.rest.status", "first.rest.store"),
   ),
+  ContextImported: all(
+    kept("inferenceId", "responseId", "anchor.kind", "anchor.id", "settingsDigest", "turn"),
+    kept("inputLength", "length", "tokens"),
+    named("scope"),
+  ),
   ResponseDeleted: all(kept("responseId", "found"), named("scope")),
   ResponseReceived: answered,
   InferenceFailed: failed,

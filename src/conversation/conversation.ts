@@ -31,7 +31,6 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
-import { RunInProgressError } from "../log/writer/owner.ts";
 import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
 import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
 import {
@@ -44,7 +43,7 @@ import {
   checkedByWhom,
   checkedLabels,
 } from "./conversation-options.ts";
-import { checkDeletion, type DeletedResponses, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
+import { type DeletedResponses, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
@@ -300,17 +299,7 @@ export class Conversation extends ReadableConversation {
    * @throws {TypeError} for a provider that cannot delete, and for an option that is none.
    */
   async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedResponses> {
-    checkDeletion(provider, options);
-    const { signal, ...byWhom } = options;
-    const actor = checkedByWhom("deleteStored", { actor: { kind: "app" }, ...byWhom });
-    await this.#stream.refresh();
-    const { run } = this.#stream.view.client;
-    if (run !== null) throw new RunInProgressError(run.id, run.owner);
-    const written = {
-      events: () => this.events(),
-      commit: (entries: readonly ProposedEvent[]) => this.commit(entries),
-    };
-    return deleteStored(written, provider, { actor, ...(signal === undefined ? {} : { signal }) });
+    return deleteStored(this.#stream, provider, options);
   }
 
   /** Proposes events as they are: what imports and repairs use. */

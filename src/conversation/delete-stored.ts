@@ -1,9 +1,10 @@
 import { checkOptions, type OptionNames } from "../base/options.ts";
-import type { Actor } from "../domain/actor.ts";
 import type { Anchor } from "../domain/anchor.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type Provider, ProviderError } from "../engine/stack/provider.ts";
-import type { ActorOption } from "./conversation-options.ts";
+import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { RunInProgressError } from "../log/writer/owner.ts";
+import { type ActorOption, checkedByWhom } from "./conversation-options.ts";
 
 export type DeleteStoredOptions = ActorOption & {
   /** No further response is deleted once it aborts. */
@@ -19,31 +20,30 @@ export type DeletedResponses = {
   readonly failed: readonly { readonly responseId: string; readonly error: ProviderError }[];
 };
 
-/** What deleting takes of a conversation. */
-type Written = {
-  readonly events: () => AsyncIterable<RecordedEvent>;
-  readonly commit: (entries: readonly ProposedEvent[]) => Promise<unknown>;
-};
-
 const optionNames: OptionNames<DeleteStoredOptions> = { actor: true, signal: true };
 
-/** @throws {TypeError} for a provider that cannot delete, and for an option that is none. */
-export function checkDeletion(provider: Provider, options: DeleteStoredOptions): void {
+/** Has the server forget what it stored for a conversation: from the first event on nothing is continued from it. */
+export async function deleteStored(
+  stream: ConversationWriter,
+  provider: Provider,
+  options: DeleteStoredOptions,
+): Promise<DeletedResponses> {
   checkOptions("deleteStored", options, optionNames);
   if (provider.delete === undefined)
     throw new TypeError(
       `deleteStored: the provider ${provider.name} has no delete: give one that can, as openaiResponses can`,
     );
-}
-
-/** Has the server forget what it stored for a conversation: from the first event on nothing is continued from it. */
-export async function deleteStored(
-  { events, commit }: Written,
-  provider: Provider,
-  { actor, signal = new AbortController().signal }: { readonly actor: Actor; readonly signal?: AbortSignal },
-): Promise<DeletedResponses> {
+  const { signal = new AbortController().signal, ...byWhom } = options;
+  const actor = checkedByWhom("deleteStored", { actor: { kind: "app" }, ...byWhom });
+  await stream.refresh();
+  const { run } = stream.view.client;
+  if (run !== null) throw new RunInProgressError(run.id, run.owner);
+  const commit = async (entries: readonly ProposedEvent[]): Promise<void> => {
+    const result = await stream.commit(entries);
+    if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
+  };
   const { scope } = provider;
-  const stored = await storedResponses(events(), scope);
+  const stored = await storedResponses(stream.read(0), scope);
   const deleted: string[] = [];
   const missing: string[] = [];
   const failed: { readonly responseId: string; readonly error: ProviderError }[] = [];

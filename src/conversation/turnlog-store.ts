@@ -3,6 +3,7 @@ import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codec } from "../engine/stack/codec.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore, Head } from "../log/ports/event-store.ts";
@@ -10,6 +11,7 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
+import { type ImportedResponse, type ImportResponseOptions, importResponse } from "./import-response.ts";
 import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
 import { readModels } from "./read-models.ts";
 import { type SearchOptions, type SearchResult, searchConversations } from "./search.ts";
@@ -55,6 +57,23 @@ export class TurnlogStore implements AsyncDisposable {
     this.newId = newId;
     this.codecs = codecsWith(codecs);
     this.log = createEventLog(events, { clock, newEventId, ...rest });
+  }
+
+  /**
+   * A conversation of what a server stores, where the log of it was lost: the response by its id, and every one that it goes on
+   * from, as blocks by import. It says what the server could not give back. Where nothing of the context is missing, the next
+   * request continues from the response.
+   *
+   * @throws {ProviderError} when the response is not there, is not finished, or cannot be read.
+   * @throws {TurnlogError} `conversation-exists` when the id that was asked for is taken.
+   * @throws {TypeError} for a provider that reads no stored responses, and for an option that is none.
+   */
+  importResponse(
+    provider: Provider,
+    responseId: string,
+    options: ImportResponseOptions = {},
+  ): Promise<ImportedResponse> {
+    return importResponse(provider, responseId, { ...options, conversation: (id) => this.conversation(id) });
   }
 
   /**

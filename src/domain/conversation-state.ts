@@ -19,6 +19,8 @@ export type ConversationState = {
   /** What endpoints were seen to do, by scope and capability. */
   readonly learned: Names<JsonValue>;
   readonly quarantined: Ids;
+  /** Contexts that a server told of, by inference. */
+  readonly imported: Ids;
   /** Responses that were deleted, by scope and id. */
   readonly deleted: Ids;
   /** Calls whose tool came back too late. */
@@ -49,6 +51,7 @@ export const initialState = (): ConversationState => ({
   invalid: new Map(),
   learned: new Map(),
   quarantined: new Set(),
+  imported: new Set(),
   deleted: new Set(),
   lateTools: new Set(),
   runIds: new Set(),
@@ -121,6 +124,9 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     case "ReasoningQuarantined":
       for (const id of event.data.blockIds) state.quarantined.add(id);
       break;
+    case "ContextImported":
+      state.imported.add(event.data.inferenceId);
+      break;
     case "ResponseDeleted":
       state.deleted.add(deletedName(event.data));
       break;
@@ -169,6 +175,7 @@ export function draftState(state: ConversationState): ConversationState {
     invalid: namesAbove(state.invalid),
     learned: namesAbove(state.learned),
     quarantined: idsAbove(state.quarantined),
+    imported: idsAbove(state.imported),
     deleted: idsAbove(state.deleted),
     lateTools: idsAbove(state.lateTools),
     runIds: idsAbove(state.runIds),

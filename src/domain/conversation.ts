@@ -54,6 +54,8 @@ export function decide(state: ConversationState, event: Proposed, runId: string 
       return once(event, state.learned.get(capabilityName(event.data)) !== event.data.value);
     case "ReasoningQuarantined":
       return once(event, !event.data.blockIds.every((id) => state.quarantined.has(id)));
+    case "ContextImported":
+      return once(event, !state.imported.has(event.data.inferenceId));
     case "ResponseDeleted":
       return once(event, !state.deleted.has(deletedName(event.data)));
     case "ToolFinished":
@@ -77,6 +79,7 @@ type ProposedInRun = Exclude<
     | "AnchorInvalidated"
     | "CapabilityLearned"
     | "ReasoningQuarantined"
+    | "ContextImported"
     | "ResponseDeleted"
   >
 >;

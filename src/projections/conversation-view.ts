@@ -37,6 +37,7 @@ export const conversationView: Projection<ConversationView> = {
     clientTurn.apply(view.client, recorded);
     serverContexts.apply(view.server, recorded);
     noteNewest(view, recorded);
+    noteImported(view, recorded);
     noteSpent(view, recorded);
     noteLabels(view, recorded);
     return view;
@@ -50,6 +51,14 @@ function noteNewest(view: ConversationView, { event, frame: at }: RecordedEvent)
   const turn = frame === undefined ? null : view.client.run?.turns.result(frame);
   if (context === undefined || context.unusable === "no-id" || turn === null || turn === undefined) return;
   view.newest.set(context.scope, { context, turn });
+}
+
+/** What a server was found to hold is the Turn, if it is the newest. */
+function noteImported(view: ConversationView, { event }: RecordedEvent): void {
+  if (event.type !== "ContextImported") return;
+  const context = view.server.contexts.last;
+  const { committed: turn } = view.client;
+  if (context !== undefined && turn.digest === context.turn) view.newest.set(context.scope, { context, turn });
 }
 
 function noteSpent(view: ConversationView, { event }: RecordedEvent): void {

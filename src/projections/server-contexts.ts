@@ -83,6 +83,16 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       view.contexts.add(serverContextOf({ request, response: event.data, stream, revision, index, at }));
       return;
     }
+    case "ContextImported": {
+      const { inferenceId, responseId, anchor, scope, settingsDigest, turn, inputLength, length, tokens } = event.data;
+      const place = { stream, revision, index: view.contexts.length, at };
+      const parent = view.contexts.last?.responseId ?? null;
+      view.contexts.add({
+        ...{ responseId, anchor, inferenceId, ...place, scope, settingsDigest },
+        ...{ turn, held: turn, inputLength, length, parent, unusable: null, tokens: tokens ?? null },
+      });
+      return;
+    }
     case "EventSkipped":
       if (runId !== null) view.open.clear();
       return;

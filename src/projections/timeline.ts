@@ -207,6 +207,7 @@ type InferenceEvent = ConversationEventOf<
   | "AnchorInvalidated"
   | "CapabilityLearned"
   | "ReasoningQuarantined"
+  | "ContextImported"
   | "ResponseDeleted"
 >;
 
@@ -246,6 +247,8 @@ function inferenceWords(event: InferenceEvent): string {
       return `not continued from again: ${event.data.anchor?.id ?? "anything at this endpoint"} (${describeReason(event.data.reason)})`;
     case "CapabilityLearned":
       return `learnt ${learnedName(event.data)} = ${JSON.stringify(event.data.value)}: ${excerpt(event.data.reason, textLength)}`;
+    case "ContextImported":
+      return `${event.data.responseId} holds ${counted(event.data.length, "block")} at the server`;
     case "ResponseDeleted": {
       const { responseId, found } = event.data;
       return found ? `${responseId} is deleted at the server` : `${responseId} was not at the server any more`;

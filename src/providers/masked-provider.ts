@@ -34,6 +34,14 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
         const { items, ...page } = await provider.inputItems(...given);
         return { ...page, items: items.map((item) => mask.json(item)) };
       }),
+    storedChain: (...given) =>
+      saying(async (mask) => {
+        const { responses, before } = await provider.storedChain(...given);
+        const masked = responses.map(({ id, input, response, settings }) => {
+          return { id, input: mask.json(input), response: mask.json(response), settings };
+        });
+        return { responses: masked, before, ...(mask.hasMasked ? { isMasked: true } : {}) };
+      }),
     countInputTokens: (...given) => saying(() => provider.countInputTokens(...given)),
     compact: (...given) => saying(async (mask) => mask.json(await provider.compact(...given))),
   };

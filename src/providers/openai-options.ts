@@ -87,7 +87,9 @@ export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOpti
   RequestSettings & { readonly [Name in DecidedMember]?: never };
 
 /** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
-export type OpenaiResponses = Provider & Required<Pick<Provider, "waitFor" | "cancel">> & ResponsesEndpoints;
+export type OpenaiResponses = Provider &
+  Required<Pick<Provider, "waitFor" | "cancel" | "storedChain">> &
+  ResponsesEndpoints;
 
 export const connectionNames: OptionNames<ConnectionOptions> = {
   ...{ apiKey: true, baseURL: true, organization: true, project: true, credentialsOwner: true, headers: true },

@@ -16,6 +16,7 @@ import { includes, queryOf, responsePath, responsesEndpoints } from "./responses
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
 import { SocketPool } from "./socket-pool.ts";
+import { readStoredChain } from "./stored-chain.ts";
 
 export type { AnswerLimits } from "./answer-limits.ts";
 export type {
@@ -117,6 +118,7 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     await answer.body?.cancel();
   }
 
+  const endpoints = responsesEndpoints({ client, endpoint, model: settings["model"], secrets });
   const provider: OpenaiResponses = {
     name: "openai-responses",
     scope: scopeOf(endpoint, options.credentialsOwner),
@@ -130,7 +132,8 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     infer,
     waitFor,
     cancel,
-    ...responsesEndpoints({ client, endpoint, model: settings["model"], secrets }),
+    ...endpoints,
+    storedChain: (...given) => readStoredChain({ ...endpoints, settings }, ...given),
   };
   return maskedProvider(provider, credentialsOf(options, endpoint));
 }

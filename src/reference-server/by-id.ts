@@ -1,6 +1,6 @@
 import { isReplayable, replay, type UnderWay } from "./background.ts";
 import { asJson, type Outgoing, refused } from "./delivery.ts";
-import { listInput } from "./input-items.ts";
+import { earlierItems, listInput } from "./input-items.ts";
 import { isKept } from "./keeping.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import type { ReceivedRequest, ReferenceServerOptions } from "./options.ts";
@@ -34,7 +34,7 @@ export function byId(parts: Held, received: Pick<ReceivedRequest, "method" | "pa
       memory.forget(id);
       return asJson(200, { id, object: "response", deleted: true });
     case "GET input_items":
-      return listed(held, query);
+      return listed(parts, held, query);
     case "POST cancel":
       return held.isBackground ? asJson(200, cancelled(parts, held)) : refused(notBackground());
     default:
@@ -91,10 +91,11 @@ export function replayed(
 export const eventStream = "text/event-stream; charset=utf-8";
 export const defaultDeltaLength = 24;
 
-function listed(held: HeldResponse, query: URLSearchParams): Outgoing {
+function listed({ memory, options }: Held, held: HeldResponse, query: URLSearchParams): Outgoing {
+  const before = options.listsAncestors === true ? earlierItems(held, memory) : [];
   const limit = Number(query.get("limit") ?? 20);
   const order = query.get("order") ?? "desc";
-  const list = listInput(held, { limit, order, after: query.get("after"), before: query.get("before") });
+  const list = listInput(held, { limit, order, after: query.get("after"), before: query.get("before") }, before);
   return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { HeldResponse } from "./memory.ts";
+import type { HeldResponse, Memory } from "./memory.ts";
 import { type Refusal, refusal } from "./refusals.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 
@@ -16,11 +16,21 @@ export interface ListQuery {
  *
  * Whether the real listing of a chained response holds its ancestors' items is not established; here it does not.
  */
-export const listInput = (held: HeldResponse, query: ListQuery): Page =>
-  pageOf(
-    held.input.map((item, index) => itemAsListed(item, `${held.head.id}:${index}`)),
-    query,
-  );
+export const listInput = (held: HeldResponse, query: ListQuery, earlier: readonly JsonObject[] = []): Page =>
+  pageOf([...earlier, ...ownItems(held)], query);
+
+/** What a response goes on from, as listings show it (`listsAncestors`). */
+export function earlierItems({ head }: HeldResponse, { responses }: Pick<Memory, "responses">): readonly JsonObject[] {
+  const pieces: (readonly JsonObject[])[] = [];
+  for (let held = responses.get(head.previousResponseId ?? ""); held !== undefined; ) {
+    pieces.unshift(ownItems(held), held.output);
+    held = responses.get(held.head.previousResponseId ?? "");
+  }
+  return pieces.flat();
+}
+
+const ownItems = ({ head, input }: HeldResponse): readonly JsonObject[] =>
+  input.map((item, index) => itemAsListed(item, `${head.id}:${index}`));
 
 type Page = { readonly page: JsonObject } | { readonly refusal: Refusal };
 

@@ -63,6 +63,8 @@ export interface DialectOptions {
   /** Whether an incomplete response may be continued: true when left out. */
   readonly chainsFromIncomplete?: boolean;
   readonly acceptsEmptyInput?: boolean;
+  /** The input items of a chained response begin with all that it goes on from; no source says that any server does so. */
+  readonly listsAncestors?: boolean;
   /** Parameters that this model does not support. */
   readonly unsupported?: readonly string[];
   /** Values that this model does not support; `path` is `field` or `field.member`. */

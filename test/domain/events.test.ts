@@ -82,6 +82,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ResponseReceived+withheld", ["usage", "withheld"]],
   ["ResponseStarted+stream", ["cursor", "first"]],
   ["ResponseReceived+filters", ["contentFilters"]],
+  ["ContextImported", ["tokens"]],
   ["CapabilityLearned", ["model"]],
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
   ["InferenceFailed+filters", ["contentFilters"]],

@@ -16,6 +16,7 @@ import {
 import {
   anchorInvalidated,
   capabilityLearned,
+  contextImported,
   inferenceFailed,
   inferenceRequested,
   reasoningQuarantined,
@@ -44,6 +45,7 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   inferenceFailed,
   anchorInvalidated,
   capabilityLearned,
+  contextImported,
   responseDeleted,
   reasoningQuarantined,
   toolStarted,

@@ -222,6 +222,26 @@ export const responseDeleted = z.strictObject({
   }),
 });
 
+/** What a server said that it holds under a response, which no request of this conversation made. */
+export const contextImported = z.strictObject({
+  type: z.literal("ContextImported"),
+  version: z.literal(1),
+  data: z.strictObject({
+    scope: z.string(),
+    /** The blocks of the response are a group by this name. */
+    inferenceId: inferenceIdSchema,
+    responseId: z.string(),
+    anchor: anchorSchema,
+    settingsDigest: sha256Schema,
+    /** Context digest of the Turn that it holds, and the number of its blocks, without and with the response's own. */
+    turn: sha256Schema,
+    inputLength: z.int().nonnegative(),
+    length: z.int().nonnegative(),
+    /** Input and output together, as the server counted them. */
+    tokens: z.exactOptional(z.number()),
+  }),
+});
+
 /** What an endpoint was seen to do. */
 export const capabilityLearned = z.strictObject({
   type: z.literal("CapabilityLearned"),

@@ -209,7 +209,34 @@ export interface Provider extends Partial<AsyncDisposable> {
    * @throws {ProviderError} of status 404 when it is not there; else when it could not be deleted, or nobody knows.
    */
   delete?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+
+  /**
+   * A response that the server stores, with those that it goes on from, as far back as they are there.
+   *
+   * @throws {ProviderError} when the response is not there or is not finished, and when the server cannot be read.
+   */
+  storedChain?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<StoredChain>;
 }
+
+/** A response that a server stores, and what it was asked with. */
+export type StoredResponse = {
+  readonly id: string;
+  /** What it got as its own input, as an answer of which those are the items: the codec reads it as it reads the response. */
+  readonly input: JsonObject;
+  readonly response: JsonObject;
+  /** Those that the response tells, as this provider would ask with them. */
+  readonly settings: Settings;
+};
+
+/** Responses that a server stores, each of which goes on from the one before. */
+export type StoredChain = {
+  /** Oldest first. */
+  readonly responses: readonly StoredResponse[];
+  /** What the first of them went on from and is not there; null where it went on from nothing. */
+  readonly before: { readonly id: string; readonly reason: "not-found" | "conversation" | "too-many" } | null;
+  /** Something in it was a secret and is masked: the server holds other bytes. */
+  readonly isMasked?: boolean;
+};
 
 export type WaitOptions = {
   readonly signal: AbortSignal;

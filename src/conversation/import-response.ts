@@ -1,0 +1,179 @@
+import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
+import { sha256Hex } from "../base/sha256.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { Actor } from "../domain/actor.ts";
+import { Block, type BlockKind } from "../domain/block.ts";
+import { blockToJson } from "../domain/block-json.ts";
+import { emptyContext, extendContext } from "../domain/context.ts";
+import type { ProposedEvent } from "../domain/events/recorded.ts";
+import { type BlockId, blockIdSchema, inferenceIdSchema } from "../domain/ids.ts";
+import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import { blocksOf } from "../engine/planning/response.ts";
+import type { Draft } from "../engine/stack/codec.ts";
+import type { Provider, StoredChain } from "../engine/stack/provider.ts";
+import { counted } from "../projections/wording.ts";
+import type { Conversation } from "./conversation.ts";
+
+export type ImportResponseOptions = {
+  /** Of the conversation; by default one that follows from the endpoint and the response, so that importing twice is once. */
+  readonly id?: string;
+  readonly signal?: AbortSignal;
+};
+
+/** What a server could not give back, by name, and in words for people. */
+export type LostPart = { readonly what: string; readonly message: string };
+
+/** A conversation that was made of what a server stores. */
+export type ImportedResponse = {
+  readonly conversation: Conversation;
+  /** The responses that it was made of, oldest first. */
+  readonly responses: readonly string[];
+  readonly blocks: number;
+  /** Whether the next request can continue from the response: the server holds what the conversation has, no more and no less. */
+  readonly isWhole: boolean;
+  readonly lost: readonly LostPart[];
+  /** False where it was imported before, so that nothing was written. */
+  readonly isNew: boolean;
+};
+
+const optionNames: OptionNames<ImportResponseOptions> = { id: true, signal: true };
+const actor: Actor = { kind: "import" };
+
+/** A conversation of a response that a server stores, and of those before it. */
+export async function importResponse(
+  provider: Provider,
+  responseId: string,
+  { conversation, ...options }: ImportResponseOptions & { readonly conversation: (id: string) => Conversation },
+): Promise<ImportedResponse> {
+  checkOptions("importResponse", options, optionNames);
+  checkText("importResponse: responseId", responseId, "the id of a response, as resp_… at OpenAI");
+  if (provider.storedChain === undefined)
+    throw new TypeError(
+      `importResponse: the provider ${provider.name} reads no stored responses: give one that does, as openaiResponses does`,
+    );
+  const { id: wanted, signal } = options;
+  const name = `turnlog/import-response/v1\n${provider.scope}\n${responseId}`;
+  const imported = conversation(wanted ?? `cnv_${sha256Hex(name).slice(0, 21)}`);
+  const isNew = (await imported.head()) === null;
+  if (!isNew && wanted !== undefined)
+    throw new TurnlogError("conversation-exists", `${imported.id} exists already: choose another id, or none`);
+  const chain = await provider.storedChain(responseId, { signal });
+  const contents = contentsOf(chain, provider, imported.id);
+  if (isNew) {
+    const origin = { type: "import", source: responseId } as const;
+    const start: ProposedEvent["event"] = { type: "ConversationStarted", version: 1, data: { origin } };
+    await imported.commit([start, ...contents.events].map((event): ProposedEvent => ({ event, actor })));
+  }
+  const { blocks, isWhole, lost } = contents;
+  return { conversation: imported, responses: chain.responses.map(({ id }) => id), blocks, isWhole, lost, isNew };
+}
+
+type Contents = Pick<ImportedResponse, "blocks" | "isWhole" | "lost"> & {
+  readonly events: readonly ProposedEvent["event"][];
+};
+
+function contentsOf(chain: StoredChain, provider: Provider, conversationId: string): Contents {
+  const { scope, codec, capabilities } = provider;
+  const appended: ProposedEvent["event"][] = [];
+  const contexts: ProposedEvent["event"][] = [];
+  let turn = emptyContext;
+  let blocks = 0;
+  let unreadable = 0;
+  let isComplete = true;
+  const idText = (kind: string, place: unknown): string =>
+    sha256Hex(`${conversationId}\n${kind}\n${String(place)}`).slice(0, 21);
+  const newBlockId = (): BlockId => blockIdSchema.parse(`blk_${idText("block", blocks)}`);
+  const append = (block: Block): void => {
+    appended.push({ type: "BlockAppended", version: 1, data: { block: blockToJson(block) } });
+    turn = extendContext(turn, block.digest);
+    blocks += 1;
+    if (block.kind === "reasoning" && block.wire?.ciphertext === undefined) unreadable += 1;
+  };
+  for (const [index, { id, input, response, settings }] of chain.responses.entries()) {
+    const inferenceId = inferenceIdSchema.parse(`inf_${idText("inference", index)}`);
+    const declared = {
+      ...requestSettings({ provider, tools: [], settings: provider.settings }, capabilities, []),
+      ...settings,
+    };
+    const asked = { inferenceId, settings: declared, capabilities };
+    for (const draft of codec.readAnswer(input, asked).blocks) append(inputBlock(draft, scope, newBlockId()));
+    const answer = codec.readAnswer(response, asked);
+    const isMasked = chain.isMasked === true;
+    const inputLength = blocks;
+    for (const draft of answer.blocks) {
+      const [block] = blocksOf({ ...answer, blocks: [draft] }, { scope, inferenceId, isMasked, newBlockId });
+      const { length: size } = answer.blocks;
+      if (block !== undefined) append(placed(block, { index: blocks - inputLength, size }));
+    }
+    const { unusable, ...anchor } = answer.anchor ?? { unusable: "no-id" };
+    isComplete = chain.before === null && !isMasked && answer.isComplete && unusable === undefined;
+    if (!isComplete || !("kind" in anchor)) continue;
+    const digest = settingsDigest(declared);
+    const { inputTokens = 0, outputTokens = 0 } = answer.usage ?? {};
+    contexts.push(
+      { type: "SettingsDeclared", version: 1, data: { digest, settings: declared } },
+      {
+        type: "ContextImported",
+        version: 1,
+        data: {
+          ...{ scope, inferenceId, responseId: id, anchor, settingsDigest: digest, turn, inputLength, length: blocks },
+          ...(answer.usage === undefined ? {} : { tokens: inputTokens + outputTokens }),
+        },
+      },
+    );
+  }
+  const lost = lostParts(chain, { unreadable, isComplete });
+  return { events: [...appended, ...contexts], blocks, isWhole: isComplete, lost };
+}
+
+/** What the client had sent: as its own, which the server's ids of it do not concern, but what only the server can read. */
+function inputBlock({ kind, payload, wire }: Draft, scope: string, id: BlockId): Block {
+  return new Block({ id, kind, payload, ...(ownKinds.has(kind) ? {} : { wire: { ...wire, scope } }) });
+}
+
+const ownKinds: ReadonlySet<BlockKind> = new Set(["system", "user", "assistant", "tool_call", "tool_result"]);
+
+function placed(block: Block, { index, size }: { readonly index: number; readonly size: number }): Block {
+  const { id, kind, payload, wire } = block;
+  if (wire?.group === undefined) return block;
+  return new Block({ id, kind, payload, wire: { ...wire, group: { ...wire.group, index, size } } });
+}
+
+function lostParts(
+  { before, isMasked, responses }: StoredChain,
+  { unreadable, isComplete }: { readonly unreadable: number; readonly isComplete: boolean },
+): readonly LostPart[] {
+  const parts: (LostPart | null)[] = [
+    before === null ? null : { what: "earlier", message: earlierWords[before.reason](before.id) },
+    unreadable === 0
+      ? null
+      : {
+          what: "reasoning",
+          message: `${counted(unreadable, "reasoning block")} came without ciphertext: only the server that made them reads them`,
+        },
+    isMasked === true
+      ? {
+          what: "secrets",
+          message: "values of secrets are masked: the server holds other bytes, so nothing continues from there",
+        }
+      : null,
+    isComplete || before !== null || isMasked === true
+      ? null
+      : {
+          what: "chain",
+          message: `${responses.at(-1)?.id ?? "the response"} cannot be continued from: it is not complete, or not stored`,
+        },
+    { what: "authors", message: "who wrote what: every block is by import" },
+    { what: "edits", message: "what layers changed before it was sent, and what was reverted or forked" },
+    { what: "runs", message: "runs, tools with their durations, failed requests, and what each request cost" },
+    { what: "ids", message: "the conversation's own ids, keys of messages, times, title and labels" },
+    { what: "settings", message: "settings that the response does not repeat" },
+  ];
+  return parts.filter((part) => part !== null);
+}
+
+const earlierWords: Readonly<Record<NonNullable<StoredChain["before"]>["reason"], (id: string) => string>> = {
+  "not-found": (id) => `what was said up to ${id}, which the server does not have any more`,
+  "too-many": (id) => `what was said up to ${id}: the chain is longer than is read`,
+  conversation: (id) => `what else is in the conversation object ${id}`,
+};
