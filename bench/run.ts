@@ -12,6 +12,7 @@ import { benchResume } from "./resume.ts";
 import { type BenchRow, isKept, report } from "./row.ts";
 import { benchSearch } from "./search.ts";
 import { benchTimeTravel } from "./time-travel.ts";
+import { benchTransports } from "./transports.ts";
 
 /**
  * `npm run bench [-- --json] [part…]`: every figure with its bound. A miss is told and is no failure of the command: what
@@ -27,6 +28,7 @@ const parts = {
   looking: benchLooking,
   forks: benchForks,
   recording: benchRecording,
+  transports: benchTransports,
   resume: benchResume,
   projector: benchProjector,
   search: benchSearch,
