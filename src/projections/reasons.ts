@@ -15,7 +15,10 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["refused", "the server refused to continue from it"],
   ["illegal-continuation", "what follows the context cannot be sent alone"],
   ["settings-changed", "settings changed that a chain does not survive"],
-  ["suspect", "the answer's echo or its count of tokens differed from what was sent: the server may not hold the context"],
+  [
+    "suspect",
+    "the answer's echo or its count of tokens differed from what was sent: the server may not hold the context",
+  ],
   ["policy", "the run is stateless"],
   ["aside", "it was asked beside the conversation, by a layer or for a summary"],
   // Of a context.

@@ -30,6 +30,7 @@ export function settingsOf({ extraBody, ...options }: OpenaiResponsesOptions): S
     if (value !== undefined) setMember(settings, name, asJson(value, `extraBody.${name}`));
   }
   checkCredentials(settings);
+  if (options.transport === "websocket") checkFrame(settings);
   return settings;
 }
 
@@ -77,6 +78,17 @@ function asJson(value: unknown, name: string): JsonValue {
     if (!(cause instanceof TypeError)) throw cause;
     throw new ProviderSettingsError(`the setting ${cause.message}`, { cause });
   }
+}
+
+/** What a frame says of itself, and what goes over HTTP only. */
+function checkFrame(settings: JsonObject): void {
+  const own = ["type", "stream_id", "generate"].find((name) => Object.hasOwn(settings, name));
+  if (own !== undefined)
+    throw new ProviderSettingsError(`extraBody.${own} is no setting: over WebSocket every frame says it`);
+  if (settings["background"] === true)
+    throw new ProviderSettingsError(
+      'the setting background cannot go with transport "websocket": responses are made in the background over HTTP only; give transport "sse"',
+    );
 }
 
 /** The log keeps settings as they stand: the credentials that the API has a place for are in none of them. */

@@ -78,6 +78,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["RunStarted+budget", ["again", "options", "budget"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
+  ["InferenceRequested+connection", ["timings"]],
   ["ResponseReceived", ["anchor", "echo", "failure", "usage", "requestId"]],
   ["ResponseReceived+withheld", ["usage", "withheld"]],
   ["ResponseStarted+stream", ["cursor", "first"]],

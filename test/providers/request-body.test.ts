@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { encodeBody } from "../../src/providers/request-body.ts";
+import { encodeBody, encodeFrame } from "../../src/providers/request-body.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
 
 const goldenFolder = join(import.meta.dirname, "../golden/requests");
@@ -15,13 +15,21 @@ const goldenSchema = z.strictObject({
     input: z.array(objectSchema),
     previousResponseId: z.string().nullable(),
     stream: z.boolean(),
+    /** Of a frame, what it says of its lane; absent, it is a body. */
+    lane: objectSchema.exactOptional(),
   }),
   body: z.string(),
 });
 
 const readGolden = (folder: string, file: string) =>
   goldenSchema.parse(JSON.parse(readFileSync(join(goldenFolder, folder, file), "utf8")));
-const bodyEncoders = new Map([["openai-responses-1", encodeBody]]);
+const bodyEncoders = new Map([
+  [
+    "openai-responses-1",
+    ({ lane, ...parts }: z.infer<typeof goldenSchema>["parts"]) =>
+      lane === undefined ? encodeBody(parts) : encodeFrame(lane, parts),
+  ],
+]);
 
 const wire = { scope: "golden" };
 
@@ -42,10 +50,10 @@ describe("every released encoder", () => {
     const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
     const { parts, body } = readGolden(folder, file);
     const input = parts.input.map((item) => ({ block: responsesItems.decodeItem(item, wire), withId: true }));
-    const { settings, previousResponseId, stream } = parts;
+    const { settings, previousResponseId, stream, lane } = parts;
     const anchor = previousResponseId === null ? null : { kind: "response", id: previousResponseId };
-    const transport = stream ? "sse" : "json";
-    expect(codec?.encodeRequest({ settings, input, anchor, transport })).toBe(body);
+    const transport = lane !== undefined ? "websocket" : stream ? "sse" : "json";
+    expect(codec?.encodeRequest({ settings, input, anchor, transport, details: lane })).toBe(body);
   });
 
   test("has golden requests", () => {

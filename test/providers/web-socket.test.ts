@@ -354,3 +354,11 @@ test("an engine that is disposed of closes its connections", async () => {
   await engine[Symbol.asyncDispose]();
   await expect.poll(() => server.sockets.open).toBe(0);
 });
+
+test.each([
+  [{ background: true }, /background cannot go with transport "websocket".*give transport "sse"/],
+  [{ extraBody: { stream_id: "mine" } }, /extraBody\.stream_id is no setting/],
+] as const)("refuses what no frame can say: %j", (options, message) => {
+  const make = () => openaiResponses({ model: "m", apiKey: "key", transport: "websocket", ...options });
+  expect(make).toThrow(message);
+});
