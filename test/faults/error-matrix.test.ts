@@ -27,8 +27,8 @@ const reactions: ReadonlyMap<string, Sent> = new Map([
   ["duplicate-item", whole],
   // The whole names items by their ids, where they are stored.
   ["item-not-found", { chained: ["CF", "CFF"], stateless: ["F", "F"] }],
-  // What is new holds no reasoning.
-  ["invalid-encrypted-content", { chained: ["C", "C"], stateless: ["FF", "FF"] }],
+  // What is new holds no reasoning: what the server holds of it is sent whole without.
+  ["invalid-encrypted-content", { chained: ["CF", "CF"], stateless: ["FF", "FF"] }],
   ["rate-limited", later],
   ["conversation-locked", later],
 ]);

@@ -34,8 +34,11 @@ export function stepRequest(
   // It continues from nothing, and would take the place of what the conversation continues from.
   const transport = isAside ? (provider.fallbackTransport ?? provider.transport) : session.transport;
   const connection = transport === provider.transport ? provider.connection?.(session.stream, capabilities) : undefined;
+  // A provider may be of a class, whose members a copy would not have.
+  const { scope: endpointScope, codec, systemAs } = provider;
+  const placed = systemAs === undefined ? {} : { systemAs };
   const common = {
-    ...{ endpoint: { ...provider, transport }, connection, capabilities, policy: engine.chain },
+    ...{ endpoint: { scope: endpointScope, codec, ...placed, transport }, connection, capabilities, policy: engine.chain },
     provenance: provenanceOf(session.turns, session.view()),
     now: new Date(engine.clock()).toISOString(),
   };
