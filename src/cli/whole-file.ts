@@ -23,14 +23,15 @@ export type FileContent = {
  * @throws what the pieces throw; then nothing is left behind.
  */
 export async function writeWholeFile(path: string, content: FileContent): Promise<void> {
-  const target = namedFile(path);
-  const kind = kindAt(target);
+  // Looked at by the name that was given: where /dev/fd/3 leads is no path.
+  const kind = kindAt(path);
   if (kind === "folder") throw new UsageError(`${path} is a folder: name a file in it`);
   if (kind === "stream") {
     await using stream = await open(path, constants.O_WRONLY);
     await writePieces(stream, content);
     return;
   }
+  const target = namedFile(path);
   if (kind === "file" && !(await mayReplace(target, content.begin)))
     throw new UsageError(`${path} exists and is not a ${content.name}: name another file, or delete it first`);
   const temporary = createBeside(target);

@@ -42,6 +42,10 @@ export const searchTexts: Projection<SearchTextsView> = {
 /** The stream of a row. */
 export const streamOfRow = (key: string): string => key.slice(0, key.lastIndexOf("#"));
 
+/** The rows of a stream with so many events. */
+export const rowsOfStream = (stream: string, events: number): readonly string[] =>
+  Array.from({ length: Math.ceil(events / eventsPerRow) }, (_, row) => `${stream}#${row}`);
+
 /** What an event says: a title, or the texts of its blocks. */
 function textsIn(event: ConversationEvent): readonly string[] {
   if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") return [event.data.title ?? ""];

@@ -18,13 +18,19 @@ for (const shell of shells)
   );
 const isHere = (shell: string): boolean => shellsHere.has(shell);
 
-/** Completes lines in bash, each at its end, where the words that are given stand for what was typed. */
-async function completed(lines: readonly (readonly string[])[]): Promise<readonly (readonly string[])[]> {
+/** A folder with a demo's store and the program, as scripts find it by the first word of a line; and a shell's script. */
+async function programAnd(shell: string) {
   const { path: cwd, file } = demoStore();
-  const { stdout: script } = await turnlogHere(["completion", "bash"], { cwd });
-  // The program, as the script finds it by the first word of a line.
+  const { stdout: script } = await turnlogHere(["completion", shell], { cwd });
+  writeFileSync(file(`completion.${shell}`), script);
   writeFileSync(file("turnlog"), `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
   chmodSync(file("turnlog"), 0o755);
+  return { cwd, file, script };
+}
+
+/** Completes lines in bash, each at its end, where the words that are given stand for what was typed. */
+async function completed(lines: readonly (readonly string[])[]): Promise<readonly (readonly string[])[]> {
+  const { cwd, script } = await programAnd("bash");
   const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
   const asked = lines.map(
     (words) =>
@@ -86,6 +92,51 @@ for (const shell of ["zsh", "fish"] as const) {
     expect(ended).toMatchObject({ code: 0, stderr: "" });
   });
 }
+
+const typed = [
+  ["turnlog sho", /^turnlog show $/],
+  ["turnlog projections reb", /^turnlog projections rebuild $/],
+  ["turnlog log --rev", /^turnlog log --reverse $/],
+  ["turnlog append --as sys", /^turnlog append --as system $/],
+  ["turnlog show cnv_", /^turnlog show cnv_\w+ $/],
+  ["turnlog completion z", /^turnlog completion zsh $/],
+] as const;
+
+test.skipIf(!isHere("zsh"))("zsh completes what is typed at its prompt (skipped where there is no zsh)", async () => {
+  const { cwd, file } = await programAnd("zsh");
+  // A zsh that somebody types in, at a terminal of its own: tab completes, and the next key tells the line.
+  const setUp =
+    "PS1= RPS1=; autoload -U compinit && compinit -D -u; source ./completion.zsh; tell() { print -r -- \\<\\<$BUFFER\\>\\>; BUFFER=; }; zle -N tell; bindkey '^X' tell; print re''ady";
+  writeFileSync(
+    file("drive.zsh"),
+    `zmodload zsh/zpty
+zpty typed env HOME="$PWD" ZDOTDIR="$PWD" PATH="$PWD:$PATH" TERM=dumb zsh -f -i
+zpty -w typed ${JSON.stringify(setUp).replaceAll("$", "\\$")}
+zpty -r -m typed line '*ready*'
+for words in "$@"; do
+  zpty -w -n typed "$words"$'\\t\\x18'
+  zpty -r -m typed line '*<<*>>*'
+  print -r -- "\${\${line##*<<}%%>>*}"
+done
+zpty -d typed
+`,
+  );
+  const ended = await outcomeOf("zsh", ["-f", "drive.zsh", ...typed.map(([words]) => words)], { cwd });
+  const lines = ended.stdout.split("\n");
+  for (const [index, [, line]] of typed.entries()) expect(lines[index]).toMatch(line);
+});
+
+test.skipIf(!isHere("fish"))("fish completes what is typed (skipped where there is no fish)", async () => {
+  const { cwd } = await programAnd("fish");
+  const asked = typed.map(([words]) => `complete -C '${words}' | string split -f 1 \\t; echo end`);
+  const command = `set -x PATH $PWD $PATH; source completion.fish; ${asked.join("; ")}`;
+  const ended = await outcomeOf("fish", ["--no-config", "-c", command], { cwd });
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  const answers = ended.stdout.split("end\n").slice(0, -1);
+  expect(answers).toHaveLength(typed.length);
+  for (const [index, [words, line]] of typed.entries())
+    expect(`${words.slice(0, words.lastIndexOf(" "))} ${answers[index]?.trim()} `).toMatch(line);
+});
 
 test("every script names every command, and an unknown shell is refused with those that there are", async () => {
   const { path: cwd } = demoStore();

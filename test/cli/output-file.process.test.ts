@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { turnlogHere } from "../support/cli/command.ts";
+import { main, turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { outcomeOf } from "../support/process.ts";
@@ -45,6 +46,23 @@ test.skipIf(isWindows).each(writing)(
     expect(await run(typed, file("pipe"))).toMatchObject({ code: 0 });
     expect(lstatSync(file("pipe")).isFIFO()).toBe(true);
     expect((await reading).stdout).toBe(readFileSync(file("plain"), "utf8"));
+  },
+);
+
+test.skipIf(isWindows)(
+  "export -o /dev/stdout, and -, write into the pipe at their end (skipped on Windows)",
+  async () => {
+    const { cwd, file, run } = place();
+    expect(await run("export @last -o", file("plain"))).toMatchObject({ code: 0 });
+    const bundle = readFileSync(file("plain"), "utf8");
+    for (const output of ["/dev/stdout", "-"]) {
+      const outcome = await turnlog(["export", "@last", "-o", output], { cwd });
+      expect(outcome).toMatchObject({ code: 0, stderr: "" });
+      expect(outcome.stdout).toBe(bundle);
+    }
+    // A pipe of a shell, whose name leads to no path.
+    const piped = `"${process.execPath}" "${main}" verify --save-heads /dev/stderr 2>&1 | cat`;
+    expect((await outcomeOf("sh", ["-c", piped], { cwd })).stdout).toMatch(/conversation-cnv_\w+/);
   },
 );
 

@@ -15,7 +15,8 @@ export const exportBundle = commandCode({
   document: exportDocument,
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    const { output: file, redact: isRedacted = false } = options;
+    const { output, redact: isRedacted = false } = options;
+    const file = output === "-" || output === "/dev/stdout" ? undefined : output;
     if (file === undefined && context.isJson)
       throw new UsageError("a bundle on stdout is JSON already: leave out --json, or name a file with --output");
     await using store = await context.openStore({ mustExist: true });

@@ -1,6 +1,7 @@
-import { type AnyProjector, allReadModels, readModels } from "../../conversation/read-models.ts";
+import { type AnyProjector, allReadModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
+import { rowsOfStream, searchTexts, streamOfRow } from "../../projections/search-texts.ts";
 import { counted, grouped, printable } from "../../projections/wording.ts";
 import { maxBehind } from "../../read-models/status.ts";
 import { commandCode } from "../command.ts";
@@ -82,18 +83,28 @@ async function totalEvents(store: TurnlogStore): Promise<number> {
   return total;
 }
 
+/** Whose row it is: of the index of search a conversation has many. */
+const conversationOf = ({ name }: AnyProjector, key: string): string =>
+  conversationOfStream(name === searchTexts.name ? streamOfRow(key) : key) ?? key;
+
+/** The rows of one conversation. */
+async function keysOf(store: TurnlogStore, { name }: AnyProjector, stream: string): Promise<readonly string[]> {
+  if (name !== searchTexts.name) return [stream];
+  return rowsOfStream(stream, ((await store.events.head(stream))?.revision ?? -1) + 1);
+}
+
 export const quarantine = commandCode({
   document: quarantineDocument,
 
   async *run(context, { arguments: [name] }) {
     await using store = await context.openStore({ mustExist: true, isWritten: true });
     const degraded = [];
-    for (const projector of chosen(readModels(store.events), name)) {
+    for (const projector of chosen(allReadModels(store.events), name)) {
       // What is lacking can be said of rows that are up to date.
       await projector.catchUp();
       for (const { key, quarantine: lacking } of await projector.degraded()) {
         const { events, first } = lacking ?? { events: 0, first: [] };
-        degraded.push({ projection: projector.name, conversation: conversationOfStream(key) ?? key, events, first });
+        degraded.push({ projection: projector.name, conversation: conversationOf(projector, key), events, first });
       }
     }
     yield { degraded };
@@ -125,14 +136,14 @@ export const retry = commandCode({
     await using store = await context.openStore({ mustExist: true, isWritten: true });
     const named = name === undefined ? null : conversationStream((await findConversation(store, name)).id);
     const retried = [];
-    for (const projector of readModels(store.events)) {
+    for (const projector of allReadModels(store.events)) {
       await projector.catchUp();
       const degraded = new Set((await projector.degraded()).map(({ key }) => key));
-      const keys = named === null ? [...degraded] : [named];
+      const keys = named === null ? [...degraded] : await keysOf(store, projector, named);
       const progress = context.progress(`retrying for ${projector.name}`);
       for (const [index, key] of keys.entries()) {
         const view = await projector.retry(key);
-        const conversation = conversationOfStream(key) ?? key;
+        const conversation = conversationOf(projector, key);
         const wasDegraded = degraded.has(key);
         if (view !== null)
           retried.push({ projection: projector.name, conversation, events: view.quarantine?.events ?? 0, wasDegraded });
