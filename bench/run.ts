@@ -6,6 +6,7 @@ import { benchMemory } from "./memory.ts";
 import { benchOpening } from "./opening.ts";
 import { benchPlanning } from "./planning.ts";
 import { benchProjector } from "./projector.ts";
+import { benchReasoning } from "./reasoning.ts";
 import { benchRebuild } from "./rebuild.ts";
 import { benchRecording } from "./recording.ts";
 import { benchResume } from "./resume.ts";
@@ -32,6 +33,7 @@ const parts = {
   resume: benchResume,
   projector: benchProjector,
   search: benchSearch,
+  reasoning: benchReasoning,
   eventstoredb: benchEventStoreDb,
 } as const;
 

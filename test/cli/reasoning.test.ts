@@ -31,7 +31,7 @@ test("why --reasoning says what became of each block, who broke what it was made
   expect(code).toBe(0);
   expect(stdout).toContain("Reasoning: 1 withheld");
   expect(stdout).toMatch(/ {2}1 +reasoning +prefix broken +withheld \(prefix\) +0 min old +Let me see\./);
-  expect(stdout).toContain("block 1: shout@1.0.0 edited block 0");
+  expect(stdout).toContain("block 1: shout@1.0.0 modified block 0");
   expect(stdout).toContain("block 1: the server did not say that it withheld it");
   expect(stdout).toMatch(
     /carried: [\d,]+ of [\d,]+ bytes sent, [\d,]+ of [\d,]+ bytes when everything is sent; made for/,
