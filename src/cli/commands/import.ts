@@ -22,21 +22,39 @@ import { exitCodes, UsageError } from "../exit-codes.ts";
 import { newConversationId } from "../find.ts";
 import type { Progress } from "../progress.ts";
 import { copyReport, copyWords, knownWords } from "./copy.ts";
+import { importedWords, importStored } from "./import-response.ts";
 
 type Imported = z.infer<typeof importedChats>["conversations"][number];
 type Line = z.infer<typeof importedChats>["malformed"][number];
 
-type Options = { readonly format?: "chat" | "bundle"; readonly limit?: number; readonly id?: string };
+type Options = {
+  readonly format?: "chat" | "bundle";
+  readonly limit?: number;
+  readonly id?: string;
+  readonly response?: string;
+  readonly stack?: string;
+};
 
 /**
- * Takes recorded conversations into the store: those of a bundle as they are, or one for each chat document. Ids of the
+ * Takes recorded conversations into the store: those of a bundle as they are, one for each chat document, or one of what a server
+ * stores. Ids of the
  * latter follow from the file's name and the document's id, so that the same file twice is one import, and a file whose
  * conversations have grown adds what is new.
  */
 export const importFile = commandCode({
   document: importDocument,
 
-  async *run(context, { arguments: [file = ""], options: { format, limit, id } }: CommandInput<Options>) {
+  async *run(context, { arguments: [file], options: { format, limit, id, response, stack } }: CommandInput<Options>) {
+    if (response !== undefined) {
+      if (stack === undefined || file !== undefined)
+        throw new UsageError(
+          "name the server by --stack FILE, a module that exports an `engine`, and no file to import",
+        );
+      yield await importStored(context, { response, stack, id });
+      return;
+    }
+    if (file === undefined)
+      throw new UsageError("name a file to import, or a response with --response ID --stack FILE");
     const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
     if (header === null && format === "bundle")
       throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
@@ -64,7 +82,8 @@ export const importFile = commandCode({
   },
 
   render(report, { print }) {
-    print("malformed" in report ? summary(report.conversations) : copyWords(report, "imported"));
+    if ("lost" in report) print(...importedWords(report));
+    else print("malformed" in report ? summary(report.conversations) : copyWords(report, "imported"));
   },
 });
 

@@ -78,8 +78,8 @@ export const move: CommandGroup = {
   commands: [
     {
       name: "import",
-      arguments: "<file>",
-      summary: "take recorded conversations, or a bundle, into the store",
+      arguments: "[file]",
+      summary: "take recorded conversations, a bundle, or what a server stores, into the store",
       example: "import bundle.jsonl",
       options: [
         option("--format <name>", "how the file is written; by default its first line says so").choices([
@@ -91,6 +91,11 @@ export const move: CommandGroup = {
           "of a chat file with one conversation: ",
           "; by default one that follows from the file's name and the conversation's own id",
         ),
+        option(
+          "--response <id>",
+          "instead of a file: a response that a server stores, with those it goes on from",
+        ).conflicts(["format", "limit"]),
+        option("--stack <file>", "a module that exports an `engine`, whose provider reaches that server"),
       ],
       load: async () => (await import("../commands/import.ts")).importFile,
     },

@@ -165,8 +165,22 @@ export const importedChats = z.strictObject({
   malformed: list(z.strictObject({ line: z.int(), message: z.string() })),
 });
 
+/** `turnlog import --response` */
+export const importedResponse = z.strictObject({
+  id: conversation,
+  /** Those that it was made of, oldest first. */
+  responses: list(z.string()),
+  blocks: count,
+  /** Whether the next request can continue from the last of them. */
+  isWhole: z.boolean(),
+  /** What the server could not give back. */
+  lost: list(z.strictObject({ what: z.string(), message: z.string() })),
+  /** False where it was imported before. */
+  isNew: z.boolean(),
+});
+
 /** `turnlog import` */
-export const importDocument = z.union([copyDocument, importedChats]);
+export const importDocument = z.union([copyDocument, importedChats, importedResponse]);
 
 /** `turnlog export` into a file; a bundle on stdout is its own document. */
 export const exportDocument = z.strictObject({

@@ -1,0 +1,54 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { importedResponse } from "../../src/cli/documents/stores.ts";
+import { startReferenceServer } from "../../src/reference-server/server.ts";
+import { readDocument, turnlogHere } from "../support/cli/command.ts";
+import { supportFile } from "../support/process.ts";
+import { accepted, idOf } from "../support/reference-server/wire-client.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+
+const stack = supportFile("cli/server-stack.ts");
+
+async function opened() {
+  const server = await startReferenceServer();
+  vi.stubEnv("OPENAI_BASE_URL", server.baseUrl);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const folder = temporaryFolder();
+  const run = (...args: readonly string[]) => turnlogHere(args, { cwd: folder.path });
+  const first = idOf(await accepted(server, { input: "one" }));
+  const last = idOf(await accepted(server, { input: "two", previous_response_id: first }));
+  return { server, run, first, last, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+test("what a server stores is imported by the id of a response, and said what could not be had back", async () => {
+  await using world = await opened();
+  const outcome = await world.run("import", "--response", world.last, "--stack", stack);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  const [made, next, ...lost] = outcome.stdout.trimEnd().split("\n");
+  expect(made).toMatch(/^cnv_\w{21} {2}imported, 4 blocks of 2 responses$/);
+  expect(next).toBe(`the next request continues from ${world.last}`);
+  expect(lost.slice(0, 2)).toEqual(["could not be had back:", "  who wrote what: every block is by import"]);
+  const again = readDocument(
+    importedResponse,
+    await world.run("import", "--response", world.last, "--stack", stack, "--json"),
+  );
+  expect(again).toMatchObject({ responses: [world.first, world.last], blocks: 4, isWhole: true, isNew: false });
+  const shown = await world.run("show", again.id);
+  expect(shown.stdout).toMatch(/one[\s\S]*two/);
+});
+
+test.each([
+  [
+    "a response that is not there",
+    ["import", "--response", "resp_none", "--stack", stack],
+    3,
+    /has no response resp_none/,
+  ],
+  ["no server", ["import", "--response", "resp_1"], 2, /--stack FILE/],
+  ["a file besides", ["import", "a.jsonl", "--response", "resp_1", "--stack", stack], 2, /no file to import/],
+  ["nothing to import", ["import"], 2, /name a file to import, or a response/],
+])("refuses %s, and makes no store", async (_, args, code, reason) => {
+  await using world = await opened();
+  const outcome = await world.run(...args);
+  expect(outcome).toMatchObject({ code, stdout: "" });
+  expect(outcome.stderr).toMatch(reason);
+});
