@@ -14,6 +14,7 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["expired", "the context is older than the policy, or its server, keeps it"],
   ["refused", "the server refused to continue from it"],
   ["illegal-continuation", "what follows the context cannot be sent alone"],
+  ["connection-closed", "it was not stored, and the connection that remembered it is closed, or remembers a newer one"],
   ["settings-changed", "settings changed that a chain does not survive"],
   [
     "suspect",
@@ -23,6 +24,7 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["aside", "it was asked beside the conversation, by a layer or for a summary"],
   // Of a context.
   ["not-found", "its server has lost it"],
+  ["evicted", "a continuation failed, and its connection remembers it no more"],
   ["no-id", "the answer had no id to continue from"],
   ["incomplete", "the answer did not complete"],
   ["not-stored", "the server was asked not to store it"],
