@@ -5,6 +5,7 @@ import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
+import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const shout = defineMiddleware(
@@ -53,4 +54,15 @@ test("a conversation without reasoning says so", async () => {
   const cwd = await storeWithReasoning();
   const { stdout } = await turnlogHere(["why", "cnv_thinking@5", "--reasoning"], { cwd });
   expect(stdout).toContain("Reasoning: none");
+});
+
+test("reset-reasoning is an operator's decision in the log, and done once", async () => {
+  const cwd = await storeWithReasoning();
+  const reset = (): Promise<Outcome> => turnlogHere(["reset-reasoning", "cnv_thinking"], { cwd });
+  expect((await reset()).stdout).toBe("1 reasoning block of cnv_thinking will not be sent again, nor continued from\n");
+  const log = async (): Promise<string> => (await turnlogHere(["log", "cnv_thinking"], { cwd })).stdout;
+  const before = await log();
+  expect(before).toMatch(/operator +1 reasoning block not sent again: reset/);
+  await reset();
+  expect((await log()).match(/not sent again/g)).toHaveLength(1);
 });

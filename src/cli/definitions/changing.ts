@@ -105,6 +105,13 @@ export const change: CommandGroup = {
       load: async () => (await import("../commands/revert.ts")).revert,
     },
     {
+      name: "reset-reasoning",
+      arguments: "<conversation>",
+      summary: "have the model think anew: its reasoning so far stays in the Turn and is not sent again",
+      example: "reset-reasoning @last",
+      load: async () => (await import("../commands/reset-reasoning.ts")).resetReasoning,
+    },
+    {
       name: "hide",
       arguments: "<conversation>",
       summary: "take a conversation out of the list; nothing else changes",

@@ -26,6 +26,9 @@ export const relabelDocument = z.strictObject({
   isHidden: z.boolean(),
 });
 
+/** `turnlog reset-reasoning`: the blocks that are not sent any more. */
+export const resetReasoningDocument = z.strictObject({ conversation, blockIds: list(z.string()) });
+
 /** `turnlog revert` */
 export const revertDocument = z.strictObject({
   conversation,

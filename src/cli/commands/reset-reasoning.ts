@@ -1,0 +1,25 @@
+import { counted } from "../../projections/wording.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { resetReasoningDocument } from "../documents/writing.ts";
+import { findConversation } from "../find.ts";
+
+/** Has no later request carry the reasoning so far, or continue from where a server holds it. */
+export const resetReasoning = commandCode({
+  document: resetReasoningDocument,
+
+  async *run(context, { arguments: [name = ""] }: CommandInput) {
+    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    const conversation = await findConversation(store, name);
+    const blockIds = await conversation.resetReasoning({ actor: { kind: "operator" } });
+    yield { conversation: conversation.id, blockIds };
+  },
+
+  render({ conversation, blockIds }, { print }) {
+    const { length } = blockIds;
+    print(
+      length === 0
+        ? `nothing to do: the Turn of ${conversation} has no reasoning`
+        : `${counted(length, "reasoning block")} of ${conversation} will not be sent again, nor continued from`,
+    );
+  },
+});
