@@ -46,7 +46,8 @@ export type {
   Withheld,
 } from "./domain/events/inference-events.ts";
 export type { EventPlace, ProposedEvent, RecordedEvent } from "./domain/events/recorded.ts";
-export type { Compaction, Owner, RunStatus } from "./domain/events/run-events.ts";
+export type { Owner, RunStatus } from "./domain/events/run-events.ts";
+export type { Compaction } from "./domain/events/shared.ts";
 export type { Settlement } from "./domain/events/tool-events.ts";
 export type { Exchange } from "./domain/exchanges.ts";
 export type { BlockId, ConversationId, RunId } from "./domain/ids.ts";
@@ -83,7 +84,7 @@ export { RunCancelledError, RunFailedError, RunUnfinishedError } from "./engine/
 export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
 export { type Budget, BudgetExceededError, type BudgetLimit } from "./engine/stack/budget.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
-export type { CompactionStep, CompactPolicy } from "./engine/stack/compact-policy.ts";
+export type { CompactionStep, CompactOptions, CompactPolicy } from "./engine/stack/compact-policy.ts";
 export {
   type AnyEngine,
   createEngine,

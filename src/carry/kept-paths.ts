@@ -145,6 +145,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   BlockAppended: under("block", block),
   SettingsDeclared: all(kept("digest"), under("settings", settings)),
   TurnReverted: all(kept("toRevision", "after"), edits),
+  TurnCompacted: all(kept("after"), under("compaction", compaction), edits),
   EventSkipped: all(kept("revision", "found"), named("reason")),
   RunStarted: all(
     ownership,

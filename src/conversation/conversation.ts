@@ -22,6 +22,7 @@ import {
 } from "../engine/run/run-options.ts";
 import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
+import { type CompactOptions, checkedCompaction } from "../engine/stack/compact-policy.ts";
 import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
@@ -31,7 +32,7 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
-import { exchangeNotFound, revertTurn } from "../log/writer/revert.ts";
+import { changeTurn, compacted, exchangeNotFound, reverted } from "../log/writer/revert.ts";
 import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
 import {
   type ActorOption,
@@ -241,7 +242,7 @@ export class Conversation extends ReadableConversation {
     const actor = checkedByWhom("revertTo", byWhom);
     const past = await this.at(revision);
     const turn = await past.content();
-    return revertTurn(this.#stream, { target: () => turn, toRevision: past.revision, actor });
+    return changeTurn(this.#stream, { target: () => turn, event: reverted(past.revision), actor });
   }
 
   /**
@@ -258,7 +259,21 @@ export class Conversation extends ReadableConversation {
       if (exchange === undefined) throw exchangeNotFound(n, turn.exchanges.length);
       return turn.slice(exchange.end);
     };
-    return revertTurn(this.#stream, { target, toRevision: null, actor });
+    return changeTurn(this.#stream, { target, event: reverted(null), actor });
+  }
+
+  /**
+   * Makes the Turn shorter, between two runs and without a model: cuts tool results, or leaves out the oldest exchanges. Blocks stay
+   * readable at earlier revisions, a call keeps its result, and what was answered stays answered. Gives the Turn, and writes
+   * nothing where there is nothing to make shorter.
+   *
+   * @throws {RunInProgressError} while a run is open.
+   * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+   */
+  async compact(options: CompactOptions = {}): Promise<Turn> {
+    const { how, shorter } = checkedCompaction(options);
+    const event = compacted({ how, because: "asked" });
+    return changeTurn(this.#stream, { target: shorter, event, actor: { kind: "engine" } });
   }
 
   /**

@@ -41,6 +41,7 @@ export function decide(state: ConversationState, event: Proposed, runId: string 
     case "SettingsDeclared":
       return afterStart(state, event, !state.settings.has(event.data.digest));
     case "TurnReverted":
+    case "TurnCompacted":
       if (run !== null) return err({ code: "run-open", runId: run.id });
       return once(event, event.data.edits.length > 0);
     case "RunStarted":
@@ -75,6 +76,7 @@ type ProposedInRun = Exclude<
     | "BlockAppended"
     | "SettingsDeclared"
     | "TurnReverted"
+    | "TurnCompacted"
     | "RunStarted"
     | "AnchorInvalidated"
     | "CapabilityLearned"

@@ -18,6 +18,8 @@ export type AnswersView = {
   answeredBy: CompletedRun | null;
   /** The digest of a Turn that was come back to, of which this fold knows no run that left it; an earlier one may have. */
   cameBackTo: string | null;
+  /** The digest that the Turn had before it was made shorter between two runs, since anything else came to it. */
+  compactedFrom: string | null;
   /** How many blocks at the beginning of the Turn were answered. */
   answeredLength: number;
   /** The run that answered each appended block: the first that completed with it in its Turn. */
@@ -36,6 +38,7 @@ type Answered = {
 export const noAnswers = (): AnswersView => ({
   answeredBy: null,
   cameBackTo: null,
+  compactedFrom: null,
   answeredLength: 0,
   byBlock: new Map(),
   byTurn: new Map(),
@@ -45,6 +48,7 @@ export const noAnswers = (): AnswersView => ({
 export function noteAppended(view: AnswersView): void {
   view.answeredBy = null;
   view.cameBackTo = null;
+  view.compactedFrom = null;
 }
 
 /** How many blocks stand behind the last one that was there before. */
@@ -66,6 +70,7 @@ export function noteCompleted(
   }
   view.answeredLength = result.length;
   view.cameBackTo = null;
+  view.compactedFrom = null;
   view.answeredBy = pending.length > 0 ? null : run;
   if (pending.length === 0) view.byTurn.set(result.digest, run);
 }
@@ -78,4 +83,12 @@ export function noteTurn(view: AnswersView, before: Turn, committed: Turn): void
   view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
   view.answeredBy = view.byTurn.get(committed.digest) ?? null;
   view.cameBackTo = view.answeredBy === null ? committed.digest : null;
+  view.compactedFrom = null;
+}
+
+/** The Turn was made shorter between two runs: what was answered stays answered, by the same run. */
+export function noteCompacted(view: AnswersView, before: Turn, committed: Turn): void {
+  view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
+  view.compactedFrom ??= before.digest;
+  if (view.answeredBy !== null) view.byTurn.set(committed.digest, view.answeredBy);
 }

@@ -2,8 +2,7 @@ import type { JsonValue } from "../base/json.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
-import type { Compaction } from "../domain/events/run-events.ts";
-import type { LayerTiming } from "../domain/events/shared.ts";
+import type { Compaction, LayerTiming } from "../domain/events/shared.ts";
 import { entersTurn } from "./client-turn.ts";
 import { blockLabel, counted, excerpt, grouped } from "./wording.ts";
 

@@ -8,7 +8,15 @@ import type { Owner } from "../domain/events/run-events.ts";
 import { isAside } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
-import { type AnswersView, countBrought, noAnswers, noteAppended, noteCompleted, noteTurn } from "./answers.ts";
+import {
+  type AnswersView,
+  countBrought,
+  noAnswers,
+  noteAppended,
+  noteCompacted,
+  noteCompleted,
+  noteTurn,
+} from "./answers.ts";
 import { type BlameView, type BlockChange, changeOf, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
@@ -85,8 +93,12 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       if (view.run !== null && recorded.runId === view.run.id) leaveRun(view, view.run, recorded);
       return;
     case "TurnReverted":
-      revert(view, event.data, recorded);
+    case "TurnCompacted": {
+      const before = view.committed;
+      changeTurn(view, event.data, recorded);
+      (event.type === "TurnReverted" ? noteTurn : noteCompacted)(view.answers, before, view.committed);
       return;
+    }
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       noteVersion(view.blame, block, recorded);
@@ -266,22 +278,22 @@ function closeRun(view: ClientTurnView, run: OpenRun, { result, removals, record
   view.run = null;
 }
 
-function revert(
+/** The Turn was changed between two runs. */
+function changeTurn(
   view: ClientTurnView,
-  { edits, after }: ConversationEventOf<"TurnReverted">["data"],
+  { edits, after }: ConversationEventOf<"TurnReverted" | "TurnCompacted">["data"],
   recorded: RecordedEvent,
 ): void {
-  if (view.run !== null) throw new Error("the Turn was reverted while a run was open");
+  if (view.run !== null) throw new Error("the Turn was reverted or made shorter while a run was open");
   const base = view.committed;
   for (const block of blocksOfEdits(edits).map(blockFromJson)) noteVersion(view.blame, block, recorded);
   const result = applyEdits(base, edits, ({ id, digest }) => {
     const block = base.find(id);
     return block?.digest === digest ? block : undefined;
   });
-  mustEqual(result.digest, after, "the Turn that was reverted to");
+  mustEqual(result.digest, after, "the Turn that was made of it");
   noteResult(view.blame, { base, result, removals: new Map(), started: recorded }, recorded);
   view.committed = result;
-  noteTurn(view.answers, base, result);
 }
 
 function openRun(view: ClientTurnView): OpenRun {

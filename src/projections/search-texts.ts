@@ -28,7 +28,7 @@ export const searchTexts: Projection<SearchTextsView> = {
     const { event, revision } = recorded;
     // What comes before the start of a fork is its parent's, and found there.
     const texts = event.type === "ConversationStarted" ? [] : view;
-    const isLayers = event.type === "TurnEdited" || event.type === "TurnReverted";
+    const isLayers = ["TurnEdited", "TurnReverted", "TurnCompacted"].includes(event.type);
     for (const [index, text] of textsIn(event).entries()) {
       const folded = foldText(text.slice(0, maxSearchedText));
       // Layers put back what they hid, over and over.

@@ -121,6 +121,10 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       const to = toRevision === null ? "" : ` to @${toRevision}`;
       return `reverted${to}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
     }
+    case "TurnCompacted": {
+      const { compaction, edits } = event.data;
+      return `${compactionWords(compaction)}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
+    }
     case "EventSkipped":
       return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
     case "SettingsDeclared":

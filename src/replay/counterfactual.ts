@@ -128,8 +128,8 @@ export async function counterfactual(
     if (run !== null) clock.now = Math.max(clock.now, run.startedAt);
     else if (view.client.run === null) clock.now = Math.max(clock.now, Date.parse(recorded.at));
     const { event, actor } = recorded;
-    if (event.type === "BlockAppended" || event.type === "TurnReverted") {
-      if (event.type === "TurnReverted" && (await world.conversation.turn()).digest !== committed) {
+    if (event.type === "BlockAppended" || event.type === "TurnReverted" || event.type === "TurnCompacted") {
+      if (event.type !== "BlockAppended" && (await world.conversation.turn()).digest !== committed) {
         const unknown = {
           runId: "",
           frame: "0",

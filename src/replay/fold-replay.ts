@@ -141,4 +141,5 @@ class FoldComparison {
 }
 
 const isTurnCompared = (event: ConversationEvent): boolean =>
-  isRunEnd(event) || ["RunStarted", "TurnEdited", "TurnReverted", "InferenceRequested"].includes(event.type);
+  isRunEnd(event) ||
+  ["RunStarted", "TurnEdited", "TurnReverted", "TurnCompacted", "InferenceRequested"].includes(event.type);

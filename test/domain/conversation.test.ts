@@ -89,6 +89,17 @@ describe("where a conversation came from", () => {
   });
 });
 
+test("a compaction is recorded while no run is open, and refused while one is; one that changes nothing is none", () => {
+  const compacted = eventOf("TurnCompacted");
+  given(begun).when(compacted).emits(compacted);
+  given(...running)
+    .when(compacted)
+    .isRefused({ code: "run-open", runId });
+  given(begun)
+    .when({ ...compacted, data: { ...compacted.data, edits: [] } })
+    .emitsNothing();
+});
+
 describe("a revert", () => {
   const reverted = eventOf("TurnReverted");
 

@@ -13,6 +13,7 @@ export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
       return [event.data.result];
     case "TurnEdited":
     case "TurnReverted":
+    case "TurnCompacted":
       return blocksOfEdits(event.data.edits);
     default:
       return [];

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { blockJsonSchema } from "../block-json.ts";
 import { editSchema } from "../edits.ts";
 import { blockIdSchema, conversationIdSchema, runIdSchema, sha256Schema } from "../ids.ts";
-import { jsonObjectSchema } from "./shared.ts";
+import { compactionSchema, jsonObjectSchema } from "./shared.ts";
 
 const revisionSchema = z.int().nonnegative();
 
@@ -94,4 +94,14 @@ export const eventSkipped = z.strictObject({
     /** The digest of what the store held of the event then: a later change of it is told from the damage that was looked at. */
     found: z.exactOptional(sha256Schema),
   }),
+});
+
+/**
+ * The engine made the Turn shorter while no run was open: the blocks as they were stay in the log, and what was answered stays
+ * answered. One that is too big for one event is written as several, each against what the one before made.
+ */
+export const turnCompacted = z.strictObject({
+  type: z.literal("TurnCompacted"),
+  version: z.literal(1),
+  data: z.strictObject({ edits: z.array(editSchema), after: sha256Schema, compaction: compactionSchema }),
 });

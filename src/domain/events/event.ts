@@ -11,6 +11,7 @@ import {
   conversationStarted,
   eventSkipped,
   settingsDeclared,
+  turnCompacted,
   turnReverted,
 } from "./conversation-events.ts";
 import {
@@ -35,6 +36,7 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   blockAppended,
   settingsDeclared,
   turnReverted,
+  turnCompacted,
   eventSkipped,
   runStarted,
   runResumed,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { editSchema } from "../edits.ts";
 import { blockIdSchema, sha256Schema } from "../ids.ts";
-import { jsonObjectSchema, layerTimingSchema } from "./shared.ts";
+import { compactionSchema, jsonObjectSchema, layerTimingSchema } from "./shared.ts";
 
 /**
  * Which process owns a run. Whether it is still alive can be asked of the operating system on the same boot, in the same pid
@@ -90,18 +90,6 @@ const compactPolicySchema = z.strictObject({
   /** `shrink`, `fail`. */
   onTooLong: z.string(),
 });
-
-/** How a Turn was made shorter, and why. */
-const compactionSchema = z.strictObject({
-  /** `truncate-results`, `drop-exchanges`, `summarise`. */
-  how: z.string(),
-  /** `before-request`, `after-run`, `too-long`, `asked`. */
-  because: z.string(),
-  /** What the endpoint had counted, and how many tokens the policy lets pass. */
-  tokens: z.exactOptional(z.number()),
-  limit: z.exactOptional(z.number()),
-});
-export type Compaction = Readonly<z.infer<typeof compactionSchema>>;
 
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
 export const runStarted = z.strictObject({

@@ -20,3 +20,15 @@ export const layerTimingSchema = z.strictObject({
   swallowed: z.exactOptional(z.array(z.strictObject({ frame: z.string(), message: z.string() }))),
 });
 export type LayerTiming = z.infer<typeof layerTimingSchema>;
+
+/** How a Turn was made shorter, and why. */
+export const compactionSchema = z.strictObject({
+  /** `truncate-results`, `drop-exchanges`, `summarise`. */
+  how: z.string(),
+  /** `before-request`, `after-run`, `too-long`, `asked`. */
+  because: z.string(),
+  /** What the endpoint had counted, and how many tokens the policy lets pass. */
+  tokens: z.exactOptional(z.number()),
+  limit: z.exactOptional(z.number()),
+});
+export type Compaction = Readonly<z.infer<typeof compactionSchema>>;

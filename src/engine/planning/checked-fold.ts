@@ -141,5 +141,5 @@ function foldedField(event: ConversationEvent): string {
   const { type } = event;
   if (type === "RunStarted") return "base";
   if (type === "InferenceRequested") return "input.turn";
-  return isRunEnd(event) || type === "TurnEdited" || type === "TurnReverted" ? "after" : "event";
+  return isRunEnd(event) || ["TurnEdited", "TurnReverted", "TurnCompacted"].includes(type) ? "after" : "event";
 }

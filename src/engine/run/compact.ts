@@ -6,7 +6,7 @@ import {
   truncateResults,
   withoutStretch,
 } from "../../domain/compaction.ts";
-import type { Compaction } from "../../domain/events/run-events.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
 import { assistant, user } from "../../domain/make-block.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Step } from "../inference/infer.ts";

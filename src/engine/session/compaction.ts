@@ -1,4 +1,4 @@
-import type { Compaction } from "../../domain/events/run-events.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 import { engineActor, newBlockId, type RunSession, record } from "./session.ts";

@@ -1,6 +1,7 @@
 import { checkChoice, checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
-import { minResultLength } from "../../domain/compaction.ts";
+import { droppableIn, minResultLength, truncateResults, withoutStretch } from "../../domain/compaction.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { Turn } from "../../domain/turn.ts";
 
 /** One way to make a Turn shorter. */
 export type CompactionStep = (typeof compactionSteps)[number];
@@ -75,6 +76,32 @@ export function recordedCompactPolicy(given: CompactPolicy | undefined): Recorde
   checkSteps(how);
   checkSummary(summary);
   return { ...policy, how: [...how], ...(policy.summary === undefined ? {} : { summary: { ...summary } }) };
+}
+
+/** How a Turn is made shorter between two runs; what is not said is as with an engine's policy. */
+export type CompactOptions = Pick<CompactPolicy, "keep" | "maxResultLength"> & {
+  readonly how?: Exclude<CompactionStep, "summarise">;
+};
+
+/** @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have. */
+export function checkedCompaction(options: CompactOptions): {
+  readonly how: CompactionStep;
+  readonly shorter: (turn: Turn) => Turn;
+} {
+  checkOptions("compact", options, { how: true, keep: true, maxResultLength: true });
+  const { how = "truncate-results" } = options;
+  const { keep, maxResultLength: maxLength } = { ...defaultCompactPolicy, ...options };
+  checkChoice("compact: how", how, ["truncate-results", "drop-exchanges"]);
+  checkWhole("compact: keep", keep);
+  checkWhole("compact: maxResultLength", maxLength);
+  if (maxLength < minResultLength)
+    throw new RangeError(`compact: maxResultLength is ${maxLength}: give at least ${minResultLength}`);
+  const shorter = (turn: Turn): Turn => {
+    if (how === "truncate-results") return truncateResults(turn, { maxLength });
+    const stretch = droppableIn(turn, keep);
+    return stretch === null ? turn : withoutStretch(turn, stretch);
+  };
+  return { how, shorter };
 }
 
 function checkSteps(how: unknown): void {

@@ -1,6 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
-import type { Compaction } from "../../domain/events/run-events.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Usage } from "../../projections/usage.ts";
 import type { BudgetLimit } from "./budget.ts";

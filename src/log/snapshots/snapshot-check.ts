@@ -182,7 +182,7 @@ export class SnapshotCheck {
     const answer = cameBackTo === null ? answers.answeredBy : null;
     const told = { answeredBy, cameBackTo, answeredLength, title, labels, spent, origin, lastAt };
     const expected: typeof told = {
-      ...{ answeredBy: answer, cameBackTo: cameBackTo === null ? null : committed.digest },
+      ...{ answeredBy: answer, cameBackTo: cameBackTo === null ? null : (answers.compactedFrom ?? committed.digest) },
       ...{ answeredLength: answers.answeredLength, title: view.title, labels: view.labels },
       spent: view.spent,
       ...{ origin: this.#state.origin, lastAt: this.#lastAt },

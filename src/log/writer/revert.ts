@@ -1,8 +1,10 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { cutEdits, diffTurns } from "../../domain/diff-turns.ts";
-import { applyEdits } from "../../domain/edits.ts";
+import { applyEdits, type Edit } from "../../domain/edits.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type ConversationWriter, streamContended } from "./conversation-writer.ts";
 import { RunInProgressError } from "./owner.ts";
@@ -13,29 +15,35 @@ export function exchangeNotFound(n: number, count: number): TurnlogError {
   return new TurnlogError("exchange-not-found", `there is no exchange ${n} in the Turn: ${range}`);
 }
 
-type Revert = {
-  /** The Turn that it is to be again, given what it is now. */
+/** A change of the Turn between two runs. */
+type TurnChange = {
+  /** The Turn that it is to be, given what it is now. */
   readonly target: (committed: Turn) => Turn;
-  readonly toRevision: number | null;
+  readonly event: (data: TurnChanged["data"]) => TurnChanged["event"];
   readonly actor: Actor;
 };
 
-/** How often a revert begins anew because someone appended meanwhile. */
+type TurnChanged = {
+  readonly data: { readonly edits: Edit[]; readonly after: string };
+  readonly event: ConversationEventOf<"TurnReverted" | "TurnCompacted">;
+};
+
+/** How often a change begins anew because someone appended meanwhile. */
 const maxBeginnings = 50;
 
 /**
- * Makes the Turn what it was, in one append; what came since stays in the log. Nothing is written when it is that already.
+ * Makes the Turn another one, in one append; what it was stays in the log. Nothing is written when it is that already.
  *
  * @throws {RunInProgressError} while a run is open.
  */
-export async function revertTurn(stream: ConversationWriter, { target, toRevision, actor }: Revert): Promise<Turn> {
+export async function changeTurn(stream: ConversationWriter, { target, event, actor }: TurnChange): Promise<Turn> {
   for (let beginning = 1; beginning <= maxBeginnings; beginning += 1) {
     await stream.refresh();
     await stream.readContents();
     const { client } = stream.view;
     if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);
     const { committed } = client;
-    const entries = entriesOf(committed, target(committed), toRevision, actor);
+    const entries = entriesOf(committed, target(committed), { event, actor });
     try {
       const result = await stream.commit(entries, (view) => {
         if (view.client.committed !== committed) throw new TurnMovedError();
@@ -49,18 +57,29 @@ export async function revertTurn(stream: ConversationWriter, { target, toRevisio
 }
 
 /** One event, or several where one event could not say it: each against what the one before made. */
-function entriesOf(from: Turn, to: Turn, toRevision: number | null, actor: Actor): readonly ProposedEvent[] {
+function entriesOf(
+  from: Turn,
+  to: Turn,
+  { event, actor }: Pick<TurnChange, "event" | "actor">,
+): readonly ProposedEvent[] {
   let turn = from;
   return cutEdits(diffTurns(from, to, () => false)).map((edits) => {
     turn = applyEdits(turn, edits, () => undefined);
-    return {
-      event: { type: "TurnReverted", version: 1, data: { toRevision, edits: [...edits], after: turn.digest } },
-      actor,
-    };
+    return { event: event({ edits: [...edits], after: turn.digest }), actor };
   });
 }
 
-/** Someone appended before the revert was written: it is made against another Turn. */
+/** Someone appended before the change was written: it is made against another Turn. */
 class TurnMovedError extends Error {
   override readonly name = "TurnMovedError";
 }
+
+/** The Turn is again what it was at a revision of this conversation, or, with null, where an exchange ended. */
+export const reverted =
+  (toRevision: number | null): TurnChange["event"] =>
+  (data) => ({ type: "TurnReverted", version: 1, data: { toRevision, ...data } });
+
+/** The Turn is shorter. */
+export const compacted =
+  (compaction: Compaction): TurnChange["event"] =>
+  (data) => ({ type: "TurnCompacted", version: 1, data: { ...data, compaction } });

@@ -171,6 +171,7 @@ export class World {
       else if (first !== null && random.chance(0.3)) await this.#deliverAgain(conversation, engine, first);
       if (random.chance(0.15)) conversation = await this.#forked(conversation);
       else if (random.chance(0.05)) await this.#revert(conversation);
+      if (this.#compacting.chance(0.1)) await this.#compact(conversation);
     }
     await this.#compareBodies(store);
     await this.#replay(store);
@@ -227,6 +228,14 @@ export class World {
     const { revision } = await conversation.at(-1);
     this.#tally.forks += 1;
     return conversation.fork(random.chance(0.4) ? revision : random.below(revision + 1));
+  }
+
+  /** Between two runs; one that was cut off stands open. */
+  async #compact(conversation: Conversation): Promise<void> {
+    if ((await conversation.at(-1)).run !== null) return;
+    const { length } = await conversation.turn();
+    const shorter = await conversation.compact({ how: "drop-exchanges", keep: 1 });
+    if (shorter.length < length) this.#tally.compacted += 1;
   }
 
   async #revert(conversation: Conversation): Promise<void> {
