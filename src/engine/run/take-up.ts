@@ -49,7 +49,7 @@ function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "
   if (difference === null || onStackChanged === "abandon") return difference !== null;
   throw new TurnlogError(
     "stack-changed",
-    `run ${run.id} cannot go on: ${difference}; give the layers that it began with, or give the run up with onStackChanged: "abandon"`,
+    `run ${run.id} cannot go on: ${difference}; give the layers that it began with, or give the run up with onStackChanged: "abandon" (in a shell: turnlog resume --abandon)`,
   );
 }
 
