@@ -116,11 +116,8 @@ function withoutIds(shaped: readonly SentBlock[]): Retry | null {
  * that has lost its keys refuses them all. Where nothing that was sent is meant, it is what the server holds itself, and everything
  * is sent without that.
  */
-function withoutReasoning(
-  session: RunSession,
-  { error, request, shaped, outgoing }: Failed,
-  which: "named" | "all",
-): Retry | null {
+function withoutReasoning(session: RunSession, failed: Failed, which: "named" | "all"): Retry | null {
+  const { error, request, shaped, outgoing } = failed;
   const sent = refusedIn(
     shaped.map(({ block }) => block),
     which === "named" ? error.message : null,
@@ -133,7 +130,7 @@ function withoutReasoning(
     version: 1,
     data: { scope: request.scope, blockIds, reason: error.message },
   });
-  return isHeld ? { full: "refused" } : {};
+  return isHeld ? fallBack(session, failed) : {};
 }
 
 /** The blocks that a refusal names, else all reasoning. A compaction is encrypted too, and is left out where it is the one that is named. */

@@ -38,7 +38,12 @@ export function stepRequest(
   const { scope: endpointScope, codec, systemAs } = provider;
   const placed = systemAs === undefined ? {} : { systemAs };
   const common = {
-    ...{ endpoint: { scope: endpointScope, codec, ...placed, transport }, connection, capabilities, policy: engine.chain },
+    ...{
+      endpoint: { scope: endpointScope, codec, ...placed, transport },
+      connection,
+      capabilities,
+      policy: engine.chain,
+    },
     provenance: provenanceOf(session.turns, session.view()),
     now: new Date(engine.clock()).toISOString(),
   };

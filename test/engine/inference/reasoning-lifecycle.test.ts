@@ -5,6 +5,7 @@ import type { ReasoningPolicy } from "../../../src/engine/stack/reasoning-policy
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { isObject, objectsOf } from "../../../src/reference-server/wire.ts";
 import { type ThinkingTalk, thinkingTalk, thoughtsRead } from "../../support/reasoning/thinking-talk.ts";
+import { replayed } from "../../support/replayed.ts";
 import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const stateless = { mode: "stateless" } as const;
@@ -95,6 +96,7 @@ test("what a server refuses of what it holds itself is left out of a whole reque
   expect(sentReasoning(talk)).toEqual([]);
   await talk.say("three", {}, { instructions: "Be kind." });
   expect(talk.server.requests.at(-1)?.status).toBe(200);
+  expect((await replayed(talk.store, talk.conversation)).difference).toBeNull();
 });
 
 test("reasoning that has outlived its time is left out, recorded as expired, and stays in the Turn (F121, F122)", async () => {
@@ -110,6 +112,7 @@ test("reasoning that has outlived its time is left out, recorded as expired, and
   expect(await omissions(talk)).toEqual([[1, "expired"]]);
   expect((await talk.conversation.turn()).blocks.filter(({ kind }) => kind === "reasoning")).toHaveLength(3);
   expect((await talk.conversation.verify()).isSound).toBe(true);
+  expect((await replayed(talk.store, talk.conversation)).difference).toBeNull();
 });
 
 test("a reset is an event; from there on no request carries the reasoning, or continues from where a server holds it (F122)", async () => {
@@ -124,6 +127,7 @@ test("a reset is an event; from there on no request carries the reasoning, or co
   expect(dataOf(events, "ReasoningQuarantined")).toMatchObject([{ reason: "reset" }]);
   expect(dataOf(events, "AnchorInvalidated")).toMatchObject([{ anchor: null, reason: "reset" }]);
   await talk.say("four");
+  expect((await replayed(talk.store, talk.conversation)).difference).toBeNull();
   // Of the answers since, the server holds the reasoning as before.
   expect(thoughtsRead(talk.server)).toBe(1);
   expect(dataOf(await eventsOf(talk.conversation), "InferenceRequested").at(-1)?.decision.strategy).toBe("chained");
@@ -145,6 +149,7 @@ test("another model is not sent what it cannot read; the first one is sent its o
   await talk.say("three", stateless, { model: "m" });
   expect(sentReasoning(talk)).toHaveLength(1);
   expect(await omissions(talk)).toEqual([[4, "other-model"]]);
+  expect((await replayed(talk.store, talk.conversation)).difference).toBeNull();
   expect(thoughtsRead(talk.server)).toBe(1);
 });
 
