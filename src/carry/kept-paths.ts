@@ -200,6 +200,10 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   AnchorInvalidated: all(kept("anchor", "anchor.kind", "anchor.id", "reason"), named("scope")),
   CapabilityLearned: all(kept("capability", "value"), named("scope", "reason")),
   ReasoningQuarantined: all(kept("blockIds[]"), named("scope", "reason")),
+  ServerConversationChanged: all(
+    kept("anchor", "anchor.kind", "anchor.id", "change", "keeps", "items[]"),
+    named("scope"),
+  ),
   ToolStarted: kept("blockId", "name", "idempotencyKey"),
   ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
   ToolParked: kept("blockId", "name"),

@@ -14,6 +14,12 @@ export const anchorSchema = z.strictObject({
 export type Anchor = Readonly<z.infer<typeof anchorSchema>>;
 
 /**
+ * Whether an anchor is one object that requests add to: only what it holds now can be continued, and by one request at a time.
+ * What a response left behind never changes.
+ */
+export const isObject = (anchor: Pick<Anchor, "kind"> | null): boolean => anchor?.kind === "conversation";
+
+/**
  * Names an anchor by the endpoint that gave its id: another endpoint may give the same one. With the anchor null it names all
  * that the endpoint holds.
  */

@@ -24,6 +24,7 @@ export type {
   Settings,
 } from "../engine/stack/codec.ts";
 export {
+  type ConversationObjects,
   type FailureKind,
   type InferenceRequest,
   type InferenceResponse,

@@ -29,6 +29,8 @@ export type ServerContext = {
   readonly length: number;
   /** The id of what it continued from. */
   readonly parent: string | null;
+  /** That is an object, which holds it now or did. */
+  readonly isInside: boolean;
   readonly unusable: Unusable;
   /** What the endpoint counted of it: the tokens of input and output together; null where it told none. */
   readonly tokens: number | null;
@@ -48,7 +50,7 @@ export type StoredContexts = {
  */
 export class KnownContexts {
   readonly #byTurn = new Map<string, ServerContext[]>();
-  readonly #byInference = new Map<string, ServerContext>();
+  readonly #ofInference = new Map<string, ServerContext>();
   readonly #byAnchor = new Map<string, ServerContext>();
   /** What a saved fold had comes first, part by part. */
   readonly #parts: { readonly stored: StoredContexts; read: readonly ServerContext[] | null }[] = [];
@@ -92,7 +94,7 @@ export class KnownContexts {
   /** The answer to a request. */
   ofInference(inferenceId: string): ServerContext | null {
     this.#look(inferenceId);
-    return this.#byInference.get(inferenceId) ?? null;
+    return this.#ofInference.get(inferenceId) ?? null;
   }
 
   add(context: ServerContext): void {
@@ -125,7 +127,7 @@ export class KnownContexts {
   }
 
   #index(context: ServerContext): void {
-    this.#byInference.set(context.inferenceId, context);
+    this.#ofInference.set(context.inferenceId, context);
     if (context.anchor === null) return;
     const name = anchorName(context);
     // Older ones may be read after newer ones.

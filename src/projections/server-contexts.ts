@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
-import { type Anchor, anchorName } from "../domain/anchor.ts";
+import { type Anchor, anchorName, isObject } from "../domain/anchor.ts";
 import { notRead } from "../domain/block.ts";
 import { extendContext } from "../domain/context.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
 import {
   type InferenceRequestedData,
   learnedName,
@@ -24,6 +25,15 @@ export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 /** The event that declared settings. */
 export type SettingsPlace = { readonly stream: string; readonly revision: number };
 
+/** A conversation object of an endpoint, as far as the log tells what it holds. */
+export type ServerObject = {
+  readonly anchor: Anchor;
+  /** Whether it holds its exchanges and nothing else: not while one is under way, was cut off, or items are being deleted. */
+  isKnown: boolean;
+  /** What it holds: the contexts, by index, of the exchanges that stay in it, in order. */
+  readonly exchanges: number[];
+};
+
 export type ServerContextsView = {
   readonly contexts: KnownContexts;
   readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
@@ -36,6 +46,10 @@ export type ServerContextsView = {
   readonly invalidScopes: Map<string, ScopeInvalidation>;
   /** What each endpoint was seen to do, by scope. */
   readonly learned: Map<string, Map<string, JsonValue>>;
+  /** By scope: the one object that this conversation goes on in. */
+  readonly objects: Map<string, ServerObject>;
+  /** Ids of objects whose items were deleted, or may be by somebody else: what responses left behind in them may be gone. */
+  readonly cutObjects: Set<string>;
   /** Ids of reasoning blocks that are not sent again. */
   readonly quarantined: Set<string>;
 };
@@ -54,6 +68,8 @@ export const serverContexts: Projection<ServerContextsView> = {
     invalidResponses: new Map(),
     invalidScopes: new Map(),
     learned: new Map(),
+    objects: new Map(),
+    cutObjects: new Set(),
     quarantined: new Set(),
   }),
   apply(view, recorded) {
@@ -70,17 +86,28 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     case "InferenceRequested":
       // What is asked beside the conversation is nothing that it goes on from.
-      if (!isAside(frame)) view.open.set(event.data.inferenceId, { request: event.data, revision });
+      if (isAside(frame)) return;
+      view.open.set(event.data.inferenceId, { request: event.data, revision });
+      noteObject(view, event.data, false);
       return;
-    case "InferenceFailed":
+    case "InferenceFailed": {
+      const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
+      // What was refused before the server acted changed nothing.
+      if (request !== undefined && event.data.outcome === "rejected") noteObject(view, request, true);
+      return;
+    }
+    case "ServerConversationChanged":
+      changeObject(view, event.data);
       return;
     case "ResponseReceived": {
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       if (request === undefined) return;
       const index = view.contexts.length;
-      view.contexts.add(serverContextOf({ request, response: event.data, stream, revision, index, at }));
+      const context = serverContextOf({ request, response: event.data, stream, revision, index, at });
+      view.contexts.add(context);
+      if (context.unusable === null) noteObject(view, request, true)?.exchanges.push(index);
       return;
     }
     case "ContextImported": {
@@ -89,7 +116,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       const parent = view.contexts.last?.responseId ?? null;
       view.contexts.add({
         ...{ responseId, anchor, inferenceId, ...place, scope, settingsDigest },
-        ...{ turn, held: turn, inputLength, length, parent, unusable: null, tokens: tokens ?? null },
+        ...{ turn, held: turn, inputLength, length, parent, isInside: false, unusable: null, tokens: tokens ?? null },
       });
       return;
     }
@@ -97,6 +124,11 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       if (runId !== null) view.open.clear();
       return;
     case "ConversationStarted":
+      view.open.clear();
+      // A fork never touches an object of its parent's, who may go on with it.
+      for (const { anchor } of view.objects.values()) view.cutObjects.add(anchor.id);
+      view.objects.clear();
+      return;
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
@@ -107,6 +139,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       const { anchor, scope, reason } = event.data;
       if (anchor === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.contexts.length });
       else view.invalidResponses.set(anchorName(event.data), { reason, revision });
+      if (anchor === null || view.objects.get(scope)?.anchor.id === anchor.id) view.objects.delete(scope);
       return;
     }
     case "CapabilityLearned": {
@@ -120,6 +153,33 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     default:
   }
+}
+
+/** The object that a request adds to, whose content is known or not from now on; undefined where it adds to none that is gone on with. */
+function noteObject(
+  { objects }: ServerContextsView,
+  { scope, decision: { anchor } }: InferenceRequestedData,
+  isKnown: boolean,
+): ServerObject | undefined {
+  const object = objects.get(scope);
+  if (object === undefined || !isObject(anchor) || object.anchor.id !== anchor?.id) return undefined;
+  object.isKnown = isKnown;
+  return object;
+}
+
+function changeObject(
+  { objects, cutObjects }: ServerContextsView,
+  { scope, anchor, change, keeps = 0 }: ConversationEventOf<"ServerConversationChanged">["data"],
+): void {
+  if (change === "made") {
+    objects.set(scope, { anchor, isKnown: true, exchanges: [] });
+    return;
+  }
+  cutObjects.add(anchor.id);
+  const object = objects.get(scope);
+  if (object?.anchor.id !== anchor.id) return;
+  object.isKnown = false;
+  object.exchanges.splice(keeps);
 }
 
 /**
@@ -155,6 +215,7 @@ export function serverContextOf({ request, response, ...place }: Exchange): Serv
     inputLength: request.input.blocks,
     length: request.input.blocks + entered.length,
     parent: request.decision.anchor?.id ?? null,
+    isInside: isObject(request.decision.anchor),
     unusable: unusable(request, response),
     tokens: response.usage === undefined ? null : totalTokens(response.usage),
   };

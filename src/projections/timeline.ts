@@ -213,6 +213,7 @@ type InferenceEvent = ConversationEventOf<
   | "ReasoningQuarantined"
   | "ContextImported"
   | "ResponseDeleted"
+  | "ServerConversationChanged"
 >;
 
 function inferenceWords(event: InferenceEvent): string {
@@ -256,6 +257,12 @@ function inferenceWords(event: InferenceEvent): string {
     case "ResponseDeleted": {
       const { responseId, found } = event.data;
       return found ? `${responseId} is deleted at the server` : `${responseId} was not at the server any more`;
+    }
+    case "ServerConversationChanged": {
+      const { anchor, change, items = [] } = event.data;
+      return change === "made"
+        ? `${anchor.id} made at the server`
+        : `${counted(items.length, "item")} deleted from ${anchor.id}`;
     }
     case "ReasoningQuarantined":
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;

@@ -8,6 +8,8 @@ export type ResponsesCapabilities = {
   readonly echo: "anchor" | "none";
   /** `context`: its input tokens are those of all that it read; `none`: they tell nothing of that. */
   readonly counts: "context" | "none";
+  /** Has conversation objects (`/conversations`). */
+  readonly conversations: boolean;
   /** What an absent `store` means. */
   readonly storeDefault: boolean;
   /** Accepts a chained request without input. */
@@ -49,6 +51,7 @@ export const defaultCapabilities: ResponsesCapabilities = {
   chain: true,
   echo: "anchor",
   counts: "context",
+  conversations: true,
   storeDefault: true,
   emptyInput: false,
   encryptedReasoning: true,
@@ -62,6 +65,7 @@ const capabilityNames = [
     "chain",
     "echo",
     "counts",
+    "conversations",
     "storeDefault",
     "emptyInput",
     "encryptedReasoning",

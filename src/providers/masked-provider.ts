@@ -16,6 +16,7 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
     }
   }
 
+  const { conversations } = provider;
   return {
     ...provider,
     infer: (request) => saying((mask) => infer(provider, request, mask)),
@@ -44,6 +45,15 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
       }),
     countInputTokens: (...given) => saying(() => provider.countInputTokens(...given)),
     compact: (...given) => saying(async (mask) => mask.json(await provider.compact(...given))),
+    ...(conversations === undefined
+      ? {}
+      : {
+          conversations: {
+            create: (...given) => saying(() => conversations.create(...given)),
+            newestItems: (...given) => saying(() => conversations.newestItems(...given)),
+            deleteItem: (...given) => saying(() => conversations.deleteItem(...given)),
+          },
+        }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from 
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { requestIdOf } from "./classify-error.ts";
+import { conversationObjects } from "./conversation-objects.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import { credentialsOf, endpointOf, type KeyHeader, scopeOf } from "./endpoint.ts";
 import { jsonOf } from "./json-text.ts";
@@ -134,6 +135,8 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     cancel,
     ...endpoints,
     storedChain: (...given) => readStoredChain({ ...endpoints, settings }, ...given),
+    // What is not stored is in no conversation.
+    ...(settings["store"] === false ? {} : { conversations: conversationObjects({ client, ...endpoint }) }),
   };
   return maskedProvider(provider, credentialsOf(options, endpoint));
 }

@@ -24,13 +24,17 @@ export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick
   const reason = unusable === null ? {} : { unusable };
   const hasFailed = status === null ? hasError : failedStatuses.has(status);
   const kept: Record<string, JsonValue> = {};
-  const told = { ...rest, ...othersIn(output), ...(typeof id === "string" ? {} : { id }) };
+  const object = (continued ?? null) === null && isJsonObject(rest["conversation"]) ? rest["conversation"]["id"] : null;
+  const isInside = typeof object === "string";
+  // What it does not say of the anchor stands with the rest.
+  const unsaid = isInside && continued !== undefined ? { previous_response_id: continued } : {};
+  const told = { ...rest, ...unsaid, ...othersIn(output), ...(typeof id === "string" ? {} : { id }) };
   for (const [name, value] of Object.entries({ ...told, ...(status === null ? { status: given } : {}) }))
     if (value !== undefined) setMember(kept, name, value);
   return {
     ...{ id: typeof id === "string" ? id : null, status, isComplete },
     ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...place, ...reason } }),
-    ...(continued === undefined ? {} : { echo: { anchor: continued } }),
+    ...(isInside ? { echo: { anchor: object } } : continued === undefined ? {} : { echo: { anchor: continued } }),
     ...(hasFailed ? { failure: failureIn(response) } : {}),
     blocks: itemsOf(response).map(draftOf),
     keepsItems: isStored,
@@ -44,7 +48,8 @@ export function writeAnswer(
   { id, status, blocks, usage, echo, withheld, rest }: RecordedAnswer,
   { encodeItem }: Pick<Items, "encodeItem">,
 ): JsonObject {
-  const { output: others, ...members } = rest;
+  const { output: others, conversation, ...members } = rest;
+  const isInside = isJsonObject(conversation) && typeof conversation["id"] === "string";
   const response: Record<string, JsonValue> = {};
   if (id !== null) response["id"] = id;
   if (status !== null) response["status"] = status;
@@ -55,11 +60,16 @@ export function writeAnswer(
     response["output"] = output;
   }
   if (usage !== undefined) response["usage"] = usage.reported;
-  if (echo?.["anchor"] !== undefined) response["previous_response_id"] = echo["anchor"];
+  const named = echo?.["anchor"];
+  if (conversation !== undefined)
+    response["conversation"] = isInside && isText(named) ? { ...conversation, id: named } : conversation;
+  if (named !== undefined && !(isInside && isText(named))) response["previous_response_id"] = named;
   if (withheld !== undefined) response["input_transformations"] = withheld.map(transformationOf);
   for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(response, name, value);
   return response;
 }
+
+const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
 
 export const itemsOf = ({ output }: JsonObject): readonly JsonObject[] =>
   isJsonList(output) ? output.filter(isJsonObject) : [];

@@ -1,5 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
+import { isObject } from "../domain/anchor.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
 import { toolResult } from "../domain/make-block.ts";
 import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../engine/stack/codec.ts";
@@ -34,7 +35,9 @@ export const responsesItems = {
 
 function encodeRequest({ settings, input, anchor, transport, details = {} }: RequestParts): string {
   const items = input.map(({ block, withId }) => requestItem(block, { withId }));
-  const body = { settings, input: items, previousResponseId: anchor?.id ?? null };
+  const named = anchor?.id ?? null;
+  const from = isObject(anchor) ? { previousResponseId: null, conversation: named } : { previousResponseId: named };
+  const body = { settings, input: items, ...from };
   return transport === "websocket" ? encodeFrame(details, body) : encodeBody({ ...body, stream: transport === "sse" });
 }
 

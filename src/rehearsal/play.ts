@@ -16,7 +16,16 @@ import type { Stage } from "./stage.ts";
 
 /** What is counted over all conversations of a rehearsal. */
 export type Counts = Record<
-  "requests" | "chained" | "rebased" | "full" | "coherent" | "incoherent" | "bytesSent" | "events" | "switches",
+  | "requests"
+  | "chained"
+  | "rebased"
+  | "full"
+  | "coherent"
+  | "incoherent"
+  | "bytesSent"
+  | "events"
+  | "switches"
+  | "objectCalls",
   number
 >;
 
@@ -84,7 +93,8 @@ export async function playConversation(playing: Playing): Promise<void> {
   } finally {
     await foldFrom(next, playing);
     counts.requests += server.requests.length;
-    for (const { bodyText } of server.requests) counts.bytesSent += utf8Length(bodyText);
+    counts.objectCalls += server.calls.length;
+    for (const { bodyText } of [...server.requests, ...server.calls]) counts.bytesSent += utf8Length(bodyText);
   }
 }
 

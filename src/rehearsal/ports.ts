@@ -7,8 +7,10 @@ import type { Expected } from "./expected.ts";
 export interface RehearsalServer extends AsyncDisposable {
   /** Where it is, as providers want it: with `/v1`. */
   readonly baseUrl: string;
-  /** Every request that arrived since the last `clear`, refused ones included. */
+  /** Every request for an answer that arrived since the last `clear`, refused ones included. */
   readonly requests: readonly { readonly bodyText: string; readonly status: number }[];
+  /** The others since then: what was asked of conversation objects. */
+  readonly calls: readonly { readonly method: string; readonly path: string; readonly bodyText: string }[];
   /**
    * Where what the model read differs from what it was meant to read, in one sentence; null where it does not, undefined
    * where there was no inference.

@@ -61,11 +61,17 @@ async function startServer(answer: (request: number) => readonly Entry[]): Promi
     ...{ maxKept: Number.POSITIVE_INFINITY, maxKeptBytes: Number.POSITIVE_INFINITY },
     answer: ({ request }) => ({ output: answer(request).map(itemOf) }),
   });
+  const asked = () => server.requests.filter(isAsked);
   return {
     baseUrl: server.baseUrl,
-    requests: server.requests,
+    get requests() {
+      return asked();
+    },
+    get calls() {
+      return server.requests.filter((request) => !isAsked(request));
+    },
     difference(request, expected) {
-      const reading = server.reading(request);
+      const reading = server.reading(asked()[request]?.index ?? -1);
       if (reading === undefined) return undefined;
       const judgement = judge(expectedReading(expected), readItems(reading.items, reading));
       return judgement.coherent ? null : judgement.summary;
@@ -76,6 +82,9 @@ async function startServer(answer: (request: number) => readonly Entry[]): Promi
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
+
+const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
+  method === "POST" && path === "/v1/responses";
 
 function itemOf(entry: Entry): ScriptedItem {
   switch (entry.kind) {

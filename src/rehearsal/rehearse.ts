@@ -1,5 +1,6 @@
-import type { Mode } from "../engine/stack/chain-policy.ts";
+import { type Mode, modes } from "../engine/stack/chain-policy.ts";
 import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
+import { modeProblem } from "../engine/stack/engine-checks.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
@@ -38,6 +39,8 @@ export type RehearsalFigures = {
   readonly chained: number;
   readonly rebased: number;
   readonly full: number;
+  /** What was asked of conversation objects besides: made, listed, items deleted. */
+  readonly objectCalls: number;
   readonly coherent: number;
   /** Requests that read something else, were refused, missing, one too many, or not judged. */
   readonly incoherent: number;
@@ -99,10 +102,10 @@ export async function rehearse(
   }
   const { bytesFull, bytesLastOnly } = stage;
   const seconds = Math.round(performance.now() - began) / 1000;
-  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches } = counts;
+  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches, objectCalls } = counts;
   return {
     ...{ mode, transport, switches },
-    ...{ conversations, requests, chained, rebased, full, coherent, incoherent },
+    ...{ conversations, requests, chained, rebased, full, objectCalls, coherent, incoherent },
     ...{ bytesSent, bytesFull, bytesLastOnly, events, seconds },
   };
 }
@@ -117,9 +120,10 @@ const noCounts: Counts = {
   bytesSent: 0,
   events: 0,
   switches: 0,
+  objectCalls: 0,
 };
 
 /** The modes that a rehearsal switches between: those that the endpoint can do. */
-function modesOf({ capabilities }: Provider): readonly [Mode, ...Mode[]] {
-  return capabilities.chain === true ? ["stateless", "chained"] : ["stateless"];
+function modesOf(provider: Provider): readonly [Mode, ...Mode[]] {
+  return ["auto", ...modes.filter((mode) => mode !== "auto" && modeProblem(mode, provider) === null)];
 }

@@ -98,7 +98,11 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
 /** Settings that are others than the run's from the beginning are told as such, and blamed on no layer. */
 function startDifference(run: RecordedRun, view: ConversationView, engine: EngineOptions): ReplayDifference | null {
   const { options = {} } = run.started;
-  const settings = requestSettings(engineWith(engine, options), engine.provider.capabilities, []);
+  const settings = requestSettings(
+    { ...engineWith(engine, options), chain: run.started.chain },
+    engine.provider.capabilities,
+    [],
+  );
   const found = firstDifference(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
   const started = run.events.find(({ event }) => event.type === "RunStarted");
   if (found === null || started === undefined) return null;

@@ -45,7 +45,7 @@ export class RecordedAnswers {
   readonly #steps: RecordedStep[] = [];
   /** What layers asked beside the conversation, by frame: no step gets an answer of these. */
   readonly #asides = new Map<string, RecordedStep>();
-  readonly #byInference = new Map<string, RecordedStep>();
+  readonly #ofInference = new Map<string, RecordedStep>();
   readonly #given = new Map<string, RecordedStep>();
   readonly #results = new Map<string, RecordedAnswer>();
   readonly #effectById = new Map<string, RecordedEffect>();
@@ -85,7 +85,7 @@ export class RecordedAnswers {
       case "effect":
         // What a layer does after an answer is not done; nobody waits for what it gives.
         if (stop.name === "acknowledged") return { came: null, give: () => ({ answer: null }) };
-        return this.#effects.get(`${stop.frame} ${stop.name}`)?.shift()?.answer ?? null;
+        return this.#effects.get(`${stop.frame} ${stop.name}`)?.shift()?.answer ?? ofObject(stop.name);
     }
   }
 
@@ -123,7 +123,7 @@ export class RecordedAnswers {
         return;
       case "ResponseReceived":
       case "InferenceFailed": {
-        const step = this.#byInference.get(event.data.inferenceId);
+        const step = this.#ofInference.get(event.data.inferenceId);
         const isLast = step?.request.event.data.inferenceId === event.data.inferenceId;
         // That nobody knows what became of a request is no answer to another one.
         const isTold = event.type === "ResponseReceived" || event.data.kind !== "interrupted";
@@ -170,6 +170,18 @@ export class RecordedAnswers {
     step.answer = null;
     if (isAside(frame)) this.#asides.set(frame, step);
     else if (!isAgain) this.#steps.push(step);
-    this.#byInference.set(inferenceId, step);
+    this.#ofInference.set(inferenceId, step);
   }
 }
+
+/** What the server would have said of a conversation object that the recording has not: an object is made, and is empty. */
+function ofObject(name: string): RecordedAnswer | null {
+  const answer = objectAnswers.get(name);
+  return answer === undefined ? null : { came: null, give: () => ({ answer }) };
+}
+
+const objectAnswers: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
+  ["conversation-create", "conv_unknown"],
+  ["conversation-list", []],
+  ["conversation-delete", null],
+]);

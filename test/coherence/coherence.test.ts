@@ -31,6 +31,7 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.rebased).toBeGreaterThan(requestsWanted / 50);
   expect(tally.instructed).toBeGreaterThan(requestsWanted / 50);
   expect(tally.stateless).toBeGreaterThan(requestsWanted / 50);
+  expect(tally.inObjects).toBeGreaterThan(requestsWanted / 30);
   expect(tally.retried).toBeGreaterThan(requestsWanted / 200);
   expect(tally.overSocket).toBeGreaterThan(requestsWanted / 10);
   expect(tally.lived).toBeGreaterThan(requestsWanted / 200);

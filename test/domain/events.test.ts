@@ -72,6 +72,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationRelabelled", ["title", "labels"]],
   ["EventSkipped+found", ["found"]],
   ["RunStarted", ["again", "options"]],
+  ["ServerConversationChanged+cut", ["keeps", "items"]],
   ["RunStarted+compact", ["again", "options", "compact"]],
   ["TurnEdited+compaction", ["base", "compaction"]],
   ["RunStarted+kept-reasoning", []],

@@ -126,6 +126,7 @@ test("prints a rehearsal as one stable document", async () => {
     "chained",
     "rebased",
     "full",
+    "objectCalls",
     "coherent",
     "incoherent",
     "bytesSent",

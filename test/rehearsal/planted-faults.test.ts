@@ -71,7 +71,10 @@ type Answers = Parameters<RehearsalParts["startServer"]>[0];
 function withoutReadings(server: RehearsalServer): RehearsalServer {
   return {
     baseUrl: server.baseUrl,
-    requests: server.requests,
+    get requests() {
+      return server.requests;
+    },
+    calls: [],
     difference: () => undefined,
     clear: () => {
       server.clear();

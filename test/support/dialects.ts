@@ -24,6 +24,7 @@ export type Front = AsyncDisposable & {
   readonly url: string;
   readonly requests: readonly {
     readonly method: string;
+    readonly path: string;
     readonly bodyText: string;
     readonly body: JsonValue | undefined;
     readonly status: number;
@@ -70,7 +71,7 @@ export type Dialect = {
 const responses: Dialect = {
   codecs: [responsesItems],
   ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
-  modes: ["chained", "chained", "chained", "chained", "auto", "stateless"],
+  modes: ["chained", "chained", "chained", "chained", "auto", "stateless", "conversation", "conversation"],
   transports: [...Array.from({ length: 7 }, () => "json" as const), "sse", "websocket", "websocket"],
   async start(answer) {
     const server = await startReferenceServer({

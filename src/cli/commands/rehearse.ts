@@ -93,6 +93,7 @@ export const rehearse = commandCode({
       ["  chained", grouped(figures.chained)],
       ["  rebased", grouped(figures.rebased)],
       ["  full", grouped(figures.full)],
+      ...(figures.objectCalls === 0 ? [] : [["calls to objects", grouped(figures.objectCalls)] as const]),
       ["sent", bytes(bytesSent)],
       ["  planned full", `${bytes(bytesFull)}, ${ratio(bytesSent, bytesFull)} of it were sent`],
       ["  last response only", `${bytes(bytesLastOnly)}, ${ratio(bytesSent, bytesLastOnly)} of it were sent`],

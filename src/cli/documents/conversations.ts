@@ -187,6 +187,8 @@ const serverContext = z.strictObject({
   inputLength: count,
   length: count,
   parent: z.string().nullable(),
+  /** An object of the server held it, or does. */
+  isInside: z.boolean(),
   unusable: z.string().nullable(),
   /** A beginning of the Turn, of what was sent last, or of neither. */
   relation: z.enum(["turn", "last-sent", "diverged"]),

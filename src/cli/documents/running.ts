@@ -52,6 +52,8 @@ export const rehearsalDocument = z.strictObject({
   chained: count,
   rebased: count,
   full: count,
+  /** What was asked of conversation objects besides: made, listed, items deleted. */
+  objectCalls: count,
   coherent: count,
   incoherent: count,
   bytesSent: count,

@@ -24,6 +24,7 @@ import {
   responseDeleted,
   responseReceived,
   responseStarted,
+  serverConversationChanged,
 } from "./inference-events.ts";
 import { runCancelled, runCompleted, runFailed, runParked, runResumed, runStarted, turnEdited } from "./run-events.ts";
 import { effectFinished, effectStarted, toolFinished, toolParked, toolSettled, toolStarted } from "./tool-events.ts";
@@ -50,6 +51,7 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   contextImported,
   responseDeleted,
   reasoningQuarantined,
+  serverConversationChanged,
   toolStarted,
   toolFinished,
   toolParked,

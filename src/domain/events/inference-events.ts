@@ -32,7 +32,14 @@ export const decisionSchema = z.strictObject({
   strategy: z.enum(["chained", "rebased", "full"]),
   /** Why it is not chained from the newest context; null when it is. */
   reason: z.string().nullable(),
-  anchor: z.strictObject({ ...anchorSchema.shape, inferenceId: z.string(), length: z.number().int() }).nullable(),
+  anchor: z
+    .strictObject({
+      ...anchorSchema.shape,
+      /** What was asked when the server came to hold it; null where an object holds nothing yet. */
+      inferenceId: z.string().nullable(),
+      length: z.number().int(),
+    })
+    .nullable(),
   /** How the request is sent: `json`, `sse`, `websocket`. */
   transport: z.string(),
   /** The open connection that it goes out on: an anchor that ends with a connection was continued from on this one only. */
@@ -259,6 +266,24 @@ export const capabilityLearned = z.strictObject({
 /** What a capability is known by: of one model, or of the endpoint. */
 export const learnedName = ({ capability, model }: { readonly capability: string; readonly model?: string }): string =>
   model === undefined ? capability : `${capability} of ${model}`;
+
+/**
+ * What becomes of a conversation object at a server: it was made, or (durable before the first call) items are deleted from its
+ * end. Between that and the next answer nobody knows for sure what it holds.
+ */
+export const serverConversationChanged = z.strictObject({
+  type: z.literal("ServerConversationChanged"),
+  version: z.literal(1),
+  data: z.strictObject({
+    scope: z.string(),
+    anchor: anchorSchema,
+    change: z.enum(["made", "cut"]),
+    /** How many of its exchanges, a request with its answer each, stay; absent where it was made. */
+    keeps: z.exactOptional(z.int().nonnegative()),
+    /** The ids of the items that are deleted, in that order. */
+    items: z.exactOptional(z.array(z.string())),
+  }),
+});
 
 /** A reasoning item that the provider refused: it stays in the Turn and is not sent again. */
 export const reasoningQuarantined = z.strictObject({

@@ -20,17 +20,15 @@ import {
   type StreamDelta,
 } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
+import { alignObject, meetObjectEffects } from "./align-object.ts";
 import { failureOf } from "./failure-data.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { forgetEvicted, learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
 import { shrink } from "./shrink.ts";
-import type { StepRequest } from "./step-request.ts";
+import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
-
-/** What is asked at a frame: of the Turn that left the innermost layer, or by a layer beside the conversation. */
-export type Step = StepRequest & { readonly frame: string; readonly scope: CallScope };
 
 /**
  * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered
@@ -65,6 +63,7 @@ async function exchange(
   // A refusal for its length makes it shorter, once.
   let { outgoing } = step;
   let isShrunk = step.aside !== undefined;
+  meetObjectEffects(session, step.frame);
   const reactions = new Map<string, number>();
   let retry: Retry = {};
   let retries = 0;
@@ -72,8 +71,7 @@ async function exchange(
     const past = session.journal.inference(frame, attempt, outgoing);
     const prepared =
       past === null
-        ? (tryToPrepare(session, { ...step, outgoing }, { attempt, retry }) ??
-          (await prepareOnAll(session, { ...step, outgoing }, { attempt, retry })))
+        ? await prepareNow(session, { ...step, outgoing }, { attempt, retry })
         : preparedBefore(session, frame, { outgoing, request: past.request });
     const answer =
       past === null
@@ -104,6 +102,12 @@ async function exchange(
     // What an earlier refusal said still holds: a server that lost one response may have lost them all.
     retry = { ...retry, ...reaction, without: [...(retry.without ?? []), ...(reaction.without ?? [])] };
   }
+}
+
+/** What the server holds outside of responses is put in order first. */
+async function prepareNow(session: RunSession, step: Step, attempt: Parameters<typeof prepare>[2]): Promise<Prepared> {
+  if (session.engine.chain.mode === "conversation") await alignObject(session, step, attempt.retry);
+  return tryToPrepare(session, step, attempt) ?? (await prepareOnAll(session, step, attempt));
 }
 
 /** Null where something is asked of the conversation that was not read. */

@@ -6,6 +6,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
+import type { PlanRequest } from "../planning/plan.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
@@ -37,21 +38,18 @@ export function prepare(
   const { frame, outgoing, scope, aside } = step;
   const { engine } = session;
   const { codec, scope: endpoint } = engine.provider;
-  const { without = [], ...planned } = retry;
-  const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
-  const capabilities = { ...learnedCapabilities(engine.provider, session.view(), engine.learned), ...lacking };
-  const asked = stepRequest(session, step, capabilities);
+  const asked = askedFor(session, step, retry);
   const { turn: input, settings, settingsDigest: digest } = asked;
   keepBudget(session, frame, asked);
-  const built = buildRequest({ ...asked, ...planned });
+  const built = buildRequest(asked);
   const { decision, shaped, bodyText } = built;
-  const isMissingChain = decision.strategy === "full" && decision.reason !== "first-request";
+  const isMissingChain = decision.strategy === "full" && !startsAnew.has(decision.reason);
   if (engine.chain.require === true && isMissingChain && aside === undefined)
     throw new TurnlogError(
       "chain-required",
       `the request cannot be chained (${decision.reason ?? "no reason"}), and chain.require asks for it`,
     );
-  if (shaped.length === 0 && decision.anchor === null)
+  if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0)
     throw new TurnlogError(
       "nothing-to-send",
       `none of the Turn's ${outgoing.length} blocks can be sent to this endpoint; append a message`,
@@ -79,6 +77,17 @@ export function prepare(
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);
   return { request, settings, bodyText, shaped };
+}
+
+/** Why a whole Turn is sent where there was nothing to continue from. */
+const startsAnew: ReadonlySet<string | null> = new Set(["first-request", "new-conversation"]);
+
+/** A request as it is to be planned, with what earlier refusals of its step said. */
+export function askedFor(session: RunSession, step: StepRequest, { without = [], ...planned }: Retry): PlanRequest {
+  const { provider, learned } = session.engine;
+  const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
+  const capabilities = { ...learnedCapabilities(provider, session.view(), learned), ...lacking };
+  return { ...stepRequest(session, step, capabilities), ...planned };
 }
 
 type RefusedRequest = { readonly outgoing: Turn; readonly request: InferenceRequestedData };

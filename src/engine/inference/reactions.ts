@@ -1,3 +1,4 @@
+import { isObject } from "../../domain/anchor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -33,7 +34,7 @@ const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-conte
 export function reactTo(session: RunSession, failed: Failed): Retry | null {
   const { error, request, shaped, reactions } = failed;
   // A chained request and a full one are refused for different reasons, whatever they are called.
-  const tried = `${error.kind} ${request.decision.anchor === null ? "full" : "chained"}`;
+  const tried = `${error.kind} ${request.decision.strategy === "full" ? "full" : "chained"}`;
   const times = reactions.get(tried) ?? 0;
   if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return null;
   reactions.set(tried, times + 1);
@@ -48,8 +49,10 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
     case "reasoning-pairing":
     case "duplicate-item":
       return fallBack(session, failed);
+    case "conversation-not-found":
+      return anotherObject(session, failed);
     case "item-not-found":
-      return request.decision.anchor === null ? withoutIds(shaped) : fallBack(session, failed);
+      return request.decision.strategy === "full" ? withoutIds(shaped) : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
     default: {
@@ -88,7 +91,7 @@ const isEmptyRefused = ({ error, request, shaped }: Failed): boolean =>
 function fallBack(session: RunSession, { error, request }: Failed): Retry | null {
   const { anchor } = request.decision;
   const { onRefused, require } = session.engine.chain;
-  if (anchor === null) return null;
+  if (anchor === null || request.decision.strategy === "full") return null;
   const { scope } = request;
   const isTried = onRefused !== "throw" && require !== true;
   const lesson = { capability: "chain", reason: error.message } as const;
@@ -104,6 +107,16 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
 }
 
 const notFoundKinds: ReadonlySet<string> = new Set(["lost-state", "item-not-found"]);
+/** The object is gone: another one is made. */
+function anotherObject(session: RunSession, { request }: Failed): Retry | null {
+  const { chain } = session.engine;
+  const { anchor } = request.decision;
+  if (anchor === null || !isObject(anchor)) return null;
+  const { kind, id } = anchor;
+  const data = { scope: request.scope, anchor: { kind, id }, reason: "not-found" };
+  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data });
+  return chain.onRefused === "throw" || chain.require === true ? null : {};
+}
 
 /** Null where no id was sent that could have been looked for. */
 function withoutIds(shaped: readonly SentBlock[]): Retry | null {

@@ -21,6 +21,9 @@ export type StepRequest = {
   readonly aside?: { readonly settings: Adjustments; readonly actor: Actor };
 };
 
+/** What is asked at a frame: of the Turn that left the innermost layer, or by a layer beside the conversation. */
+export type Step = StepRequest & { readonly frame: string; readonly scope: CallScope };
+
 /** What a step asks: of the Turn that left the innermost layer, with the settings that the engine, Turn and layers say. */
 export function stepRequest(
   session: RunSession,
@@ -29,7 +32,8 @@ export function stepRequest(
 ): PlanRequest {
   const { engine } = session;
   const { provider } = engine;
-  const contexts = contextLookup(session);
+  // Of an object everything is in the log by now: it was looked up there what the object holds.
+  const contexts = engine.chain.mode === "conversation" ? contextsOf(session.view()) : contextLookup(session);
   const isAside = aside !== undefined;
   // It continues from nothing, and would take the place of what the conversation continues from.
   const transport = isAside ? (provider.fallbackTransport ?? provider.transport) : session.transport;

@@ -1,3 +1,4 @@
+import { isObject } from "../../domain/anchor.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
@@ -15,7 +16,7 @@ type Exchange = {
 export function checkContinued(session: RunSession, frame: string, exchange: Exchange): void {
   const { request, data } = exchange;
   if (isSuspect(request, data)) {
-    distrust(session, frame, "it did not continue from what it was asked to continue from");
+    distrust(session, { frame, request }, "it did not continue from what it was asked to continue from");
     return;
   }
   const reason = tooFewTokens(session, exchange);
@@ -30,13 +31,18 @@ export function checkContinued(session: RunSession, frame: string, exchange: Exc
       frame,
     );
   }
-  distrust(session, frame, reason);
+  distrust(session, { frame, request }, reason);
 }
 
-function distrust(session: RunSession, frame: string, reason: string): void {
+function distrust(
+  session: RunSession,
+  { frame, request }: Pick<Exchange, "request"> & { readonly frame: string },
+  reason: string,
+): void {
   const { scope } = session.engine.provider;
-  session.engine.learned.set("chain", false);
-  const data = { scope, capability: "chain", value: false, reason };
+  const capability = isObject(request.decision.anchor) ? "conversations" : "chain";
+  session.engine.learned.set(capability, false);
+  const data = { scope, capability, value: false, reason };
   record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
 }
 

@@ -1,17 +1,19 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
+import { isObject } from "../../domain/anchor.ts";
 import { Block } from "../../domain/block.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { ServerContext } from "../../projections/server-contexts.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec, SentBlock, Settings } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { carriesId } from "./groups.ts";
 import { splitTurn } from "./instruction-blocks.ts";
-import { type PlanRequest, plan } from "./plan.ts";
+import { type ContextLookup, type PlanRequest, plan } from "./plan.ts";
 import { callIdOf, placeOf } from "./repairs.ts";
 import { settingsDigest } from "./request-settings.ts";
 
@@ -74,10 +76,17 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
       return sha256Hex(bodyText);
     },
     get held() {
-      const before = anchor === null ? null : contexts.byResponse({ scope, anchor });
+      const before = heldBefore(contexts, scope, anchor);
       return heldContext(before?.held ?? emptyContext, shaped);
     },
   };
+}
+
+/** The context that a request continues from; null where that holds nothing. */
+export function heldBefore(contexts: ContextLookup, scope: string, anchor: Decision["anchor"]): ServerContext | null {
+  if (anchor === null) return null;
+  if (!isObject(anchor)) return contexts.byResponse({ scope, anchor });
+  return anchor.inferenceId === null ? null : contexts.ofInference(anchor.inferenceId);
 }
 
 /** The blocks that a request sends: those of the Turn from `from` on, as the repairs leave them. */

@@ -25,6 +25,8 @@ export function contextsOf(view: ConversationView): ContextLookup {
     byTurn: (digest) => server.contexts.byTurn(digest),
     byResponse: (name) => server.contexts.byAnchor(name),
     ofInference: (inferenceId) => server.contexts.ofInference(inferenceId),
+    object: (scope) => server.objects.get(scope) ?? null,
+    isCut: (objectId) => server.cutObjects.has(objectId),
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => settingsOf(server, digest),

@@ -4,7 +4,7 @@ import type { Anchor } from "../../domain/anchor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Invalidation, ServerContext } from "../../projections/server-contexts.ts";
+import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import type { Capabilities, Codec } from "../stack/codec.ts";
 import type { Provider, RequestConnection } from "../stack/provider.ts";
@@ -18,10 +18,14 @@ export type ContextLookup = {
   readonly byTurn: (digest: string) => readonly ServerContext[];
   /** The response of an endpoint: another endpoint may give the same id. */
   readonly byResponse: (name: { readonly scope: string; readonly anchor: Anchor }) => ServerContext | null;
+  /** What was asked under this id, once it was answered. */
+  readonly ofInference: (inferenceId: string) => ServerContext | null;
+  /** The object of an endpoint that this conversation goes on in. */
+  readonly object: (scope: string) => ServerObject | null;
+  /** Whether items of an object were deleted, or may be by others. */
+  readonly isCut: (objectId: string) => boolean;
   /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
-  /** What the server held after the answer to a request. */
-  readonly ofInference: (inferenceId: string) => ServerContext | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
   readonly settings: (digest: string) => JsonObject;
   readonly quarantined: ReadonlySet<string>;
@@ -67,15 +71,18 @@ type AnchorCandidate = {
 export function plan(request: PlanRequest): Decision {
   const { scope, turn, contexts } = request;
   const newest = contexts.newest(scope);
+  const object = objectOf(request);
   const forced = forcedReason(request);
   const rejections: Rejected[] = [];
   const found = forced === null && newest !== null ? findAnchor(request, rejections) : null;
   if (found === null) {
-    const reason = forced ?? (newest === null ? "first-request" : (rejections[0]?.reason ?? "no-anchor"));
+    const reason = forced ?? reasonForNone(request, rejections);
     const repairs = shape(turn, 0, shapeOptions(request, 0));
     return decision(request, {
       strategy: "full",
       reason,
+      // An object that holds nothing yet takes everything.
+      ...(object?.exchanges.length === 0 ? { anchor: { ...object.anchor, inferenceId: null, length: 0 } } : {}),
       repairs: [...repairs],
       rejected: rejectedNewest(request, null, { rejections, forced }),
     });
@@ -85,7 +92,7 @@ export function plan(request: PlanRequest): Decision {
   return decision(request, {
     strategy: rejected === null ? "chained" : "rebased",
     reason: rejected?.reason ?? null,
-    anchor: { ...named(anchor), inferenceId: anchor.inferenceId, length: anchor.length },
+    anchor: { ...(object?.anchor ?? named(anchor)), inferenceId: anchor.inferenceId, length: anchor.length },
     sendFrom: anchor.length,
     back: rejected === null ? 0 : stepsBack(request, anchor),
     changedSettings: [...changed],
@@ -98,17 +105,43 @@ export function plan(request: PlanRequest): Decision {
 function forcedReason({ full, policy, capabilities, contexts, scope }: PlanRequest): FullReason | null {
   if (full !== undefined) return full;
   if (policy.mode === "stateless") return "policy";
+  if (policy.mode === "conversation") return capabilities.conversations === true ? null : "provider-cannot-chain";
   if (contexts.newest(scope)?.context.unusable === "suspect") return "suspect";
   return capabilities.chain === true ? null : "provider-cannot-chain";
 }
 
+/** The object that a request adds to; null where it names a response, or nothing. */
+const objectOf = ({ policy, full, contexts, scope, capabilities }: PlanRequest): ServerObject | null =>
+  policy.mode === "conversation" && full !== "aside" && capabilities.conversations === true
+    ? contexts.object(scope)
+    : null;
+
+/** Why there is no anchor, where nothing spoke against one from the beginning. */
+function reasonForNone(request: PlanRequest, rejections: readonly Rejected[]): FullReason {
+  const { contexts, scope, turn, policy } = request;
+  const newest = contexts.newest(scope)?.context;
+  if (newest === undefined) return "first-request";
+  const isPrefix = newest.length <= turn.length && turn.contextAt(newest.length) === newest.turn;
+  // Nothing was lost: the object is new to the conversation, or to its fork.
+  if (policy.mode === "conversation" && isPrefix && rejections.length === 0) return "new-conversation";
+  return rejections[0]?.reason ?? "no-anchor";
+}
+
+/** Whether a context may be looked at: of an object only what it holds now, else what responses left behind. */
+function isCandidate({ contexts, policy }: PlanRequest, object: ServerObject | null, context: ServerContext): boolean {
+  if (policy.mode !== "conversation") return !(context.isInside && contexts.isCut(context.parent ?? ""));
+  return context.isInside && context.parent === object?.anchor.id && object.exchanges.includes(context.index);
+}
+
 function findAnchor(request: PlanRequest, rejections: Rejected[]): AnchorCandidate | null {
   const { turn, contexts, scope } = request;
+  const object = objectOf(request);
   const only = request.candidates === "newest" ? contexts.newest(scope)?.context.responseId : undefined;
   for (const { length, digest } of turn.contexts()) {
     const sharing = contexts
       .byTurn(digest)
-      .filter((context) => context.scope === scope && (only === undefined || context.responseId === only));
+      .filter((context) => context.scope === scope && (only === undefined || context.responseId === only))
+      .filter((context) => isCandidate(request, object, context));
     for (const anchor of preferred(sharing, turn, length)) {
       const tried = tryAnchor(request, anchor);
       if ("repairs" in tried) return tried;
@@ -152,7 +185,8 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
     return ["expired", "suspect"].includes(invalidation.reason) ? invalidation.reason : "refused";
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
   const keptForMs = Math.min(policy.maxAgeMs, keptMs(request, anchor));
-  if (ageMs > keptForMs || ageMs < -maxClockSkewMs) return "expired";
+  const isAgeless = policy.mode === "conversation";
+  if (!isAgeless && (ageMs > keptForMs || ageMs < -maxClockSkewMs)) return "expired";
   const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
   return isFull ? "settings-changed" : null;
 }

@@ -138,7 +138,8 @@ export type SentAs = {
 /** What a server holds of a request: what the anchor holds, and what was sent behind it as its repairs left it. */
 export function heldOf(trail: ReasoningTrail, input: Turn, { decision, scope }: SentAs): HeldItems {
   const { anchor, sendFrom, repairs, capabilities } = decision;
-  const before = anchor === null ? null : (trail.answers.get(anchor.inferenceId)?.after ?? unshaped(input, sendFrom));
+  const before =
+    anchor === null ? null : (trail.answers.get(anchor.inferenceId ?? "")?.after ?? unshaped(input, sendFrom));
   const byPlace = Map.groupBy(repairs, placeOf);
   const items: HeldItem[] = [];
   let end = before?.end ?? atTheBeginning;

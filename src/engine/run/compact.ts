@@ -9,7 +9,7 @@ import {
 import type { Compaction } from "../../domain/events/shared.ts";
 import { assistant, user } from "../../domain/make-block.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Step } from "../inference/infer.ts";
+import type { Step } from "../inference/step-request.ts";
 import { contextLookup } from "../inference/step-request.ts";
 import { type CountedTurn, countedIn } from "../planning/contexts.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";

@@ -193,6 +193,8 @@ export type Capabilities = {
   readonly echo?: "anchor" | "none";
   /** `context`: the input tokens that it reports are those of all that it read, so that too few tell of a context left out. */
   readonly counts?: "context" | "none";
+  /** Has conversation objects, which requests add to. */
+  readonly conversations?: boolean;
   /** Accepts a chained request without input. */
   readonly emptyInput?: boolean;
   /** Accepts the ids of stored items in a full request. */

@@ -122,11 +122,14 @@ export function checkMode(
 }
 
 /** Why an endpoint cannot do a mode; null when it can, as far as was configured. */
-function modeProblem(mode: Mode, { name, capabilities }: Provider): string | null {
+export function modeProblem(mode: Mode, { name, capabilities, conversations, transport }: Provider): string | null {
   if (mode === "chained" && capabilities.chain !== true)
     return `the provider ${name} does not continue from earlier responses`;
-  if (mode === "conversation") return `the provider ${name} has no conversation objects`;
-  return null;
+  if (mode !== "conversation") return null;
+  // No source says what a socket's requests do with them (responses-api.md 2.6).
+  if (transport === "websocket") return "conversation objects are not established over the transport websocket";
+  const hasObjects = conversations !== undefined && capabilities.conversations === true;
+  return hasObjects ? null : `the provider ${name}, as it is set up, has no conversation objects`;
 }
 
 /** What every provider has, by what it is. */

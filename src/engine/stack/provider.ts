@@ -196,6 +196,12 @@ export interface Provider extends Partial<AsyncDisposable> {
   waitFor?(responseId: string, options: WaitOptions): Promise<InferenceResponse>;
 
   /**
+   * What mode `conversation` goes on in; absent where the endpoint has no such objects. Its calls fail as `infer` does,
+   * `conversation-not-found` for an object that is not there.
+   */
+  readonly conversations?: ConversationObjects;
+
+  /**
    * Tells the server that nobody waits for a response any more that it makes in the background. It may have ended; saying
    * so twice is harmless.
    *
@@ -237,6 +243,19 @@ export type StoredChain = {
   /** Something in it was a secret and is masked: the server holds other bytes. */
   readonly isMasked?: boolean;
 };
+
+/** Objects at a server that requests add to. Every call may be made once more: what is gone stays gone. */
+export interface ConversationObjects {
+  /** Makes an empty one, and gives its id. */
+  create(options: { readonly signal: AbortSignal }): Promise<string>;
+  /** The ids of its newest items, the newest first. */
+  newestItems(
+    id: string,
+    options: { readonly limit: number; readonly signal: AbortSignal },
+  ): Promise<readonly string[]>;
+  /** Takes an item out; one that is gone already is no failure. */
+  deleteItem(id: string, itemId: string, options: { readonly signal: AbortSignal }): Promise<void>;
+}
 
 export type WaitOptions = {
   readonly signal: AbortSignal;

@@ -8,6 +8,7 @@ import type {
   ScopeInvalidation,
   ServerContext,
   ServerContextsView,
+  ServerObject,
   SettingsPlace,
   Unusable,
 } from "../../projections/server-contexts.ts";
@@ -44,8 +45,8 @@ type ContextRow = readonly [
   held: string,
   inputLength: number,
   length: number,
-  /** `true` where it is the response of the row before. */
-  parent: string | true | null,
+  /** `true` where it is the response of the row before; in a list where it is an object that holds it. */
+  parent: string | true | null | readonly [string],
   unusable: Unusable,
   tokens: number | null,
 ];
@@ -56,6 +57,8 @@ type OtherFact =
   | readonly ["invalidated", anchor: string, Invalidation]
   | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
   | readonly ["learned", scope: string, capability: string, value: JsonValue]
+  /** All that there are: the newest says it. */
+  | readonly ["objects", objects: readonly (readonly [scope: string, ServerObject])[], cut: readonly string[]]
   | readonly ["quarantined", blockIds: readonly string[]];
 
 export const noFacts = (before: string | null, known: number): ServerContextRows => ({
@@ -76,6 +79,7 @@ export function noteFacts(
   view: ServerContextsView,
 ): void {
   noteContexts(facts, view);
+  if (objectEvents.has(event.type)) noteObjects(facts, view);
   switch (event.type) {
     case "SettingsDeclared":
       facts.others.push(["settings", event.data.digest, { stream, revision }]);
@@ -99,6 +103,20 @@ export function noteFacts(
   }
 }
 
+/** Events that may change what is known of objects. */
+const objectEvents: ReadonlySet<string> = new Set([
+  ...["ConversationStarted", "ServerConversationChanged", "AnchorInvalidated"],
+  ...["InferenceRequested", "InferenceFailed", "ResponseReceived"],
+]);
+
+function noteObjects({ others }: ServerContextRows, { objects, cutObjects }: ServerContextsView): void {
+  const known = others.findIndex(([type]) => type === "objects");
+  if (known < 0 && objects.size + cutObjects.size === 0) return;
+  const fact = ["objects", [...objects], [...cutObjects]] as const;
+  if (known < 0) others.push(fact);
+  else others[known] = fact;
+}
+
 /** All that a view holds, as a fork's first facts tell it: what its ancestors learnt. */
 export function noteInherited(facts: ServerContextRows, view: ServerContextsView): void {
   noteContexts(facts, view);
@@ -107,6 +125,7 @@ export function noteInherited(facts: ServerContextRows, view: ServerContextsView
   for (const [scope, invalidation] of view.invalidScopes) facts.others.push(["scope-invalidated", scope, invalidation]);
   for (const [scope, learned] of view.learned)
     for (const [name, value] of learned) facts.others.push(["learned", scope, name, value]);
+  noteObjects(facts, view);
   if (view.quarantined.size > 0) facts.others.push(["quarantined", [...view.quarantined]]);
 }
 
@@ -164,6 +183,12 @@ export function restoreFacts({ contexts, ...view }: ServerContextsView, facts: S
         view.learned.set(scope, learned.set(capability, value));
         break;
       }
+      case "objects":
+        view.objects.clear();
+        for (const [scope, { anchor, isKnown, exchanges }] of fact[1])
+          view.objects.set(scope, { anchor, isKnown, exchanges: [...exchanges] });
+        for (const id of fact[2]) view.cutObjects.add(id);
+        break;
       default:
         for (const id of fact[1]) view.quarantined.add(id);
     }
@@ -178,7 +203,8 @@ function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): 
   };
   const { responseId, anchor, inferenceId, stream, revision, at, scope, settingsDigest, turn, held } = context;
   const { inputLength, length, unusable, tokens } = context;
-  const parent = context.parent !== null && context.parent === contexts.at(-1)?.[0] ? true : context.parent;
+  const isNext = context.parent !== null && context.parent === contexts.at(-1)?.[0];
+  const parent = context.isInside && context.parent !== null ? ([context.parent] as const) : isNext || context.parent;
   return [
     ...([responseId, isResponse(responseId, anchor) || anchor, inferenceId, numberOf(stream), revision, at] as const),
     ...([numberOf(scope), numberOf(settingsDigest)] as const),
@@ -201,6 +227,8 @@ function contextOf(row: ContextRow, texts: readonly string[], { previous, index 
     scope: texts[scope] ?? "",
     settingsDigest: texts[settings] ?? "",
     held: held === "" ? turn : held,
-    parent: parent === true ? previous : parent,
+    ...(typeof parent === "object" && parent !== null
+      ? { parent: parent[0], isInside: true }
+      : { parent: parent === true ? previous : parent, isInside: false }),
   };
 }

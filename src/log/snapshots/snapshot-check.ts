@@ -219,12 +219,16 @@ const factsOf = ({
   invalidScopes,
   learned,
   quarantined,
+  objects,
+  cutObjects,
 }: ServerContextsView): JsonValue => ({
   declared: Object.fromEntries(declared),
   invalidResponses: Object.fromEntries(invalidResponses),
   invalidScopes: Object.fromEntries(invalidScopes),
   learned: Object.fromEntries([...learned].map(([scope, told]) => [scope, Object.fromEntries(told)])),
   quarantined: [...quarantined],
+  objects: Object.fromEntries([...objects].map(([scope, { anchor, ...object }]) => [scope, { ...object, anchor }])),
+  cutObjects: [...cutObjects],
 });
 
 function snapshotsOf({ snapshots }: EventStore): SnapshotStore {

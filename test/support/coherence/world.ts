@@ -21,6 +21,10 @@ import { recordedRequests } from "./recorded-requests.ts";
 import { Speech } from "./speech.ts";
 import { type Asked, expectedLines, instructed, type Said } from "./truth.ts";
 
+/** Whether a request is one for an answer. */
+const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
+  method === "POST" && !path.includes("/conversations");
+
 /** What a world has shown. */
 export type Tally = {
   requests: number;
@@ -48,6 +52,7 @@ export type Tally = {
   lived: number;
   /** Turns that the engine made shorter, before a request and after a run. */
   compacted: number;
+  inObjects: number;
   lost: number;
   readonly incoherent: string[];
 };
@@ -71,6 +76,7 @@ export const emptyTally = (): Tally => ({
   overSocket: 0,
   lived: 0,
   compacted: 0,
+  inObjects: 0,
   lost: 0,
   incoherent: [],
 });
@@ -138,13 +144,15 @@ export class World {
           this.#judgeNew({ instructions, systemAs }, tools);
         }
       });
-      const mode = random.pick(this.#dialect.modes);
+      const transport = random.pick(this.#dialect.transports);
+      const hasObjects = isStored && transport !== "websocket";
+      const mode = random.pick(this.#dialect.modes.filter((each) => hasObjects || each !== "conversation"));
+      if (mode === "conversation") this.#tally.inObjects += 1;
       if (mode === "stateless") this.#tally.stateless += 1;
       // What nobody keeps has no id to be sent by, and hosted items cannot go without; `auto` may come to that.
-      if (mode !== "chained") this.#speech.hostedMayBeMissing = true;
+      if (mode === "stateless" || mode === "auto") this.#speech.hostedMayBeMissing = true;
       const compact = this.#compacting.chance(0.15) ? this.#compactPolicy() : null;
       const systemAs = random.chance(0.25) ? "instructions" : "input";
-      const transport = random.pick(this.#dialect.transports);
       if (random.chance(0.05)) this.#server.cut();
       const provider = connected.provider(`${transport} ${systemAs}`, random.chance(0.8), () =>
         this.#dialect.provider(this.#server.url, {
@@ -259,7 +267,7 @@ export class World {
       if (transport === "websocket") this.#tally.overSocket += 1;
       if (lives) this.#tally.lived += 1;
     }
-    const received = this.#server.requests.filter(({ method }) => method === "POST").map(({ bodyText }) => bodyText);
+    const received = this.#server.requests.filter(isAsked).map(({ bodyText }) => bodyText);
     // One that was recorded and never answered may not have left; all others came, in their order.
     let came = 0;
     for (const { bodyText, isAnswered } of recorded) {
@@ -308,7 +316,7 @@ export class World {
     const { requests } = this.#server;
     for (; this.#judged < requests.length; this.#judged += 1) {
       const request = requests[this.#judged];
-      if (request?.method !== "POST") continue;
+      if (request === undefined || !isAsked(request)) continue;
       if (request.hasFaultFired) {
         this.#tally.faulty += 1;
         continue;

@@ -45,6 +45,8 @@ export function createExchange(server: ReferenceServer) {
     byTurn: (digest) => view.contexts.byTurn(digest),
     ofInference: (id) => view.contexts.ofInference(id),
     byResponse: (name) => view.contexts.byAnchor(name),
+    object: (wanted) => view.objects.get(wanted) ?? null,
+    isCut: (id) => view.cutObjects.has(id),
     newest: (wanted) => (wanted === scope ? newest.value : null),
     invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
     settings: (digest) => view.settings.get(digest) ?? {},

@@ -52,6 +52,7 @@ export function holding(
     inputLength: turn.length - output,
     length: turn.length,
     parent: null,
+    isInside: false,
     unusable: null,
     tokens: null,
     ...rest,
@@ -99,11 +100,13 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
   return {
     byTurn: (digest) => contexts.filter((context) => context.turn === digest && context.unusable !== "no-id"),
     byResponse: ({ anchor }) => contexts.find((context) => context.anchor?.id === anchor.id) ?? null,
+    ofInference: (inferenceId) => contexts.find((context) => context.inferenceId === inferenceId) ?? null,
+    object: () => null,
+    isCut: () => false,
     newest: (wanted) => {
       const context = contexts.findLast((each) => each.scope === wanted && each.unusable !== "no-id");
       return context === undefined ? null : { context, turn: newestTurn ?? null };
     },
-    ofInference: (id) => contexts.find(({ inferenceId }) => inferenceId === id) ?? null,
     invalidation: ({ responseId }) => invalid[responseId] ?? null,
     settings: (digest) => declared.get(digest) ?? {},
     quarantined: new Set(),

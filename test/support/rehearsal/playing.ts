@@ -70,7 +70,12 @@ function watched(parts: RehearsalParts, bodies: string[]): RehearsalParts {
       const server = await parts.startServer(answer);
       const kept: RehearsalServer = {
         baseUrl: server.baseUrl,
-        requests: server.requests,
+        get requests() {
+          return server.requests;
+        },
+        get calls() {
+          return server.calls;
+        },
         difference: (request, expected) => server.difference(request, expected),
         clear() {
           bodies.push(...server.requests.map(({ bodyText }) => bodyText));

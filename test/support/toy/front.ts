@@ -12,6 +12,7 @@ import {
 /** One request as it came, and what became of it. */
 type Received = {
   readonly method: "POST";
+  readonly path: string;
   readonly bodyText: string;
   readonly body: JsonValue;
   readonly status: number;
@@ -61,7 +62,7 @@ export class ToyFront {
     const outgoing = fault?.kind === "answer" ? asJson(fault) : this.#infer(body, bodyText, this.requests.length);
     const isCut = fault?.kind === "cut" && fault.afterBytes < Buffer.byteLength(outgoing.text);
     const hasFaultFired = fault?.kind === "answer" || fault?.kind === "lost-acknowledgement" || isCut;
-    this.requests.push({ method: "POST", bodyText, body, status: outgoing.status, hasFaultFired });
+    this.requests.push({ method: "POST", path: "/", bodyText, body, status: outgoing.status, hasFaultFired });
     return { outgoing, fault };
   }
 

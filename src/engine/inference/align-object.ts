@@ -1,0 +1,218 @@
+import { isJsonList, type JsonValue } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Anchor } from "../../domain/anchor.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
+import { isAside } from "../../domain/frame.ts";
+import { blockIdSchema } from "../../domain/ids.ts";
+import type { ServerObject } from "../../projections/server-contexts.ts";
+import { EffectFailedError, runEffect } from "../effects/run-effect.ts";
+import { type PlanRequest, plan } from "../planning/plan.ts";
+import { engineActor, type RunSession, record } from "../session/session.ts";
+import type { EffectWork } from "../stack/middleware.ts";
+import { type ConversationObjects, ProviderError } from "../stack/provider.ts";
+import { askedFor } from "./prepare-request.ts";
+import type { Retry } from "./reactions.ts";
+import { retryDelayMs } from "./retry.ts";
+import type { Step } from "./step-request.ts";
+
+/** More calls than this for one request, and a new object is made instead: the listing, and one for each item to delete. */
+const maxCalls = 20;
+
+/** How often an object that is gone is made anew for one request. */
+const maxObjects = 3;
+
+/**
+ * Before a request of mode `conversation`: makes the server's object hold a beginning of the outgoing Turn, and nothing else. What
+ * has to be added goes with the request, so that it enters the object together with the answer. Every call is an effect of the
+ * run: durable before it is made, and answered by the log when the run is taken up.
+ *
+ * @throws {ProviderError} when the server could not be asked.
+ * @throws {TurnlogError} `chain-required` when only a new object would do, and the policy requires a chain.
+ */
+export async function alignObject(session: RunSession, step: Step, retry: Retry): Promise<void> {
+  const { provider, chain } = session.engine;
+  const { conversations } = provider;
+  if (chain.mode !== "conversation" || conversations === undefined || isAside(step.frame)) return;
+  const align = { session, step, conversations };
+  for (let objects = 0; ; objects += 1) {
+    try {
+      if (await isAligned(align, retry)) return;
+    } catch (error) {
+      const cause = error instanceof EffectFailedError ? error.cause : error;
+      if (!(cause instanceof ProviderError)) throw error;
+      if (objects === maxObjects || !isMended(align, cause)) throw cause;
+    }
+  }
+}
+
+/** What of a run that is taken up was done to objects before the requests of a frame: none of it is done again. */
+export function meetObjectEffects(session: RunSession, frame: string): void {
+  const { journal, ids } = session;
+  for (const { id, name, frame: at, past } of [...journal.log.effects.values()]) {
+    if (at !== frame || !objectEffects.has(name)) continue;
+    journal.effect(id, name, frame);
+    ids.next(`object ${frame}`);
+    if (past.state !== "started") continue;
+    // Nobody knows whether it was done: what the object holds is listed before it is used.
+    const answer = { outcome: "error", message: "the process that asked ended before the answer came" } as const;
+    const data = { effectId: id, answer, durationMs: 0 };
+    record(session, { type: "EffectFinished", version: 1, data }, { kind: "recovery" }, frame);
+  }
+}
+
+type Aligning = { readonly session: RunSession; readonly step: Step; readonly conversations: ConversationObjects };
+
+/** Whether the request can be sent as it is planned now; otherwise there is another object, and it has to be planned again. */
+async function isAligned(align: Aligning, retry: Retry): Promise<boolean> {
+  const { session, step } = align;
+  // What the log has says what the object holds.
+  await session.recorder.flush();
+  step.scope.throwIfEnded();
+  const { object, isUsable, decision, lastItem, keeps } = await situation(align, retry);
+  if (!isUsable) return true;
+  if (object !== null && decision.anchor !== null) {
+    if (object.isKnown && keeps === object.exchanges.length) return true;
+    if (await isCutTo(align, object.anchor, { keeps, lastItem })) return true;
+  }
+  if (object !== null && session.engine.chain.require === true)
+    throw new TurnlogError(
+      "chain-required",
+      `the request cannot go on in ${object.anchor.id}: it needs a new object, and chain.require asks for a chain`,
+    );
+  await makeObject(align);
+  return false;
+}
+
+type Situation = {
+  readonly object: ServerObject | null;
+  readonly isUsable: boolean;
+  readonly decision: Decision;
+  /** Of the exchanges of the object, how many are a beginning of the Turn. */
+  readonly keeps: number;
+  /** The id of the last item of those; null where it is not known. */
+  readonly lastItem: string | null;
+};
+
+async function situation({ session, step }: Aligning, retry: Retry): Promise<Situation> {
+  const look = (): Situation => {
+    const asked = askedFor(session, step, retry);
+    const object = asked.contexts.object(asked.scope);
+    const decision = plan(asked);
+    const isUsable = asked.capabilities.conversations === true;
+    return { object, isUsable, decision, ...keptOf(asked, object, decision) };
+  };
+  try {
+    return look();
+  } catch (error) {
+    if (!(error instanceof TurnlogError && error.code === "content-not-read")) throw error;
+    await session.readAll();
+    return look();
+  }
+}
+
+function keptOf({ contexts, turn }: PlanRequest, object: ServerObject | null, { anchor }: Decision) {
+  const nothing = { keeps: 0, lastItem: null };
+  const context = anchor === null || anchor.inferenceId === null ? null : contexts.ofInference(anchor.inferenceId);
+  if (object === null || context === null) return nothing;
+  const last = turn.at(context.length - 1)?.wire;
+  const isOwn = last?.group?.id === context.inferenceId && last.group.index === last.group.size - 1;
+  return { keeps: object.exchanges.indexOf(context.index) + 1, lastItem: isOwn ? (last.itemId ?? null) : null };
+}
+
+/** Deletes what the object holds after the exchanges to keep; false where that cannot be found, or is too much. */
+async function isCutTo(
+  align: Aligning,
+  anchor: Anchor,
+  { keeps, lastItem }: Pick<Situation, "keeps" | "lastItem">,
+): Promise<boolean> {
+  const { session, step, conversations } = align;
+  if (keeps > 0 && lastItem === null) return false;
+  const listed = await perform(align, "conversation-list", (signal) =>
+    conversations.newestItems(anchor.id, { limit: maxCalls, signal }),
+  );
+  const newest = isJsonList(listed) ? listed.filter((id) => typeof id === "string") : [];
+  if (keeps === 0) return newest.length === 0;
+  const place = newest.indexOf(lastItem ?? "");
+  if (place < 0) return false;
+  const items = newest.slice(0, place);
+  if (items.length === 0) return true;
+  const { scope } = session.engine.provider;
+  changed(session, step, { scope, anchor, change: "cut", keeps, items });
+  await perform(align, "conversation-delete", async (signal) => {
+    // The newest first: whatever becomes of the rest, the object holds a beginning.
+    for (const itemId of items)
+      await patiently(align, signal, () => conversations.deleteItem(anchor.id, itemId, { signal }));
+    return null;
+  });
+  return true;
+}
+
+async function makeObject(align: Aligning): Promise<void> {
+  const { session, step, conversations } = align;
+  const id = await perform(align, "conversation-create", (signal) => conversations.create({ signal }));
+  if (typeof id !== "string") throw new TypeError("the provider made a conversation object without an id");
+  const { scope } = session.engine.provider;
+  changed(session, step, { scope, anchor: { kind: "conversation", id }, change: "made" });
+}
+
+function changed(
+  session: RunSession,
+  { frame }: Step,
+  data: ConversationEventOf<"ServerConversationChanged">["data"],
+): void {
+  record(session, { type: "ServerConversationChanged", version: 1, data }, engineActor, frame);
+}
+
+const objectEffects: ReadonlySet<string> = new Set(["conversation-create", "conversation-list", "conversation-delete"]);
+
+/** One effect. A second object, made because nobody knows of the first, holds nothing and is in nobody's way. */
+async function perform(
+  align: Aligning,
+  name: string,
+  call: (signal: AbortSignal) => Promise<JsonValue>,
+): Promise<JsonValue> {
+  const { session, step } = align;
+  const { frame, scope } = step;
+  const number = session.ids.next(`object ${frame}`);
+  const id = blockIdSchema.parse(`blk_${sha256Hex(`${session.runId} ${frame} object ${number}`).slice(0, 21)}`);
+  const work: EffectWork = ({ signal }) => patiently(align, signal, () => call(signal));
+  const place = { id, name, frame, actor: engineActor, signal: scope.signal, idempotent: true, isAside: true } as const;
+  return runEffect(session, place, work);
+}
+
+/** Asks again after a while where the server was busy: another response may be made in the object. */
+async function patiently<T>({ session, step }: Aligning, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      const delayMs =
+        error instanceof ProviderError ? retryDelayMs(session, { error, frame: step.frame, retries }) : null;
+      if (delayMs === null) throw error;
+      await session.engine.sleep(delayMs, signal);
+    }
+  }
+}
+
+/** Whether what the server refused can be done in another way: an object that is gone is made anew, and one may do without. */
+function isMended({ session, step }: Aligning, { kind, outcome, status, message }: ProviderError): boolean {
+  const { provider, learned, chain } = session.engine;
+  const { scope, configured = [] } = provider;
+  const note = (event: Parameters<typeof record>[1]): void => {
+    record(session, event, engineActor, step.frame);
+  };
+  if (kind === "conversation-not-found") {
+    const { anchor } = session.view().server.objects.get(scope) ?? { anchor: null };
+    if (anchor === null) return false;
+    note({ type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "not-found" } });
+    return true;
+  }
+  const isUnknownThere = outcome === "rejected" && (status === 404 || status === 405 || status === 501);
+  if (!isUnknownThere || chain.onRefused === "throw" || configured.includes("conversations")) return false;
+  learned.set("conversations", false);
+  const data = { scope, capability: "conversations", value: false, reason: message } as const;
+  note({ type: "CapabilityLearned", version: 1, data });
+  return true;
+}
