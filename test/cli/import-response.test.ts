@@ -1,12 +1,12 @@
+import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { importedResponse } from "../../src/cli/documents/stores.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
-import { supportFile } from "../support/process.ts";
 import { accepted, idOf } from "../support/reference-server/wire-client.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const stack = supportFile("cli/server-stack.ts");
+const stack = join(import.meta.dirname, "../support/cli/server-stack.ts");
 
 async function opened() {
   const server = await startReferenceServer();
