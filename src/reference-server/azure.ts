@@ -11,6 +11,10 @@ export interface AzureOptions {
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** The path as other servers have it. */
+export const pathOf = (azure: AzureOptions | undefined, pathname: string): string =>
+  azure === undefined ? pathname : pathname.replace(/^\/openai(?=\/v1\/)/, "");
+
 /** What is refused before anything of the body is looked at. */
 export function checkAzureKey({ keys }: AzureOptions, headers: Headers): Refusal | undefined {
   const bearer = /^Bearer (.+)$/.exec(stringOf(headers["authorization"]) ?? "")?.[1];

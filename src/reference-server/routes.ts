@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { addressOf, bodyOf, readBody } from "./arriving.ts";
-import { checkAzureKey } from "./azure.ts";
+import { checkAzureKey, pathOf } from "./azure.ts";
 import { isReplayable, type UnderWay } from "./background.ts";
 import { byId, defaultDeltaLength, eventStream, replayed, wantsCiphertexts } from "./by-id.ts";
 import { conversationRoute } from "./conversations.ts";
@@ -91,7 +91,7 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     await finish(exchange, refused(denied));
     return;
   }
-  if (azure !== undefined) url.pathname = url.pathname.replace(/^\/openai(?=\/v1\/)/, "");
+  url.pathname = pathOf(azure, url.pathname);
   if (received.method === "POST" && url.pathname === "/v1/responses") {
     await create(parts, exchange);
     return;

@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { addressOf } from "./arriving.ts";
+import { checkAzureKey, pathOf } from "./azure.ts";
 import { type Refusal, refusal, upgradeRefused } from "./refusals.ts";
 import type { Parts } from "./routes.ts";
 import { SocketConnection } from "./socket-connection.ts";
@@ -30,8 +31,10 @@ export function serveSockets(http: Server, parts: Parts): Sockets {
     // A client that is gone by now is no news.
     socket.on("error", () => undefined);
     const status = refused.shift() ?? options.webSocket?.refused;
-    const isKnown = addressOf(request.url ?? "")?.pathname === "/v1/responses";
-    const refusing = isKnown ? (status === undefined ? null : upgradeRefused(status)) : noRoute(request);
+    const { azure } = options;
+    const isKnown = pathOf(azure, addressOf(request.url ?? "")?.pathname ?? "") === "/v1/responses";
+    const denied = azure === undefined ? undefined : checkAzureKey(azure, request.headers);
+    const refusing = isKnown ? (denied ?? (status === undefined ? null : upgradeRefused(status))) : noRoute(request);
     if (refusing !== null) {
       socket.end(httpText(refusing));
       return;

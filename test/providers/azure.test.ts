@@ -202,3 +202,11 @@ test("ids of items that were stored are not sent by a request that is not", asyn
   expect(results[1]?.steps[0]?.decision.strategy).toBe("full");
   expect(JSON.stringify(server.requests[1]?.body)).not.toContain('"id"');
 });
+
+test("a conversation over a WebSocket goes to the same route, with the same key", async () => {
+  const provider = azure({ transport: "websocket" });
+  const results = await ask(provider, provider);
+  expect(results.map(({ steps }) => steps[0]?.decision.transport)).toEqual(["websocket", "websocket"]);
+  expect(results.map(({ steps }) => steps[0]?.decision.strategy)).toEqual(["full", "chained"]);
+  await provider[Symbol.asyncDispose]?.();
+});
