@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { Engine, EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
 import {
@@ -143,6 +144,33 @@ test("conversations share a connection, a lane each, and 32 of them have one", a
     expect(await shapesOf(conversation)).toEqual(["websocket full first-request", "websocket chained"]);
 });
 
+test("16 requests are on their way on a connection, and the next waits", async () => {
+  const held = Promise.withResolvers();
+  const begun: number[] = [];
+  const server = await startServer({
+    async answer({ request }) {
+      begun.push(request);
+      // The first tells that there are lanes.
+      if (request > 0) await held.promise;
+      return { output: [message("done")] };
+    },
+  });
+  const workshop = createWorkshop();
+  const engine = engineOn(server, workshop);
+  const conversations = Array.from({ length: 18 }, (_, n) => workshop.store.conversation(`cnv_many_${n}`));
+  const [first, ...others] = conversations;
+  if (first === undefined) throw new Error("there are 18");
+  await say(first, engine, "one");
+  const said = others.map((conversation) => say(conversation, engine, "one"));
+  await expect.poll(() => server.requests.length).toBe(17);
+  expect(begun.length).toBe(17);
+  held.resolve(null);
+  await Promise.all(said);
+  expect(server.requests.map(({ socket, status }) => [socket, status])).toEqual(
+    Array.from({ length: 18 }, () => [0, 200]),
+  );
+});
+
 test("an endpoint that knows no lanes has a connection for each conversation, and is remembered", async () => {
   const server = await startServer({ webSocket: { lanes: "none" } });
   const workshop = createWorkshop();
@@ -168,6 +196,26 @@ test("so has one that does as if it did not see them", async () => {
   expect(server.requests.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 200));
   for (const conversation of conversations)
     expect(await shapesOf(conversation)).toEqual(["websocket full first-request", "websocket chained"]);
+});
+
+test("what a layer asks beside the conversation goes over HTTP, and takes nothing away", async () => {
+  const server = await startServer();
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const asking = defineMiddleware({ name: "asking", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    await ctx.infer({ input: "Is this polite?" });
+    return next(turn);
+  });
+  const engine = engineOn(server, workshop, { config: { middleware: [asking] } });
+  await say(conversation, engine, "one");
+  await say(conversation, engine, "two");
+  expect(await shapesOf(conversation)).toEqual([
+    "sse full aside",
+    "websocket full first-request",
+    "sse full aside",
+    "websocket chained",
+  ]);
+  await expectSound(workshop);
 });
 
 describe("a refused continuation", () => {
