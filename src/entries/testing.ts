@@ -17,6 +17,7 @@ export { type CodecSamples, codecChecks } from "../rehearsal/codec-checks.ts";
 export type { EditChoice, EditOptions } from "../rehearsal/edits.ts";
 export type { PlayOptions } from "../rehearsal/exchanges.ts";
 export type { Incoherence } from "../rehearsal/play.ts";
+export type { RehearsalTransport } from "../rehearsal/ports.ts";
 export { rehearseChats } from "../rehearsal/reference-parts.ts";
 export type { RehearsalFigures, RehearsalOptions } from "../rehearsal/rehearse.ts";
 export { createRequestJudge, type RequestJudge, type RequestJudgeOptions } from "../rehearsal/request-judge.ts";
