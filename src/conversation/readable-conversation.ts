@@ -166,9 +166,8 @@ export class ReadableConversation {
   }
 
   /**
-   * What became of the reasoning of a request: of every reasoning block of its Turn, whether what it was made from stood before it
-   * still, which layer broke that, what the endpoint was to do with it, and what it said that it did. Where nothing was asked at the
-   * revision, the last request before it is meant.
+   * What became of each reasoning block of a request: whether what it was made from stood before it still, which layer broke that,
+   * what the endpoint was to do with it, and what it said. Where nothing was asked at the revision, the last request before it is meant.
    *
    *     for (const { index, prefix, fate, brokenBy } of (await conversation.reasoning()).blocks)
    *       console.log(index, prefix, fate, brokenBy[0]?.actor);
