@@ -32,6 +32,7 @@ export {
   ProviderError,
   type RequestConnection,
   type StartedResponse,
+  type StoredChain,
   type StreamDelta,
   type WaitOptions,
 } from "../engine/stack/provider.ts";

@@ -41,8 +41,8 @@ const planning: readonly PlantedFault[] = [
   {
     of: "an anchor that its server has lost is taken",
     file: "engine/planning/plan.ts",
-    find: 'if (invalidation !== null) return invalidation.reason === "expired" ? "expired" : "refused";',
-    put: "",
+    find: "if (invalidation !== null)",
+    put: "if (invalidation === undefined)",
     suite: "engine/planning/plan",
   },
   {
