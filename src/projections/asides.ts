@@ -1,6 +1,6 @@
 import type { JsonValue } from "../base/json.ts";
 import { blockFromJson } from "../domain/block-json.ts";
-import type { ConversationEvent } from "../domain/events/event.ts";
+import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
 import type { Compaction, LayerTiming } from "../domain/events/shared.ts";
 import { entersTurn } from "./client-turn.ts";
@@ -48,6 +48,17 @@ export function compactionWords({ how, because, tokens, limit }: Compaction): st
     tokens === undefined ? "" : `: ${grouped(tokens)} tokens were counted, of ${grouped(limit ?? 0)} allowed`;
   return `${what} (${compactedBecause.get(because) ?? excerpt(because, 40)}${counts})`;
 }
+
+/** How many tokens a run may use, in words. */
+export function budgetWords({ maxInputTokens, maxTotalTokens, onExceeded }: Budget): string {
+  const limits = [
+    ...(maxInputTokens === undefined ? [] : [`${grouped(maxInputTokens)} in a request`]),
+    ...(maxTotalTokens === undefined ? [] : [`${grouped(maxTotalTokens)} in all`]),
+  ];
+  return `${onExceeded === "warn" ? "warns over" : "ends over"} ${limits.join(", ")} tokens`;
+}
+
+type Budget = NonNullable<ConversationEventOf<"RunStarted">["data"]["budget"]>;
 
 const compactedWords: ReadonlyMap<string, string> = new Map([
   ["truncate-results", "cut tool results"],

@@ -9,7 +9,7 @@ import { type Decision, type Divergence, learnedName } from "../domain/events/in
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { hiddenLabel } from "../domain/labels.ts";
-import { asidesOf, compactionWords } from "./asides.ts";
+import { asidesOf, budgetWords, compactionWords } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { describeReason } from "./reasons.ts";
 import { usageOf } from "./usage.ts";
@@ -132,7 +132,9 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     case "RunStarted": {
       const stack = event.data.stack.map(({ name }) => name);
       const again = event.data.again === true ? " once more" : "";
-      return `run started${again}: ${[...stack, event.data.provider.name].join(" > ")}`;
+      const { budget } = event.data;
+      const within = budget === undefined ? "" : `; ${budgetWords(budget)}`;
+      return `run started${again}: ${[...stack, event.data.provider.name].join(" > ")}${within}`;
     }
     case "RunResumed":
       return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;

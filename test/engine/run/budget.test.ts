@@ -110,6 +110,25 @@ test("the budget that a run began with holds when it is taken up, counts nothing
   expect((await replayFolds(log, stream, { codecs })).difference).toBeNull();
 });
 
+test("the log says in words what a run may use, and what it did to use less", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const config = {
+    budget: { maxInputTokens: 90_000, maxTotalTokens: 100_000 },
+    compact: { beforeRequest: 60, keep: 1 },
+  };
+  const { engine } = workshop.scripted(["one", "two"], config);
+  for (const text of ["first", "second"]) {
+    await conversation.append(text);
+    await conversation.run(engine);
+  }
+  const told: string[] = [];
+  for await (const { words } of conversation.walk()) told.push(words);
+  expect(told).toContain("run started: scripted; ends over 90,000 in a request, 100,000 in all tokens");
+  expect(told.find((each) => each.startsWith("left out"))).toMatch(
+    /^left out the oldest exchanges \(before a request: \d+ tokens were counted, of 60 allowed\): /,
+  );
+});
+
 test("what an answer cost is shown once it is there", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const parts: RunPart[] = [];
