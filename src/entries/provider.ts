@@ -33,6 +33,7 @@ export {
   type RequestConnection,
   type StartedResponse,
   type StoredChain,
+  type StoredResponse,
   type StreamDelta,
   type WaitOptions,
 } from "../engine/stack/provider.ts";
