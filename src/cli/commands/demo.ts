@@ -1,9 +1,11 @@
 import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
+import type { ConversationEventOf } from "../../domain/events/event.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import type { Mode } from "../../engine/stack/chain-policy.ts";
 import { describeReason } from "../../projections/reasons.ts";
 import { describeDivergence } from "../../projections/timeline.ts";
-import { counted, grouped } from "../../projections/wording.ts";
+import { counted, grouped, shortId } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -17,7 +19,12 @@ import { type DemoRequest, demoDocument } from "../documents/running.ts";
 export const demo = commandCode({
   document: demoDocument,
 
-  async *run(context, { options: { server: elsewhere } }: CommandInput<{ readonly server?: string }>) {
+  async *run(
+    context,
+    {
+      options: { server: elsewhere, mode = "chained" },
+    }: CommandInput<{ readonly server?: string; readonly mode?: Mode }>,
+  ) {
     await using server = elsewhere === undefined ? await startReferenceServer({ answer: answerAsTravelAgent }) : null;
     const baseURL = server?.baseUrl ?? elsewhere ?? "";
     await using store = await context.openStore({ mustExist: false });
@@ -27,7 +34,7 @@ export const demo = commandCode({
     say(context, dim(`a travel agent with 4 layers and 4 tools, talking to ${baseURL}`));
     const watched = watch(conversationStream(conversation.id));
     const requests: DemoRequest[] = [];
-    for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal })) {
+    for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal, mode })) {
       if (type === "answer") requests.push(...(await showRequests(context, conversation, watched, requests.length)));
       say(context, type === "question" ? `\n${bold("you  ")} ${text}` : `${bold("agent")} ${text}`);
     }
@@ -87,10 +94,20 @@ async function showRequests(
       say(context, requestLine(context, request, count + requests.length));
     } else if (recorded.event.type === "ToolStarted") {
       say(context, context.style.dim(`       tool ${recorded.event.data.name}`));
+    } else if (recorded.event.type === "ServerConversationChanged") {
+      say(context, context.style.dim(`       ${objectWords(recorded.event.data)}`));
     }
   }
   return requests;
 }
+
+/** What became of the server's object before a request. */
+const objectWords = ({
+  anchor,
+  change,
+  items = [],
+}: ConversationEventOf<"ServerConversationChanged">["data"]): string =>
+  change === "made" ? `conversation ${shortId(anchor.id)} is made` : `${counted(items.length, "item")} deleted from it`;
 
 function requestLine({ style }: CliContext, request: DemoRequest, number: number): string {
   const { strategy, reason, bytes, fullBytes, brokenBy } = request;

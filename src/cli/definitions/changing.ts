@@ -14,6 +14,7 @@ export const tryOut: CommandGroup = {
       example: "demo",
       options: [
         option("--server <url>", "talk to a `turnlog reference-server` that runs elsewhere").argParser(serverAddress),
+        option("--mode <mode>", "who holds the conversation between two requests").choices(modes).default("chained"),
       ],
       load: async () => (await import("../commands/demo.ts")).demo,
     },

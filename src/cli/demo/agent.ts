@@ -19,7 +19,7 @@ export const demoQuestions: readonly string[] = [
 export const demoSystemPrompt = "You plan journeys. Be brief.";
 
 /** For tests: a clock and ids that repeat. */
-export type EngineSources = Pick<EngineConfig, "clock" | "newId">;
+export type EngineSources = Pick<EngineConfig, "clock" | "newId" | "mode">;
 
 /** The agent of the demo: four tools, and four layers that do to a Turn what layers do in real life. */
 export function createDemoEngine(provider: Provider, sources: EngineSources = {}): Engine {
