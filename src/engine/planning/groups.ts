@@ -28,8 +28,8 @@ export type Candidate = {
 /** Neighbouring blocks that follow each other in one response as they do here; a block of no response stands alone. */
 export type Group = {
   readonly members: readonly Candidate[];
-  /** All items of the response are here. */
-  readonly isIntact: boolean;
+  /** All items of the response are here, and nothing is sent between them. */
+  isIntact: boolean;
   /** An item of the group, or its like, is there already: a later copy goes out without ids. */
   isRepeated: boolean;
   /** One of its calls goes out under another call id, so that it is no longer the item that the provider issued. */

@@ -2,9 +2,9 @@ import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { CallPairs } from "../stack/codec.ts";
-import { carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
+import { type Candidate, carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
-import { omit, omitId } from "./repairs.ts";
+import { omit, omitId, placeOf } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -54,18 +54,24 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   return { repairs, pairing };
 }
 
-/** Each round leaves out at least one block more, or takes the group's ids away once. */
+/** Each round leaves out at least one block more, or takes the group apart or its ids away once. */
 function legalise(group: Group, pairing: Pairing, options: ShapeOptions): ReturnType<typeof pairGroup> {
   for (;;) {
     legaliseGroup(group, options);
     const kept = group.members.filter(({ omitted }) => omitted === null);
     const paired = pairGroup(kept, pairing, options.codec);
     const isRenamedNow = paired.hasRenamedCall && !group.isRenamed;
-    if (paired.unpaired.length === 0 && !isRenamedNow) return paired;
+    const isSplitNow = group.isIntact && isSplit(kept, paired.repairs);
+    if (paired.unpaired.length === 0 && !isRenamedNow && !isSplitNow) return paired;
     for (const candidate of paired.unpaired) candidate.omitted = "no-open-call";
     group.isRenamed ||= paired.hasRenamedCall;
+    group.isIntact &&= !isSplitNow;
   }
 }
+
+/** An earlier call is answered in the middle of a group that begins with results: what is sent is not the response any more. */
+const isSplit = ([first]: readonly Candidate[], repairs: readonly Repair[]): boolean =>
+  first !== undefined && repairs.some((repair) => repair.rule === "answer" && placeOf(repair) > first.index);
 
 type Continuation = { readonly blocks: readonly Block[]; readonly options: ShapeOptions };
 

@@ -36,16 +36,17 @@ function turnOfShaped(prefix: Turn, shaped: readonly SentBlock[]): Turn {
 
 describe("shaping", () => {
   test("changes nothing of what was shaped", () => {
-    fc.assert(
-      fc.property(turns, (turn) => {
-        for (const { from, heldFrom } of ways(turn)) {
-          const once = shapedFrom(turn, from, heldFrom);
-          const twice = shapedFrom(turnOfShaped(turn.slice(from), once), from, heldFrom);
-          expect(inputItems(twice)).toEqual(inputItems(once));
-        }
-      }),
-      { numRuns },
-    );
+    const isIdempotent = fc.property(turns, (turn) => {
+      for (const { from, heldFrom } of ways(turn)) {
+        const once = shapedFrom(turn, from, heldFrom);
+        const twice = shapedFrom(turnOfShaped(turn.slice(from), once), from, heldFrom);
+        expect(inputItems(twice)).toEqual(inputItems(once));
+      }
+    });
+    fc.assert(isIdempotent, { numRuns });
+    // An earlier call is answered in the middle of a response that begins with a result.
+    fc.assert(isIdempotent, { seed: -1_070_302_858, path: "219", numRuns: 1 });
+    fc.assert(isIdempotent, { seed: 180_584_955, path: "5322", numRuns: 1 });
   });
 
   test("changes what was shaped of a prefix only in open calls, an unfinished group or a trigger at its end", () => {
