@@ -30,6 +30,8 @@ export type ServerObject = {
   readonly anchor: Anchor;
   /** Whether it holds its exchanges and nothing else: not while one is under way, was cut off, or items are being deleted. */
   isKnown: boolean;
+  /** Whether an answer that nobody has may still enter it: the server goes on without a listener. */
+  isAwaited: boolean;
   /** What it holds: the contexts, by index, of the exchanges that stay in it, in order. */
   readonly exchanges: number[];
 };
@@ -88,13 +90,14 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       // What is asked beside the conversation is nothing that it goes on from.
       if (isAside(frame)) return;
       view.open.set(event.data.inferenceId, { request: event.data, revision });
-      noteObject(view, event.data, false);
+      noteObject(view, event.data, { isKnown: false, isAwaited: true });
       return;
     case "InferenceFailed": {
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       // What was refused before the server acted changed nothing.
-      if (request !== undefined && event.data.outcome === "rejected") noteObject(view, request, true);
+      if (request !== undefined && event.data.outcome === "rejected")
+        noteObject(view, request, { isKnown: true, isAwaited: false });
       return;
     }
     case "ServerConversationChanged":
@@ -107,7 +110,9 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       const index = view.contexts.length;
       const context = serverContextOf({ request, response: event.data, stream, revision, index, at });
       view.contexts.add(context);
-      if (context.unusable === null) noteObject(view, request, true)?.exchanges.push(index);
+      const isKnown = context.unusable === null;
+      const object = noteObject(view, request, { isKnown, isAwaited: false });
+      if (isKnown) object?.exchanges.push(index);
       return;
     }
     case "ContextImported": {
@@ -159,11 +164,11 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
 function noteObject(
   { objects }: ServerContextsView,
   { scope, decision: { anchor } }: InferenceRequestedData,
-  isKnown: boolean,
+  known: Pick<ServerObject, "isKnown" | "isAwaited">,
 ): ServerObject | undefined {
   const object = objects.get(scope);
   if (object === undefined || !isObject(anchor) || object.anchor.id !== anchor?.id) return undefined;
-  object.isKnown = isKnown;
+  Object.assign(object, known);
   return object;
 }
 
@@ -172,13 +177,13 @@ function changeObject(
   { scope, anchor, change, keeps = 0 }: ConversationEventOf<"ServerConversationChanged">["data"],
 ): void {
   if (change === "made") {
-    objects.set(scope, { anchor, isKnown: true, exchanges: [] });
+    objects.set(scope, { anchor, isKnown: true, isAwaited: false, exchanges: [] });
     return;
   }
   cutObjects.add(anchor.id);
   const object = objects.get(scope);
   if (object?.anchor.id !== anchor.id) return;
-  object.isKnown = false;
+  Object.assign(object, { isKnown: false, isAwaited: false });
   object.exchanges.splice(keeps);
 }
 

@@ -1,7 +1,6 @@
 import { isJsonList, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import type { Anchor } from "../../domain/anchor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
@@ -74,7 +73,7 @@ async function isAligned(align: Aligning, retry: Retry): Promise<boolean> {
   if (!isUsable) return true;
   if (object !== null && decision.anchor !== null) {
     if (object.isKnown && keeps === object.exchanges.length) return true;
-    if (await isCutTo(align, object.anchor, { keeps, lastItem })) return true;
+    if (await isCutTo(align, object, { keeps, lastItem })) return true;
   }
   if (object !== null && session.engine.chain.require === true)
     throw new TurnlogError(
@@ -121,10 +120,13 @@ function keptOf({ contexts, turn }: PlanRequest, object: ServerObject | null, { 
   return { keeps: object.exchanges.indexOf(context.index) + 1, lastItem: isOwn ? (last.itemId ?? null) : null };
 }
 
-/** Deletes what the object holds after the exchanges to keep; false where that cannot be found, or is too much. */
+/**
+ * Deletes what the object holds after the exchanges to keep; false where that cannot be found, or is too much, and where an answer
+ * that nobody has may still enter the object: only one that is seen there is no longer under way.
+ */
 async function isCutTo(
   align: Aligning,
-  anchor: Anchor,
+  { anchor, isAwaited, exchanges }: ServerObject,
   { keeps, lastItem }: Pick<Situation, "keeps" | "lastItem">,
 ): Promise<boolean> {
   const { session, step, conversations } = align;
@@ -133,10 +135,11 @@ async function isCutTo(
     conversations.newestItems(anchor.id, { limit: maxCalls, signal }),
   );
   const newest = isJsonList(listed) ? listed.filter((id) => typeof id === "string") : [];
-  if (keeps === 0) return newest.length === 0;
+  if (keeps === 0) return newest.length === 0 && !isAwaited;
   const place = newest.indexOf(lastItem ?? "");
   if (place < 0) return false;
   const items = newest.slice(0, place);
+  if (isAwaited && (items.length === 0 || keeps < exchanges.length)) return false;
   if (items.length === 0) return true;
   const { scope } = session.engine.provider;
   changed(session, step, { scope, anchor, change: "cut", keeps, items });

@@ -185,8 +185,8 @@ export function restoreFacts({ contexts, ...view }: ServerContextsView, facts: S
       }
       case "objects":
         view.objects.clear();
-        for (const [scope, { anchor, isKnown, exchanges }] of fact[1])
-          view.objects.set(scope, { anchor, isKnown, exchanges: [...exchanges] });
+        for (const [scope, { exchanges, ...object }] of fact[1])
+          view.objects.set(scope, { ...object, exchanges: [...exchanges] });
         for (const id of fact[2]) view.cutObjects.add(id);
         break;
       default:

@@ -141,6 +141,22 @@ test("after an answer that was lost the items are listed, and what came of it is
   expect((await replayed(store, conversation)).difference).toBeNull();
 });
 
+test("an answer that was lost and is not there yet may still come: a new object is made", async () => {
+  const server = await startServer();
+  const { say, conversation, store } = talkTo(server);
+  await say("one");
+  const [before, object] = [server.requests.length, objectIn(server)];
+  server.inject({ kind: "cut", afterBytes: 0 });
+  await rejectionOf(say("two"));
+  await say("three");
+  expect(callsOf(server, before + 1)).toEqual(["GET items", "POST conversations", "POST responses"]);
+  expect(objectIn(server)).not.toBe(object);
+  expect(server.reading(server.requests.length - 1)?.items).toHaveLength(5);
+  await say("four");
+  expect(callsOf(server).at(-1)).toBe("POST responses");
+  expect((await replayed(store, conversation)).difference).toBeNull();
+});
+
 test("a fork makes an object of its own", async () => {
   const server = await startServer();
   const { say, conversation } = talkTo(server);

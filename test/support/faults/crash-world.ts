@@ -24,6 +24,7 @@ export const placeSchema = z.object({
   url: z.string(),
   dialect: z.enum(["responses", "toy"]),
   transport: z.enum(["json", "websocket"]).default("json"),
+  mode: z.enum(["chained", "conversation"]).default("chained"),
   modelUrl: z.string(),
   ledger: z.string(),
 });
@@ -156,15 +157,23 @@ function rewritten(block: Block, from: string, to: string): Block {
   return isRewritten ? block.withText(block.text.replaceAll(from, to)) : block;
 }
 
-/** Over WebSocket nothing is stored: what a process has said goes with it. */
-const askedBy = ({ transport }: Place) =>
-  transport === "websocket" ? ({ model: "thinking", transport, store: false } as const) : { model: "thinking" };
+/**
+ * Over WebSocket nothing is stored: what a process has said goes with it. A new conversation object is given the whole Turn, in
+ * which items cannot be named: the model gives the reasoning of all runs the same ids.
+ */
+const askedBy = ({ transport, mode }: Place) => ({
+  model: "thinking",
+  ...(transport === "websocket" ? ({ transport, store: false } as const) : {}),
+  ...(mode === "conversation" ? { capabilities: { itemIds: false } } : {}),
+});
 
 /** The engine as every process puts it together; the run of a conversation has its id from it. */
 export function engineOf(place: Place, id: string): Engine {
   let ids = 0;
   return createEngine({
     provider: dialects[place.dialect].provider(place.modelUrl, askedBy(place)),
+    // What does not chain has no modes to choose from.
+    ...(place.mode === "conversation" ? { mode: place.mode } : {}),
     tools: ledgerTools(place),
     middleware: layers(place),
     clock: () => noon,

@@ -34,7 +34,7 @@ const planning: readonly PlantedFault[] = [
   {
     of: "an anchor that is too old is taken",
     file: "engine/planning/plan.ts",
-    find: 'if (ageMs > keptForMs || ageMs < -maxClockSkewMs) return "expired";',
+    find: 'if (!isAgeless && (ageMs > keptForMs || ageMs < -maxClockSkewMs)) return "expired";',
     put: "",
     suite: "engine/planning/plan",
   },
@@ -372,7 +372,7 @@ const asked: readonly PlantedFault[] = [
   {
     of: "the conversation goes on from what a layer asked beside it",
     file: "projections/server-contexts.ts",
-    find: "if (!isAside(frame)) view.open.set",
+    find: "if (isAside(frame)) return;\n      view.open.set",
     put: "view.open.set",
     suite: "engine/run/infer",
   },
