@@ -34,7 +34,7 @@ export function azureResponses(options: AzureResponsesOptions): OpenaiResponses 
     if (Object.hasOwn(options, name)) throw refused(`no option '${name}': give ${instead}`);
   }
   const baseURL = addressOf(endpoint ?? process.env["AZURE_OPENAI_ENDPOINT"] ?? "", apiVersion);
-  // A socket of Azure answers one request after another (responses-api.md 5.6).
+  // A socket of Azure answers one request after another (Azure's how-to on WebSockets).
   const capabilities = { lanes: false, ...options.capabilities };
   const common = { ...rest, baseURL, credentialsOwner, capabilities };
   if (token !== undefined && apiKey !== undefined) throw refused("both an apiKey and a token: give one of them");

@@ -7,7 +7,7 @@ import { readObject } from "./read-answer.ts";
 
 type Calls = { readonly client: HttpClient; readonly limits: AnswerLimits; readonly timeoutMs: number };
 
-/** The conversation objects of the Responses API (responses-api.md 1.1, 2.8). */
+/** The conversation objects of the Responses API (its reference, under Conversations). */
 export function conversationObjects({ client, limits, timeoutMs }: Calls): ConversationObjects {
   const call = async (
     request: { readonly method: "get" | "post" | "delete"; readonly path: string; readonly bodyText?: string },

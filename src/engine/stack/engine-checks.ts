@@ -126,7 +126,7 @@ export function modeProblem(mode: Mode, { name, capabilities, conversations, tra
   if (mode === "chained" && capabilities.chain !== true)
     return `the provider ${name} does not continue from earlier responses`;
   if (mode !== "conversation") return null;
-  // No source says what a socket's requests do with them (responses-api.md 2.6).
+  // No source says what a socket's requests do with them.
   if (transport === "websocket") return "conversation objects are not established over the transport websocket";
   const hasObjects = conversations !== undefined && capabilities.conversations === true;
   return hasObjects ? null : `the provider ${name}, as it is set up, has no conversation objects`;

@@ -22,7 +22,7 @@ const omissions = async ({ conversation }: ThinkingTalk) =>
     .filter(({ rule }) => rule === "omit")
     .map(({ index, detail }) => [index, detail["reason"]]);
 
-test("the first request carries no reasoning, and the first answer brings it (F117)", async () => {
+test("the first request carries no reasoning, and the first answer brings it", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   expect(sentReasoning(talk)).toEqual([]);
@@ -30,7 +30,7 @@ test("the first request carries no reasoning, and the first answer brings it (F1
   expect(blocks.map(({ wire }) => wire?.ciphertext?.slice(0, 5))).toEqual(["gAAAA"]);
 });
 
-test("the reasoning of every answer is carried, the newest behind the older, byte for byte (F111, F118, F132)", async () => {
+test("the reasoning of every answer is carried, the newest behind the older, byte for byte", async () => {
   const talk = await thinkingTalk();
   for (const text of ["one", "two", "three"]) await talk.say(text, stateless);
   const received = (await talk.conversation.turn()).blocks.flatMap(({ wire }) => wire?.ciphertext ?? []);
@@ -38,7 +38,7 @@ test("the reasoning of every answer is carried, the newest behind the older, byt
   expect(sentReasoning(talk).map((item) => item["encrypted_content"])).toEqual(received.slice(0, 2));
 });
 
-test("a request that carries reasoning older than a day warns, and says since when (F119)", async () => {
+test("a request that carries reasoning older than a day warns, and says since when", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   const at = new Date(talk.clock.now).toISOString();
@@ -59,7 +59,7 @@ test("a request that carries reasoning older than a day warns, and says since wh
   expect(aged()).toMatchObject([{ blocks: 1, oldestAt: at }]);
 });
 
-test("the age from which it warns is the caller's (F119)", async () => {
+test("the age from which it warns is the caller's", async () => {
   const talk = await thinkingTalk();
   const parts: RunPart[] = [];
   const observed = { ...stateless, observers: [{ next: (part: RunPart) => parts.push(part) }] };
@@ -72,7 +72,7 @@ test("the age from which it warns is the caller's (F119)", async () => {
   expect(parts.filter(({ type }) => type === "reasoning-aged")).toHaveLength(1);
 });
 
-test("a refused blob is dropped, and the request is sent once more without it (F120, F126)", async () => {
+test("a refused blob is dropped, and the request is sent once more without it", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   const [blob] = sentReasoning(talk);
@@ -88,7 +88,7 @@ test("a refused blob is dropped, and the request is sent once more without it (F
   expect(quarantined).toMatchObject([{ blockIds: [thought?.id], reason: message }]);
 });
 
-test("what a server refuses of what it holds itself is left out of a whole request (F120)", async () => {
+test("what a server refuses of what it holds itself is left out of a whole request", async () => {
   const talk = await thinkingTalk({ checksReasoning: "refuses" });
   await talk.say("one");
   await talk.say("two", {}, { instructions: "Be kind." });
@@ -99,7 +99,7 @@ test("what a server refuses of what it holds itself is left out of a whole reque
   expect((await replayed(talk.store, talk.conversation)).difference).toBeNull();
 });
 
-test("reasoning that has outlived its time is left out, recorded as expired, and stays in the Turn (F121, F122)", async () => {
+test("reasoning that has outlived its time is left out, recorded as expired, and stays in the Turn", async () => {
   const talk = await thinkingTalk();
   const brief = { ...stateless, reasoning: { keepForMs: hourMs } };
   await talk.say("one", brief);
@@ -115,7 +115,7 @@ test("reasoning that has outlived its time is left out, recorded as expired, and
   expect((await replayed(talk.store, talk.conversation)).difference).toBeNull();
 });
 
-test("a reset is an event; from there on no request carries the reasoning, or continues from where a server holds it (F122)", async () => {
+test("a reset is an event; from there on no request carries the reasoning, or continues from where a server holds it", async () => {
   const talk = await thinkingTalk();
   await talk.say("one");
   await talk.say("two");
@@ -140,7 +140,7 @@ test("a reset of a conversation without reasoning writes nothing", async () => {
   expect(await eventsOf(talk.conversation)).toHaveLength(2);
 });
 
-test("another model is not sent what it cannot read; the first one is sent its own again (F122, F124)", async () => {
+test("another model is not sent what it cannot read; the first one is sent its own again", async () => {
   const talk = await thinkingTalk({ checksReasoning: "withholds" });
   await talk.say("one", stateless, { model: "m" });
   await talk.say("two", stateless, { model: "n" });
@@ -161,7 +161,7 @@ test("models that read each other's reasoning, as the caller says, are sent it",
   expect(sentReasoning(talk)).toHaveLength(1);
 });
 
-test("another endpoint is not sent what is not its own, recorded as foreign (F124)", async () => {
+test("another endpoint is not sent what is not its own, recorded as foreign", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   await talk.say("two", stateless, { organization: "other" });
@@ -169,7 +169,7 @@ test("another endpoint is not sent what is not its own, recorded as foreign (F12
   expect(await omissions(talk)).toEqual([[1, "foreign"]]);
 });
 
-test("reasoning survives saving and loading: another process carries it on byte for byte (F123)", async () => {
+test("reasoning survives saving and loading: another process carries it on byte for byte", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   await using store = new TurnlogStore(talk.watched);
@@ -180,7 +180,7 @@ test("reasoning survives saving and loading: another process carries it on byte 
   expect(sentReasoning(talk).map((item) => item["encrypted_content"])).toEqual([before]);
 });
 
-test("everything works without blobs: none is asked for, none is carried (F124, F131)", async () => {
+test("everything works without blobs: none is asked for, none is carried", async () => {
   const talk = await thinkingTalk();
   const bare = { capabilities: { encryptedReasoning: false }, store: false };
   for (const text of ["one", "two", "three"]) await talk.say(text, stateless, bare);
@@ -189,7 +189,7 @@ test("everything works without blobs: none is asked for, none is carried (F124, 
   expect(sentReasoning(talk)).toEqual([]);
 });
 
-test("a layer may leave a blob out, and what it changes of reasoning is not sent as the provider's (F113, F125)", async () => {
+test("a layer may leave a blob out, and what it changes of reasoning is not sent as the provider's", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   const rewrite = defineMiddleware(
@@ -202,7 +202,7 @@ test("a layer may leave a blob out, and what it changes of reasoning is not sent
   expect(sentReasoning(talk)).toEqual([]);
 });
 
-test("nothing is stored at the server: what the client holds is all that carries the thinking on (F112, F127)", async () => {
+test("nothing is stored at the server: what the client holds is all that carries the thinking on", async () => {
   const talk = await thinkingTalk({ zdr: true });
   for (const text of ["one", "two", "three"]) await talk.say(text, stateless);
   expect(talk.server.requests.every(({ bodyText }) => bodyText.includes('"store":false'))).toBe(true);
@@ -210,7 +210,7 @@ test("nothing is stored at the server: what the client holds is all that carries
   expect(thoughtsRead(talk.server)).toBe(2);
 });
 
-test("what can be read of reasoning is its summary; a ciphertext is in no text that is shown or searched (F128)", async () => {
+test("what can be read of reasoning is its summary; a ciphertext is in no text that is shown or searched", async () => {
   const talk = await thinkingTalk();
   await talk.say("one", stateless);
   const [thought] = (await talk.conversation.turn()).blocks.filter(({ kind }) => kind === "reasoning");
@@ -219,7 +219,7 @@ test("what can be read of reasoning is its summary; a ciphertext is in no text t
   expect(found.hits).toEqual([]);
 });
 
-test("the thinking goes on over three turns, as it does not without blobs (F133)", async () => {
+test("the thinking goes on over three turns, as it does not without blobs", async () => {
   const read = async (encryptedReasoning: boolean): Promise<readonly number[]> => {
     const talk = await thinkingTalk();
     const counts: number[] = [];
