@@ -14,6 +14,7 @@ export default defineConfig(({ mode }) => ({
       NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node"),
       ...(mode === "long" ? { TURNLOG_LONG: "1" } : {}),
     },
+    setupFiles: ["./test/support/drawn-properties.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // The files of a worker share what they import: no test leaves anything behind that another one would meet.

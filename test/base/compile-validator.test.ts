@@ -7,6 +7,7 @@ import { compileValidator } from "../../src/base/compile-validator.ts";
 import type { JsonValue } from "../../src/base/json.ts";
 import { conversationEventSchema } from "../../src/domain/events/event.ts";
 import { jsonValue, parsed } from "../support/base/arbitrary-json.ts";
+import { isTelling } from "../support/cases.ts";
 
 const schema = z.strictObject({
   text: z.string().min(1),
@@ -112,7 +113,7 @@ describe("the check of events", () => {
       }),
       { numRuns: 5_000 },
     );
-    expect(taken).toBeGreaterThan(100);
+    if (isTelling) expect(taken).toBeGreaterThan(100);
   });
 });
 

@@ -5,6 +5,7 @@ import { frozenJson } from "../../src/base/frozen-json.ts";
 import { jsonTextOf, parseJson } from "../../src/base/json.ts";
 import { applyDifference, jsonDifference } from "../../src/base/json-difference.ts";
 import { NumberLiteral } from "../../src/base/number-literal.ts";
+import { isTelling } from "../support/cases.ts";
 
 const changed = [
   ...["1e400", "-1e400", "1E+400", "1e-400", "0.0000000001e-400", "-0", "-0.0", "-0e5", "-0.00"],
@@ -105,5 +106,5 @@ test("every number is read as JSON.parse reads it, or stays as it came", () => {
     }),
     { numRuns: 2_000 },
   );
-  expect(kept).toBeGreaterThan(500);
+  if (isTelling) expect(kept).toBeGreaterThan(500);
 });

@@ -1,17 +1,11 @@
 import { afterAll, expect, test } from "vitest";
-import { cases, firstSeed } from "../support/cases.ts";
+import { cases, firstSeed, isTelling } from "../support/cases.ts";
 import { emptyTally, type Tally, World } from "../support/coherence/world.ts";
 import { type Dialect, dialects } from "../support/dialects.ts";
 
 const requestsWanted = cases(2_000, 1_000_000);
 
 const toyRequestsWanted = cases(400, 100_000);
-
-/**
- * Whether what was drawn tells that every way of sending is. Worlds draw their ways as wholes, so that short runs differ much in
- * them: the one from the first seed is always the same, and long ones have of everything.
- */
-const isTelling = firstSeed === 1 || requestsWanted >= 20_000;
 
 const tally = emptyTally();
 const toyTally = emptyTally();
@@ -31,9 +25,9 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   await play(dialects.responses, { requests: requestsWanted, tally });
   expect(tally.incoherent).toEqual([]);
   expect(tally.requests).toBeGreaterThanOrEqual(requestsWanted);
+  if (!isTelling) return;
   expect(tally.parallel / tally.responses).toBeGreaterThanOrEqual(0.3);
   expect(tally.reasoned / tally.responses).toBeGreaterThanOrEqual(0.45);
-  if (!isTelling) return;
   expect(tally.chained).toBeGreaterThan(requestsWanted / 10);
   expect(tally.rebased).toBeGreaterThan(requestsWanted / 50);
   expect(tally.instructed).toBeGreaterThan(requestsWanted / 50);
@@ -54,6 +48,7 @@ test("and so it does in another dialect, whose codec and transport are somebody 
   expect(toyTally.incoherent).toEqual([]);
   expect(toyTally.requests).toBeGreaterThanOrEqual(toyRequestsWanted);
   expect(toyTally.full).toBeGreaterThanOrEqual(toyTally.requests);
+  if (!isTelling) return;
   expect(toyTally.parallel / toyTally.responses).toBeGreaterThanOrEqual(0.25);
   expect(toyTally.instructed).toBeGreaterThan(toyRequestsWanted / 50);
   expect(toyTally.retried).toBeGreaterThan(toyRequestsWanted / 200);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { firstSeed, isLong, seeds } from "../support/cases.ts";
+import { firstSeed, isLong, isTelling, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import type { Fault } from "../support/eventstoredb/server.ts";
 import { drawUnkindness } from "../support/eventstoredb/unkindness.ts";
@@ -15,7 +15,7 @@ test(`${worlds.length * appends} appends by four writers at ${worlds.length} unk
 }, async () => {
   let troubles = 0;
   for (const seed of worlds) troubles += (await playRandomly(seed, appends)).troubles;
-  expect(troubles).toBeGreaterThan(worlds.length);
+  if (isTelling) expect(troubles).toBeGreaterThan(worlds.length);
   process.stdout.write(
     `esdb: ${worlds.length * appends} appends, ${troubles} troubles, 0 lost, 0 doubled, 0 stalled\n`,
   );

@@ -6,7 +6,7 @@ import type { Engine } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { seeds } from "../support/cases.ts";
+import { isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 
 const drawn = seeds(400, 20_000);
@@ -194,8 +194,8 @@ test(`of ${sequences} random sequences of deliveries, retries, crashes and secon
     tally.crashes += shop.crashes;
     tally.charges += shop.charges.size;
   }
-  expect(tally.crashes).toBeGreaterThan(sequences / 4);
-  expect(tally.again).toBeGreaterThan(sequences);
+  if (isTelling) expect(tally.crashes).toBeGreaterThan(sequences / 4);
+  if (isTelling) expect(tally.again).toBeGreaterThan(sequences);
   process.stdout.write(
     `retried delivery: ${sequences} sequences, ${tally.messages} messages, told ${tally.told} times (${tally.again} from the log), ${tally.crashes} crashes, ${tally.charges} calls\n`,
   );

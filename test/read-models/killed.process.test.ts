@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createProjector } from "../../src/read-models/projector.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
-import { seeds } from "../support/cases.ts";
+import { isTelling, seeds } from "../support/cases.ts";
 import { startAside } from "../support/process.ts";
 import { rowsFromScratch, rowsOf } from "../support/read-models/rows.ts";
 import { type Written, write, writtenLog } from "../support/read-models/written-log.ts";
@@ -17,7 +17,7 @@ test.each(seeds(2, 20))(
   async (seed) => {
     const path = temporaryFolder().file("store.db");
     await using store = await openSqliteStore(path);
-    const events = fc.sample(writtenLog, { seed, numRuns: 60 }).flat();
+    const events = fc.sample(writtenLog, { seed, numRuns: 120 }).flat();
     const next = (): readonly Written[] => events.splice(0, 1);
     const eventsSeen: number[] = [];
     for (let kill = 0; kill < kills; kill += 1) {
@@ -32,10 +32,10 @@ test.each(seeds(2, 20))(
     }
     expect(events.length, "there were enough events").toBeGreaterThan(0);
     expect(eventsSeen, "nothing that was saved is lost").toEqual(eventsSeen.toSorted((left, right) => left - right));
-    expect(eventsSeen.at(-1)).toBeGreaterThan(50);
+    if (isTelling) expect(eventsSeen.at(-1)).toBeGreaterThan(50);
     const projector = createProjector(store, conversationList);
     await projector.catchUp();
     expect(await rowsOf(projector)).toEqual(await rowsFromScratch(store, conversationList));
-    expect((await projector.degraded()).length).toBeGreaterThan(0);
+    if (isTelling) expect((await projector.degraded()).length).toBeGreaterThan(0);
   },
 );

@@ -23,7 +23,7 @@ import {
 } from "../../src/reference-server/server.ts";
 import { counterfactual } from "../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { firstSeed, seeds } from "../support/cases.ts";
+import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 
 const stacks = seeds(80, 5_000);
@@ -190,5 +190,5 @@ test(`asks what a real run without the layer asks, to the byte, for ${stacks.len
     expect(unchanged.steps.every(({ isSame }) => isSame)).toBe(true);
   }
   // A layer that nobody would miss shows nothing.
-  expect(different).toBeGreaterThan(stacks.length / 2);
+  if (isTelling) expect(different).toBeGreaterThan(stacks.length / 2);
 });

@@ -13,3 +13,9 @@ export const cases = (short: number, long: number): number =>
 /** The seeds of so many cases. */
 export const seeds = (short: number, long: number): readonly number[] =>
   Array.from({ length: cases(short, long) }, (_, n) => firstSeed + n);
+
+/**
+ * Whether it can be asked how much of each thing occurred: of the cases that `npm test` always draws, and of the long form's
+ * many. A few cases of another seed may lack any one thing, and prove no less about those that they have.
+ */
+export const isTelling = isLong || (firstSeed === 1 && process.env["TURNLOG_CASES"] === undefined);

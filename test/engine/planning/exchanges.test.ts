@@ -18,7 +18,7 @@ import {
   type ScriptedAnswer,
   startReferenceServer,
 } from "../../../src/reference-server/server.ts";
-import { cases } from "../../support/cases.ts";
+import { cases, isTelling } from "../../support/cases.ts";
 import { type RequestChoice, type Step, steps } from "../../support/planning/arbitrary-exchanges.ts";
 import {
   createExchange,
@@ -53,7 +53,7 @@ describe("over random exchanges with a server, with random edits between them", 
       if (decision.repairs.length > 0) counts.repaired += 1;
     });
     // All kinds occur, or the test says nothing about them.
-    expect(Math.min(...Object.values(counts))).toBeGreaterThan(numRuns / 10);
+    if (isTelling) expect(Math.min(...Object.values(counts))).toBeGreaterThan(numRuns / 10);
   });
 
   test("what the server holds is what the digest says: the anchor's context and the shaped blocks", {
@@ -78,7 +78,7 @@ describe("over random exchanges with a server, with random edits between them", 
     await playMany(look);
     // Nothing but reasoning of another model, and what cannot go without it, follows the only context.
     await playMany(look, { seed: 2_053_976_162, path: "89", numRuns: 1 });
-    expect(anchored).toBeGreaterThan(numRuns / 2);
+    if (isTelling) expect(anchored).toBeGreaterThan(numRuns / 2);
   });
 
   test("the body that arrived is rebuilt from the recorded decision, the Turn and the settings", {

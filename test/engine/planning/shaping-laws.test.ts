@@ -10,6 +10,7 @@ import { placeOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { isTelling } from "../../support/cases.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { boundariesOf, fullRequest, turns } from "../../support/planning/offline-turns.ts";
 import { reread } from "../../support/planning/random-turns.ts";
@@ -66,7 +67,7 @@ describe("shaping", () => {
     fc.assert(isStable, { numRuns });
     // A result that answers a call from before the anchor, behind a block that closed the nearer call of its id.
     fc.assert(isStable, { seed: -157_586_410, path: "113", numRuns: 1 });
-    expect(stable).toBeGreaterThan(numRuns);
+    if (isTelling) expect(stable).toBeGreaterThan(numRuns);
   });
 
   test("says the same of the same blocks, whatever objects they are", () => {

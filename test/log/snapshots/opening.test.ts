@@ -12,7 +12,7 @@ import { ConversationWriter } from "../../../src/log/writer/conversation-writer.
 import { ConversationDamagedError } from "../../../src/projections/damage.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
-import { cases, seeds } from "../../support/cases.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";
 import { lookUpTool, randomConversation } from "../../support/random-conversation.ts";
 import { RandomStack } from "../../support/run/random-stack.ts";
@@ -49,9 +49,10 @@ test("a conversation that is opened from a snapshot decides, answers and plans a
     expect(await told(opened, from.id), label).toEqual(await told(folded, from.id));
     expect(await goneOn(opened, from.id, seed), label).toEqual(await goneOn(folded, from.id, seed));
   }
+  if (!isTelling) return;
   expect(tally.fromSnapshots).toBeGreaterThan(tally.conversations / 2);
   expect(tally.skipped).toBeGreaterThan(tally.conversations / 4);
-  if (cases(30, 2_000) >= 30) expect(tally.chained).toBeGreaterThan(0);
+  expect(tally.chained).toBeGreaterThan(0);
 });
 
 test("a revision that was skipped, right after a snapshot, reads as the one before it", async () => {

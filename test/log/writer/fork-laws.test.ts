@@ -17,7 +17,7 @@ import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
-import { firstSeed, seeds } from "../../support/cases.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
 import { viewDigest } from "../../support/view-digest.ts";
@@ -50,9 +50,9 @@ test("a fork of any revision begins with what would be left there, and goes on s
       tally.requests += requests;
     }
   }
+  if (!isTelling) return;
   expect(tally.inRuns).toBeGreaterThan(tally.forks / 3);
-  // How many chain varies much with the seed, as the conversations are few: it is asked of the ones that npm test draws.
-  if (firstSeed === 1) expect(tally.chained).toBeGreaterThan(tally.runs / 5);
+  expect(tally.chained).toBeGreaterThan(tally.runs / 5);
 });
 
 test("a fork folds the same from snapshots of its own or of its parent as from all events", {
@@ -86,7 +86,7 @@ test("a fork folds the same from snapshots of its own or of its parent as from a
       }
     }
   }
-  expect(fromSnapshots).toBeGreaterThan(revisions / 2);
+  if (isTelling) expect(fromSnapshots).toBeGreaterThan(revisions / 2);
 });
 
 test("a reader takes snapshots of a fork with all that it inherited, from a snapshot of its parent", async () => {
