@@ -9,6 +9,8 @@ export type BenchRow = {
   readonly noise?: number;
   /** What else a reader should know: absolute figures, sizes. */
   readonly note?: string;
+  /** A row of a table, by heading, where figures are read side by side; neighbouring rows have the same headings. */
+  readonly columns?: Readonly<Record<string, string | number>>;
 };
 
 /** Prints rows as a table; answers whether all of them keep their bounds. */
@@ -21,8 +23,22 @@ export function report(rows: readonly BenchRow[]): boolean {
       `${verdict} ${name}: ${figure(value)} ${unit}${spread} (${kind} ${bound})${note === undefined ? "" : `; ${note}`}`,
     );
   }
+  const tabled = rows.flatMap(({ columns }) => (columns === undefined ? [] : [columns]));
+  if (tabled.length > 0) console.log(markdownTable(tabled));
   return rows.every(isKept);
 }
+
+function markdownTable(rows: readonly NonNullable<BenchRow["columns"]>[]): string {
+  const headings = Object.keys(rows[0] ?? {});
+  const lines = [
+    headings,
+    headings.map(() => "---"),
+    ...rows.map((row) => headings.map((heading) => row[heading] ?? "")),
+  ];
+  return lines.map((cells) => `| ${cells.map(cellOf).join(" | ")} |`).join("\n");
+}
+
+const cellOf = (cell: string | number): string => (typeof cell === "number" ? cell.toLocaleString("en") : cell);
 
 /** The middle of a list of rounds, and how far apart their quarter points are. */
 export function summary(rounds: readonly number[]): { readonly value: number; readonly noise: number } {

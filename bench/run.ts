@@ -12,6 +12,7 @@ import { benchRecording } from "./recording.ts";
 import { benchResume } from "./resume.ts";
 import { type BenchRow, isKept, report } from "./row.ts";
 import { benchSearch } from "./search.ts";
+import { benchStrategies } from "./strategies.ts";
 import { benchTimeTravel } from "./time-travel.ts";
 import { benchTransports } from "./transports.ts";
 
@@ -30,6 +31,7 @@ const parts = {
   forks: benchForks,
   recording: benchRecording,
   transports: benchTransports,
+  strategies: benchStrategies,
   resume: benchResume,
   projector: benchProjector,
   search: benchSearch,

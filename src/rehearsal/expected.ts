@@ -18,21 +18,32 @@ export type Expected =
 /** What a request says where a call has no result (rule: Planning and shaping). */
 const abortedOutput = "aborted";
 
+/** What the model must read for a list of entries. */
+export const expectedOf = (entries: readonly Entry[]): readonly Expected[] => legalEntries(entries).flatMap(readingOf);
+
+/** An entry of a legal request. */
+export type LegalEntry = {
+  readonly entry: Entry;
+  /** Of a call, and of a result: the ordinal, from 0, of the call among all calls. */
+  readonly call: number | null;
+};
+
 /**
- * What the model must read for a list of entries, by the rules of planning and shaping, written anew: the judge's side shares nothing
- * with the shaping that it judges.
+ * What a request says of a list of entries, by the rules of planning and shaping, written anew: the judge's side shares nothing with
+ * the shaping that it judges.
  *
  * Reasoning is read where its answer stands as it was given. An open call is answered before the next entry outside its
  * group, and at the end; a result without an open call of its id is not read.
  */
-export function expectedOf(entries: readonly Entry[]): readonly Expected[] {
-  const expected: Expected[] = [];
+export function legalEntries(entries: readonly Entry[]): readonly LegalEntry[] {
+  const legal: LegalEntry[] = [];
   const whole = wholeAnswers(entries);
   let open: OpenCall[] = [];
   let calls = 0;
   let group: Group = null;
   const abort = (): void => {
-    expected.push(...open.map(({ call }): Expected => ({ kind: "result", call, text: abortedOutput })));
+    const results = open.map(({ callId, call }) => ({ entry: aborted(callId), call }));
+    legal.push(...results);
     open = [];
   };
   for (const entry of entries) {
@@ -41,7 +52,7 @@ export function expectedOf(entries: readonly Entry[]): readonly Expected[] {
       const answered = open.findLast(({ callId }) => callId === entry.callId);
       if (answered === undefined) continue;
       open = open.filter((call) => call !== answered);
-      expected.push(...resultsOf(entry.output, answered.call));
+      legal.push({ entry, call: answered.call });
       // What no answer groups stands together only where nothing comes between.
       if (group === "ungrouped") group = null;
       continue;
@@ -49,15 +60,17 @@ export function expectedOf(entries: readonly Entry[]): readonly Expected[] {
     const own = groupOf(entry);
     if (own === null || own !== group) abort();
     group = own;
-    expected.push(...readingOf(entry));
+    legal.push({ entry, call: entry.kind === "call" ? calls : null });
     if (entry.kind === "call") {
       open.push({ callId: entry.callId, call: calls });
       calls += 1;
     }
   }
   abort();
-  return expected;
+  return legal;
 }
+
+const aborted = (callId: string): Entry => ({ kind: "result", callId, output: abortedOutput });
 
 type OpenCall = { readonly callId: string; readonly call: number };
 
@@ -82,8 +95,10 @@ function wholeAnswers(entries: readonly Entry[]): ReadonlySet<number> {
   return whole;
 }
 
-function readingOf(entry: Exclude<Entry, { readonly kind: "result" }>): readonly Expected[] {
+function readingOf({ entry, call }: LegalEntry): readonly Expected[] {
   switch (entry.kind) {
+    case "result":
+      return [entry.output].flat().map((text) => ({ kind: "result", call: call ?? 0, text }));
     case "message":
       return entry.parts.map((part) => partReading(entry.role, part));
     case "call":
@@ -110,6 +125,3 @@ function partReading(role: Role, part: Part): Expected {
     }
   }
 }
-
-const resultsOf = (output: string | readonly string[], call: number): readonly Expected[] =>
-  [output].flat().map((text) => ({ kind: "result", call, text }));
