@@ -1,0 +1,83 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { defineCodec } from "../define-codec.ts";
+import { outputFormat } from "../output-format.ts";
+import { readAnswer, writeAnswer } from "./chat-answer.ts";
+import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
+import { messagesOf, refusalOf } from "./chat-messages.ts";
+
+const codecOf = (dialect: ChatDialect): Codec =>
+  defineCodec({
+    name: dialect.codec,
+    resultsStandTogether: true,
+    offeredTools,
+    adjust: (settings, adjustments) => adjust(settings, adjustments, dialect),
+    unsendableReason: (block: Block) => refusalOf(block, dialect),
+    encodeRequest: (parts) => encodeRequest(parts, dialect),
+    readAnswer: (response, asked) => readAnswer(response, asked, dialect),
+    writeAnswer: (answer) => writeAnswer(answer, dialect),
+  });
+
+/** The codecs of Chat Completions, by the dialect of the server (providers.md, section 3). */
+export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
+  openai: codecOf(chatDialects.openai),
+  deepseek: codecOf(chatDialects.deepseek),
+  mistral: codecOf(chatDialects.mistral),
+  groq: codecOf(chatDialects.groq),
+  vllm: codecOf(chatDialects.vllm),
+  "llama.cpp": codecOf(chatDialects["llama.cpp"]),
+  ollama: codecOf(chatDialects.ollama),
+};
+
+function encodeRequest({ settings, input, transport }: RequestParts, dialect: ChatDialect): string {
+  const { instructions, tools, ...members } = settings;
+  const said = messagesOf(
+    input.map(({ block }) => block),
+    dialect,
+  );
+  const told = instructions ?? null;
+  const messages = told === null ? said : [{ role: "system", content: told }, ...said];
+  return JSON.stringify({
+    ...members,
+    ...(tools === undefined ? {} : { tools: isJsonList(tools) ? tools.map(toolFor) : tools }),
+    messages,
+    ...(transport === "sse" ? { stream: true, stream_options: { include_usage: true } } : {}),
+  });
+}
+
+/** Tools are offered as they are everywhere; one that the caller wrote as the wire has it stays so. */
+function toolFor(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool["type"] !== undefined) return tool;
+  const { name, description, parameters } = tool;
+  return { type: "function", function: { name, description, parameters } };
+}
+
+function offeredTools({ tools }: Settings): readonly string[] {
+  return (isJsonList(tools) ? tools : []).flatMap((tool) => {
+    const { name, function: wrapped } = isJsonObject(tool) ? tool : {};
+    const told = isJsonObject(wrapped) ? wrapped["name"] : name;
+    return typeof told === "string" ? [told] : [];
+  });
+}
+
+function adjust(settings: Settings, adjustments: Adjustments, { outputLimit }: ChatDialect): Settings {
+  const { reasoningEffort, toolChoice, output, topP, maxOutputTokens, parallelToolCalls, ...named } = adjustments;
+  const asked: { readonly [name: string]: JsonValue | undefined } = {
+    ...named,
+    top_p: topP,
+    [outputLimit]: maxOutputTokens,
+    parallel_tool_calls: parallelToolCalls,
+    reasoning_effort: reasoningEffort,
+    tool_choice:
+      typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice,
+    response_format: output === undefined ? undefined : formatOf(output),
+  };
+  return { ...settings, ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) };
+}
+
+function formatOf(output: JsonObject): JsonObject {
+  const { type, ...schema } = outputFormat(output);
+  return { type, json_schema: schema };
+}

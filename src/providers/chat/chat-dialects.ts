@@ -1,0 +1,31 @@
+/** What sets one server's Chat Completions apart from another's, as far as blocks and settings go (providers.md, section 3). */
+export type ChatDialect = {
+  /** Stands in recorded requests, so that each dialect's bytes are frozen by themselves. */
+  readonly codec: string;
+  /** The member of a message that thoughts are sent back under; null where the server takes none. */
+  readonly reasoningMember: "reasoning_content" | "reasoning" | null;
+  /** Thoughts are parts of the content, under a type of their own. */
+  readonly hasThinkingParts?: true;
+  /** What bounds the length of an answer. */
+  readonly outputLimit: "max_completion_tokens" | "max_tokens";
+  /** Ids of calls are nine letters and digits: others are made anew from them. */
+  readonly hasShortCallIds?: true;
+};
+
+export const chatDialects = {
+  openai: { codec: "chat/1", reasoningMember: null, outputLimit: "max_completion_tokens" },
+  // V4 refuses a request with tools that leaves out what was thought before a call.
+  deepseek: { codec: "chat-deepseek/1", reasoningMember: "reasoning_content", outputLimit: "max_tokens" },
+  mistral: {
+    ...{ codec: "chat-mistral/1", reasoningMember: null, outputLimit: "max_tokens" },
+    ...{ hasThinkingParts: true, hasShortCallIds: true },
+  },
+  groq: { codec: "chat-groq/1", reasoningMember: null, outputLimit: "max_completion_tokens" },
+  vllm: { codec: "chat-vllm/1", reasoningMember: "reasoning", outputLimit: "max_completion_tokens" },
+  "llama.cpp": { codec: "chat-llama.cpp/1", reasoningMember: "reasoning_content", outputLimit: "max_tokens" },
+  ollama: { codec: "chat-ollama/1", reasoningMember: "reasoning", outputLimit: "max_tokens" },
+} as const satisfies Readonly<Record<string, ChatDialect>>;
+
+/** Whose Chat Completions a server speaks. */
+export type ChatDialectName = keyof typeof chatDialects;
+export const chatDialectNames = Object.keys(chatDialects) as readonly ChatDialectName[];

@@ -1,0 +1,150 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Draft } from "../../engine/stack/codec.ts";
+import type { ChatDialect } from "./chat-dialects.ts";
+
+/** A block as far as a message is made of it: one that was recorded, or a draft. */
+type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wire"] };
+
+/**
+ * Blocks as messages. What the model said without a word of another in between is one message, because its calls have to stand
+ * in one; a text that follows a text begins another.
+ */
+export function messagesOf(blocks: readonly Said[], dialect: ChatDialect): readonly JsonObject[] {
+  const messages: JsonObject[] = [];
+  let own: Said[] = [];
+  const finishOwn = (): void => {
+    if (own.length > 0) messages.push(assistantMessage(own, dialect));
+    own = [];
+  };
+  for (const block of blocks) {
+    if (!isModels(block)) {
+      finishOwn();
+      messages.push(otherMessage(block, dialect));
+      continue;
+    }
+    const hasSpoken = own.some(({ kind }) => kind === "assistant");
+    const hasCalled = own.some(({ kind }) => kind === "tool_call");
+    // Behind calls stand their results: what follows a call is said with it.
+    if (!hasCalled && hasSpoken && block.kind !== "tool_call") finishOwn();
+    own.push(block);
+  }
+  finishOwn();
+  return messages;
+}
+
+const isModels = ({ kind }: Said): boolean => kind === "assistant" || kind === "reasoning" || kind === "tool_call";
+
+/** The message that the model said in these blocks. */
+export function assistantMessage(blocks: readonly Said[], dialect: ChatDialect): JsonObject {
+  const thoughts = blocks.filter(({ kind }) => kind === "reasoning");
+  const parts = blocks.flatMap(({ kind, payload }) => (kind === "assistant" ? partsIn(payload) : []));
+  const calls = blocks.filter(({ kind }) => kind === "tool_call");
+  const { reasoningMember: member, hasThinkingParts } = dialect;
+  const thinking = hasThinkingParts === true ? thoughts.map(thinkingPart) : [];
+  const refusal = parts.find(({ type }) => type === "refusal")?.["refusal"];
+  const said = parts.filter(({ type }) => type !== "refusal").map(wirePart);
+  return {
+    role: "assistant",
+    content: contentOf([...thinking, ...said]),
+    ...(refusal === undefined ? {} : { refusal }),
+    ...(member === null || thoughts.length === 0 ? {} : { [member]: thoughts.map(thoughtOf).join("\n\n") }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => callOf(call, dialect)) }),
+  };
+}
+
+function otherMessage({ kind, payload }: Said, dialect: ChatDialect): JsonObject {
+  if (kind !== "tool_result") {
+    const { role } = payload;
+    return { role: role ?? "user", content: contentOf(partsIn(payload).map(wirePart)) };
+  }
+  const { callId, output } = payload;
+  const content = isJsonList(output) ? contentOf(output.filter(isJsonObject).map(wirePart)) : output;
+  return { role: "tool", tool_call_id: idFor(callId, dialect), content: content ?? "" };
+}
+
+/** A text alone is a text, nothing is null. */
+function contentOf(parts: readonly JsonObject[]): JsonValue {
+  const [only] = parts;
+  if (only === undefined) return null;
+  const { type, text, ...more } = only;
+  const isPlain = parts.length === 1 && type === "text" && Object.keys(more).length === 0;
+  return isPlain && text !== undefined ? text : parts;
+}
+
+function callOf({ payload }: Said, dialect: ChatDialect): JsonObject {
+  const { type, callId, name, arguments: given, input } = payload;
+  const id = idFor(callId, dialect);
+  return type === "custom"
+    ? { id, type: "custom", custom: { name, input } }
+    : { id, type: "function", function: { name, arguments: given } };
+}
+
+function idFor(callId: JsonValue | undefined, { hasShortCallIds }: ChatDialect): JsonValue | undefined {
+  if (hasShortCallIds !== true || typeof callId !== "string" || /^[a-zA-Z0-9]{9}$/.test(callId)) return callId;
+  return sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, 9);
+}
+
+const thoughtOf = ({ payload }: Said): string => [payload["summary"], payload["content"]].flatMap(textsIn).join("\n\n");
+
+const thinkingPart = ({ payload, wire }: Said): JsonObject => ({
+  type: "thinking",
+  thinking: [payload["summary"], payload["content"]].flatMap(textsIn).map((text) => ({ type: "text", text })),
+  ...(wire?.ciphertext === undefined ? {} : { signature: wire.ciphertext }),
+});
+
+export const partsIn = ({ content }: JsonObject): readonly JsonObject[] =>
+  isJsonList(content) ? content.filter(isJsonObject) : [];
+
+export const textsIn = (parts: JsonValue | undefined): readonly string[] =>
+  (isJsonList(parts) ? parts : []).flatMap((part) => {
+    const said = isJsonObject(part) ? part["text"] : undefined;
+    return typeof said === "string" ? [said] : [];
+  });
+
+/** A part of a message as this wire has it; what it does not know stays as it is. */
+function wirePart(part: JsonObject): JsonObject {
+  const { type, url, detail, fileId, name, data, audio } = part;
+  if (type === "image" && url !== undefined)
+    return { type: "image_url", image_url: { url, ...(detail === undefined ? {} : { detail }) } };
+  if (type === "file" && fileId !== undefined) return { type: "file", file: { file_id: fileId } };
+  if (type === "file") return { type: "file", file: { filename: name, file_data: data } };
+  return type === "audio" ? { type: "input_audio", input_audio: audio } : part;
+}
+
+/** Why a message cannot carry the block; null when it can. */
+export function refusalOf(block: Block, { reasoningMember, hasThinkingParts, codec }: ChatDialect): string | null {
+  const { kind, payload, type } = block;
+  const wire = codec.replace(/\/[^/]*$/, "");
+  switch (kind) {
+    case "reasoning":
+      return reasoningMember === null && hasThinkingParts !== true ? `${wire} takes no reasoning back` : null;
+    case "tool_call":
+      return type === "function" || type === "custom" ? null : `${wire} has no call of type ${type}`;
+    case "tool_result": {
+      const { output } = payload;
+      const isText = typeof output === "string" || (isJsonList(output) && output.every(isTextPart));
+      return isText ? null : `a tool's result is text in ${wire}`;
+    }
+    case "other":
+      return `${wire} has nothing like ${type}`;
+    default: {
+      const known = partTypes[kind === "user" ? "user" : kind === "assistant" ? "assistant" : "system"];
+      const strange = partsIn(payload).find((part) => !known.has(typeName(part)) || isRemote(part));
+      return strange === undefined ? null : `a message of ${kind} cannot carry a part of type ${typeName(strange)}`;
+    }
+  }
+}
+
+const partTypes = {
+  user: new Set(["text", "image", "file", "audio"]),
+  assistant: new Set(["text", "refusal"]),
+  system: new Set(["text"]),
+} as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
+
+const typeName = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");
+const isTextPart = (part: JsonValue): boolean => isJsonObject(part) && part["type"] === "text";
+/** Images that another server keeps, and files at an address, have no form here. */
+const isRemote = ({ type, url, fileId }: JsonObject): boolean =>
+  (type === "image" && url === undefined) || (type === "file" && fileId === undefined && url !== undefined);

@@ -1,0 +1,201 @@
+import { expect, test } from "vitest";
+import { type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { Block } from "../../../src/domain/block.ts";
+import {
+  assistant,
+  audio,
+  file,
+  image,
+  system,
+  text,
+  toolCall,
+  toolResult,
+  user,
+} from "../../../src/domain/make-block.ts";
+import type { Draft } from "../../../src/engine/stack/codec.ts";
+import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
+import { type ChatDialectName, chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
+import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
+
+const usage = {
+  ...{ prompt_tokens: 20, completion_tokens: 9, total_tokens: 29 },
+  ...{ prompt_tokens_details: { cached_tokens: 16 }, completion_tokens_details: { reasoning_tokens: 4 } },
+};
+const completion = (message: JsonObject, finish = "stop"): JsonObject => ({
+  ...{ id: "chatcmpl-1", object: "chat.completion", created: 1_767_225_600, model: "any" },
+  choices: [{ index: 0, message: { role: "assistant", ...message }, logprobs: null, finish_reason: finish }],
+  usage,
+});
+const call = (id: string, given = '{"city":"Paris"}'): JsonObject => ({
+  ...{ id, type: "function", function: { name: "look-up", arguments: given } },
+});
+const answers = [
+  completion({ content: "Sunny.", refusal: null, annotations: [] }),
+  completion({ content: null, tool_calls: [call("call_1"), call("call_2", '{ "city" : "Rome"}')] }, "tool_calls"),
+  completion({ content: null, refusal: "No." }),
+  completion({ content: "It is", audio: { id: "audio_1" } }, "length"),
+  { id: "chatcmpl-2", object: "chat.completion", choices: [], usage: null },
+  { error: { message: "overloaded", code: "server_error" } },
+];
+const thoughtful = [
+  completion({ content: "I look.", reasoning_content: "Where?", tool_calls: [call("call_3")] }, "tool_calls"),
+  completion({ content: "Warm.", reasoning: "It is summer." }),
+  completion({
+    content: [
+      { type: "thinking", thinking: [{ type: "text", text: "Hm." }], signature: "c2ln", closed: true },
+      { type: "text", text: "Yes." },
+    ],
+  }),
+];
+/** They show what their models think, and do not take it back. */
+const takesNone: readonly ChatDialectName[] = ["openai", "groq"];
+
+for (const dialect of chatDialectNames) {
+  const samples = takesNone.includes(dialect) ? answers : [...answers, ...thoughtful];
+  for (const { name, run } of codecChecks(chatCodecs[dialect], { answers: samples })) test(`${dialect}: ${name}`, run);
+}
+
+/** The messages of a request. */
+function sent(
+  blocks: readonly Block[],
+  dialect: ChatDialectName = "openai",
+  settings: JsonObject = { model: "m" },
+): JsonObject {
+  const input = blocks.map((block) => ({ block, withId: false }));
+  const body = chatCodecs[dialect].encodeRequest({ settings, input, anchor: null, transport: "json" });
+  return parseJson(body) as JsonObject;
+}
+
+const exchange = [
+  user("Where is it warm?"),
+  assistant("I look."),
+  toolCall({ callId: "call_1", name: "look-up", arguments: "{}" }),
+  toolCall({ callId: "call_2", name: "look-up", arguments: '{"n":1.0}' }),
+  toolResult({ callId: "call_1", output: "Rome" }),
+  toolResult({ callId: "call_2", output: [text("Athens")] }),
+  assistant("In Rome."),
+];
+
+test("what the model said between two words of others is one message, with its calls", () => {
+  expect(sent(exchange)["messages"]).toEqual([
+    { role: "user", content: "Where is it warm?" },
+    {
+      role: "assistant",
+      content: "I look.",
+      tool_calls: [
+        { id: "call_1", type: "function", function: { name: "look-up", arguments: "{}" } },
+        { id: "call_2", type: "function", function: { name: "look-up", arguments: '{"n":1.0}' } },
+      ],
+    },
+    { role: "tool", tool_call_id: "call_1", content: "Rome" },
+    { role: "tool", tool_call_id: "call_2", content: "Athens" },
+    { role: "assistant", content: "In Rome." },
+  ]);
+});
+
+test("two answers that follow each other stay two messages", () => {
+  expect(sent([user("Hi."), assistant("Hello."), assistant("And welcome.")])["messages"]).toMatchObject([
+    { role: "user" },
+    { role: "assistant", content: "Hello." },
+    { role: "assistant", content: "And welcome." },
+  ]);
+});
+
+test("Mistral's ids of calls have nine letters and digits, the same for a call and its result", () => {
+  const messages = sent(exchange, "mistral")["messages"] as readonly JsonObject[];
+  const calls = messages[1]?.["tool_calls"] as readonly JsonObject[];
+  const ids = calls.map(({ id }) => id);
+  expect(ids).toEqual([expect.stringMatching(/^[a-zA-Z0-9]{9}$/), expect.stringMatching(/^[a-zA-Z0-9]{9}$/)]);
+  expect(new Set(ids).size).toBe(2);
+  expect(messages.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(ids);
+  const kept = toolCall({ callId: "D681PevKs", name: "look-up", arguments: "{}" });
+  expect(sent([kept], "mistral")["messages"]).toMatchObject([{ tool_calls: [{ id: "D681PevKs" }] }]);
+});
+
+test("images, files and audio of the user go as this wire has them", () => {
+  const parts = [text("See."), image("https://a.example/i.png"), file({ fileId: "file_1" }), audio("AAAA", "wav")];
+  expect(sent([user(parts)])["messages"]).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "See." },
+        { type: "image_url", image_url: { url: "https://a.example/i.png", detail: "auto" } },
+        { type: "file", file: { file_id: "file_1" } },
+        { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+      ],
+    },
+  ]);
+});
+
+test("instructions are the first message; system messages keep their role and place", () => {
+  const blocks = [system("Be brief.", "developer"), user("Hi.")];
+  expect(sent(blocks, "openai", { model: "m", instructions: "Be kind." })["messages"]).toEqual([
+    { role: "system", content: "Be kind." },
+    { role: "developer", content: "Be brief." },
+    { role: "user", content: "Hi." },
+  ]);
+});
+
+test("thoughts are read everywhere, and go back where the dialect takes them", () => {
+  const members = chatDialectNames.map((dialect) => {
+    const codec = chatCodecs[dialect];
+    const asked = { inferenceId: "inf_1", settings: {}, capabilities: {} };
+    const [thought, said] = codec.readAnswer(completion({ content: "A.", reasoning: "B." }), asked).blocks.map(blockOf);
+    if (thought === undefined || said === undefined) throw new Error("two blocks are read");
+    const isTaken = codec.unsendableReason(thought, { withId: false }) === null;
+    const [message = {}] = sent([thought, said], dialect)["messages"] as readonly JsonObject[];
+    const { role: _, ...members } = message;
+    return [dialect, isTaken ? members : null];
+  });
+  expect(Object.fromEntries(members)).toEqual({
+    openai: null,
+    deepseek: { content: "A.", reasoning_content: "B." },
+    mistral: {
+      content: [
+        { type: "thinking", thinking: [{ type: "text", text: "B." }] },
+        { type: "text", text: "A." },
+      ],
+    },
+    groq: null,
+    vllm: { content: "A.", reasoning: "B." },
+    "llama.cpp": { content: "A.", reasoning_content: "B." },
+    ollama: { content: "A.", reasoning: "B." },
+  });
+});
+
+const blockOf = ({ kind, payload }: Draft): Block => new Block({ id: null, kind, payload });
+
+test.each([
+  [[text("a"), image("https://a.example/i.png")], "a tool's result is text"],
+  [{ structured: true }, "a tool's result is text"],
+])("a result that is no text cannot be said: %j", (output, reason) => {
+  const block = toolResult({ callId: "call_1", output });
+  expect(chatCodecs.openai.unsendableReason(block, { withId: false })).toContain(reason);
+});
+
+test("what a run asks otherwise is said in the words of this wire", () => {
+  const asked = {
+    temperature: 0,
+    topP: 0.5,
+    maxOutputTokens: 9,
+    toolChoice: { tool: "look-up" },
+    reasoningEffort: "low",
+  };
+  expect(chatCodecs.openai.adjust?.({ model: "m" }, asked)).toEqual({
+    ...{ model: "m", temperature: 0, top_p: 0.5, max_completion_tokens: 9, reasoning_effort: "low" },
+    tool_choice: { type: "function", function: { name: "look-up" } },
+  });
+  expect(chatCodecs.mistral.adjust?.({}, { maxOutputTokens: 9 })).toEqual({ max_tokens: 9 });
+});
+
+test("tools are offered as functions, beside those that the settings have", () => {
+  const codec = chatCodecs.openai;
+  const own = { type: "function", function: { name: "mine", parameters: {} } };
+  const tools = [{ name: "look-up", description: "Looks up.", parameters: { type: "object" } }];
+  const settings = codec.offer({ model: "m", tools: [own] }, { tools, capabilities: {} });
+  expect(codec.offeredTools(settings)).toEqual(["mine", "look-up"]);
+  expect(sent([user("Hi.")], "openai", settings)["tools"]).toEqual([
+    own,
+    { type: "function", function: { name: "look-up", description: "Looks up.", parameters: { type: "object" } } },
+  ]);
+});
