@@ -29,7 +29,7 @@ export async function send(response: ServerResponse, outgoing: Outgoing, fault?:
     return true;
   }
   const { text } = outgoing;
-  const isStream = outgoing.contentType.startsWith("text/event-stream");
+  const isStream = /^(text\/event-stream|application\/x-ndjson)/.test(outgoing.contentType);
   const isWhole = typeof text === "string" && !isStream;
   const length = isWhole ? { "content-length": String(Buffer.byteLength(text)) } : {};
   response.writeHead(outgoing.status, { "content-type": outgoing.contentType, ...length, ...outgoing.headers });

@@ -1,5 +1,5 @@
 import { errorRow } from "./error-rows.ts";
-import type { Json, JsonObject } from "./wire.ts";
+import { type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 /** One thing that goes wrong with one request. */
 export type Fault =
@@ -35,4 +35,22 @@ export type Fault =
 export function cannedError(name: string): Fault {
   const { status, body } = errorRow(name);
   return { kind: "answer", status, body };
+}
+
+/** The same items, of which the first text or argument has another first letter. */
+export function corrupted(output: readonly JsonObject[]): readonly JsonObject[] {
+  const changed = (value: Json | undefined): string => {
+    const text = stringOf(value) ?? "";
+    return `${text.startsWith("x") ? "y" : "x"}${text.slice(1)}`;
+  };
+  let isDone = false;
+  return output.map((item) => {
+    if (isDone) return item;
+    const [part, ...parts] = objectsOf(item["content"]);
+    isDone = "arguments" in item || (item["type"] === "message" && part !== undefined);
+    if ("arguments" in item) return { ...item, arguments: changed(item["arguments"]) };
+    if (item["type"] !== "message" || part === undefined) return item;
+    const member = part["type"] === "refusal" ? "refusal" : "text";
+    return { ...item, content: [{ ...part, [member]: changed(part[member]) }, ...parts] };
+  });
 }

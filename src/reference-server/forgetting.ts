@@ -24,6 +24,8 @@ export function forgetOldest({ requests, arrivals, readings, memory, options }: 
     if (oldest === undefined) break;
     arrivals.bytes -= oldest.bodyText.length;
     readings.delete(oldest.index);
+    // Other dialects keep nothing by this id.
+    if (oldest.responseId !== undefined && !memory.responses.has(oldest.responseId)) readings.delete(oldest.responseId);
   }
   for (const [id, held] of memory.responses) {
     if (memory.responses.size <= maxKept) break;

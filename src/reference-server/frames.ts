@@ -184,8 +184,8 @@ function textFrames(
   return [...deltas, { type: `response.${kind}.done`, ...from.at, [from.member]: from.text }];
 }
 
-// A surrogate pair is never cut: half of one is not UTF-8.
-function chunks(text: string, length: number): readonly string[] {
+/** A text in the pieces that a stream delivers it in. A surrogate pair is never cut: half of one is not UTF-8. */
+export function chunks(text: string, length: number): readonly string[] {
   const found: string[] = [];
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + length, text.length);

@@ -1,4 +1,4 @@
-import { message, type ScriptedAnswer, type ScriptedItem } from "./answers.ts";
+import type { ScriptedAnswer } from "./answers.ts";
 import { checkAzureInput, contentFilters } from "./azure.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
 import { addItems, brokenPair } from "./conversations.ts";
@@ -22,6 +22,7 @@ import {
 } from "./refusals.ts";
 import { checkRequest, inputOf } from "./request-schema.ts";
 import { usageOf } from "./response-body.ts";
+import type { Script } from "./script.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 /** A request that was accepted: its number, and what the model reads. */
@@ -63,9 +64,8 @@ export interface Inference {
   clear(): void;
 }
 
-export function createInference(memory: Memory, options: ReferenceServerOptions): Inference {
+export function createInference(memory: Memory, options: ReferenceServerOptions, script: Script): Inference {
   const locked = new Set<string>();
-  let accepted = 0;
   return {
     locked,
     accept(body, fault, cached) {
@@ -128,8 +128,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       return held;
     },
     respond(request, arrival, { fault, queued }) {
-      accepted += 1;
-      return respond({ memory, options, request, fault, arrival, number: accepted - 1, queued });
+      return respond({ memory, options, script, request, fault, arrival, queued });
     },
     commit(held) {
       const before = memory.responses.get(held.head.id);
@@ -148,7 +147,6 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
       if (conversationId !== null) locked.delete(conversationId);
     },
     clear() {
-      accepted = 0;
       locked.clear();
     },
   };
@@ -157,19 +155,19 @@ export function createInference(memory: Memory, options: ReferenceServerOptions)
 async function respond(to: {
   readonly memory: Memory;
   readonly options: ReferenceServerOptions;
+  readonly script: Script;
   readonly request: Accepted;
   readonly fault: Fault | undefined;
   readonly arrival: number;
-  readonly number: number;
   readonly queued: HeldResponse | undefined;
 }): Promise<HeldResponse> {
-  const { memory, options, request, fault, queued } = to;
-  const { body, before, input } = request;
+  const { memory, options, script, request, fault, arrival, queued } = to;
+  const { body, before, input, reading } = request;
   const now = options.now ?? Date.now;
   const at = now();
   const createdAt = seconds(at);
-  const answered = await answerOf(to);
-  const finished = memory.finish(fault?.kind === "duplicate-call" ? doubled(answered.output) : answered.output);
+  const answered = await script.answer({ body, reading, arrival, fault });
+  const finished = memory.finish(answered.output);
   const output = finished.map(({ item }) => item);
   const context = extend(before, output, asyncToolsOf(body));
   memory.issue(finished, false);
@@ -279,38 +277,6 @@ function readingOf(of: {
       of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all.filter(isRead);
     return { items, instructions: stringOf(of.body["instructions"]) ?? null, tools: objectsOf(of.body["tools"]) };
   };
-}
-
-async function answerOf(to: {
-  readonly options: ReferenceServerOptions;
-  readonly request: Accepted;
-  readonly number: number;
-  readonly arrival: number;
-}): Promise<ScriptedAnswer> {
-  const { options, request, number, arrival } = to;
-  if (options.script !== undefined) {
-    const scripted = options.script[number];
-    if (scripted === undefined) throw new Error(`the script has no answer for request ${number}`);
-    return scripted;
-  }
-  if (options.answer === undefined) return { output: [message(`Answer ${number}.`)] };
-  const input = {
-    request: number,
-    arrival,
-    body: request.body,
-    get reading() {
-      return request.reading();
-    },
-  };
-  return options.answer(input);
-}
-
-function doubled(output: readonly ScriptedItem[]): readonly ScriptedItem[] {
-  const at = output.findIndex(({ item }) => item["type"] === "function_call");
-  const call = output[at];
-  if (call === undefined) return output;
-  const twin = { ...call, item: { ...call.item, call_id: call.item["call_id"] ?? "call_twice" } };
-  return [...output.slice(0, at), twin, twin, ...output.slice(at + 1)];
 }
 
 function headOf(of: {

@@ -1,5 +1,6 @@
 import type { ScriptedAnswer } from "./answers.ts";
 import type { AzureOptions } from "./azure.ts";
+import type { ChatServerDialect } from "./chat/dialects.ts";
 import type { Fault } from "./faults.ts";
 import type { Json, JsonObject } from "./wire.ts";
 
@@ -86,6 +87,8 @@ export interface DialectOptions {
   readonly checksReasoning?: "withholds" | "refuses";
   /** false: takes ciphertexts of other servers, for replays of recorded requests. */
   readonly verifiesCiphertexts?: boolean;
+  /** Whose Chat Completions it speaks at `/v1/chat/completions`; `openai` when left out. */
+  readonly chat?: ChatServerDialect;
   /** How its WebSockets differ. */
   readonly webSocket?: SocketOptions;
 }

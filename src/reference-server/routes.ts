@@ -4,17 +4,21 @@ import { checkAzureKey, pathOf } from "./azure.ts";
 import { isReplayable, type UnderWay } from "./background.ts";
 import { byId, defaultDeltaLength, eventStream, replayed, wantsCiphertexts } from "./by-id.ts";
 import { conversationRoute } from "./conversations.ts";
-import { asJson, isCut, type Outgoing, pause, refused, send } from "./delivery.ts";
-import type { Fault } from "./faults.ts";
+import { asJson, isCut, type Outgoing, refused } from "./delivery.ts";
+import { type Exchange, finish, firstFault, nextFault, type Received } from "./exchange.ts";
+import { corrupted, type Fault } from "./faults.ts";
 import { type Arrivals, forgetOldest } from "./forgetting.ts";
 import { framesOf, streamText } from "./frames.ts";
+import type { Front } from "./front.ts";
 import type { Accepted, Inference } from "./inference.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
-import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+import type { Reading, ReferenceServerOptions } from "./options.ts";
 import { badJson, noRoute, type Refusal, refusal, serverError } from "./refusals.ts";
 import { responseBody, startedBody } from "./response-body.ts";
+import type { Script } from "./script.ts";
+import { serveFront } from "./serve-front.ts";
 import { compact, countInput } from "./unanswered.ts";
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
+import { isObject, type JsonObject } from "./wire.ts";
 
 /** What a server saw, and what waits for its next requests. */
 interface Traffic {
@@ -26,19 +30,14 @@ interface Traffic {
   readonly underWay: UnderWay;
 }
 
-export type Received = { -readonly [Key in keyof ReceivedRequest]: ReceivedRequest[Key] };
-
 /** What a request is handled with. */
 export interface Parts extends Traffic {
   readonly memory: Memory;
   readonly inference: Inference;
+  readonly script: Script;
+  /** The other dialects that it speaks. */
+  readonly fronts: readonly Front[];
   readonly options: ReferenceServerOptions;
-}
-
-/** One open exchange. */
-interface Exchange {
-  readonly received: Received;
-  readonly response: ServerResponse;
 }
 
 /** Answers one HTTP request, whatever comes. */
@@ -92,6 +91,11 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     return;
   }
   url.pathname = pathOf(azure, url.pathname);
+  const front = parts.fronts.find((each) => each.takes(received.method, url.pathname));
+  if (front !== undefined) {
+    await serveFront(parts, exchange, { front, url });
+    return;
+  }
   if (received.method === "POST" && url.pathname === "/v1/responses") {
     await create(parts, exchange);
     return;
@@ -133,21 +137,11 @@ async function converse(parts: Parts, exchange: Exchange, url: URL): Promise<voi
   await finish(exchange, conversationRoute({ memory, locked: inference.locked, now }, received, url), fault);
 }
 
-/** What goes wrong with this request, if anything. */
-export const nextFault = ({ faults, options }: Parts, received: Received): Fault | undefined =>
-  faults.length > 0 ? faults.shift() : options.faults?.(received);
-
 async function create(parts: Parts, exchange: Exchange): Promise<void> {
   const { inference } = parts;
   const { received } = exchange;
-  const fault = nextFault(parts, received);
-  received.hasFaultFired = fault !== undefined && fault.kind !== "cut";
-  if (fault?.kind === "delay" && fault.afterBytes === undefined) await pause(fault);
-  if (fault?.kind === "answer") {
-    const { headers = {} } = fault;
-    await finish(exchange, { ...asJson(fault.status, fault.body), headers });
-    return;
-  }
+  const { fault, isAnswered } = await firstFault(parts, exchange);
+  if (isAnswered) return;
   const { body } = received;
   const accepted = isObject(body) ? inference.accept(body, fault) : { refusal: badJson() };
   if ("refusal" in accepted) {
@@ -217,13 +211,6 @@ async function inferAside(
   await committed;
 }
 
-async function finish({ received, response }: Exchange, outgoing: Outgoing, fault?: Fault): Promise<void> {
-  if (fault?.kind !== "lost-acknowledgement") received.status = outgoing.status;
-  const headers = { "x-request-id": `req_${received.index}`, ...outgoing.headers };
-  const hasFired = await send(response, { ...outgoing, headers }, fault);
-  received.hasFaultFired ||= hasFired;
-}
-
 function outgoingOf(
   held: HeldResponse,
   fault: Fault | undefined,
@@ -261,24 +248,6 @@ function delivered(
   { memory, options }: Pick<Parts, "memory" | "options">,
 ): readonly JsonObject[] {
   return memory.deliver(fault?.kind === "corrupt" ? corrupted(output) : output, wantsCiphertexts(head.body, options));
-}
-
-// The first text or argument gets another first letter.
-function corrupted(output: readonly JsonObject[]): readonly JsonObject[] {
-  const changed = (value: Json | undefined): string => {
-    const text = stringOf(value) ?? "";
-    return `${text.startsWith("x") ? "y" : "x"}${text.slice(1)}`;
-  };
-  let isDone = false;
-  return output.map((item) => {
-    if (isDone) return item;
-    const [part, ...parts] = objectsOf(item["content"]);
-    isDone = "arguments" in item || (item["type"] === "message" && part !== undefined);
-    if ("arguments" in item) return { ...item, arguments: changed(item["arguments"]) };
-    if (item["type"] !== "message" || part === undefined) return item;
-    const member = part["type"] === "refusal" ? "refusal" : "text";
-    return { ...item, content: [{ ...part, [member]: changed(part[member]) }, ...parts] };
-  });
 }
 
 function bodyTooLarge(): Refusal {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { retrieve } from "./by-id.ts";
+import { createChatFront } from "./chat/chat-front.ts";
 import { extend, itemsOf } from "./contexts.ts";
 import { emptyConversation } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
@@ -8,11 +9,13 @@ import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { handle, type Parts } from "./routes.ts";
+import { createScript } from "./script.ts";
 import { type ServerSockets, serveSockets } from "./web-socket.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 export * from "./answers.ts";
 export type { AzureOptions } from "./azure.ts";
+export { type ChatServerDialect, chatServerDialects } from "./chat/dialects.ts";
 export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
 export { cannedError, type Fault } from "./faults.ts";
 export { type Expected, expectedReading, type Judgement, type JudgeOptions, judge } from "./judge.ts";
@@ -60,13 +63,19 @@ export interface ReferenceServer extends AsyncDisposable {
   clear(): void;
 }
 
-/** Starts a Responses API server on the loopback interface that keeps state and refuses what the real one refuses. */
+/**
+ * Starts a Responses API server on the loopback interface that keeps state and refuses what the real one refuses. It speaks
+ * Chat Completions too, at `/v1/chat/completions`, and answers from the same script.
+ */
 export async function startReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
-  const memory = createMemory(options.seed ?? randomUUID());
-  const inference = createInference(memory, options);
+  const seed = options.seed ?? randomUUID();
+  const memory = createMemory(seed);
+  const script = createScript(options);
+  const inference = createInference(memory, options, script);
+  const fronts = [createChatFront].map((create) => create({ ...options, seed }));
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
-  const parts: Parts = { memory, inference, options, ...traffic };
+  const parts: Parts = { memory, inference, script, fronts, options, ...traffic };
   const http = createServer((request, response) => {
     // A client that goes away in mid-upload is no news.
     handle(parts, request, response).catch(() => response.destroy());
@@ -100,6 +109,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
       for (const list of [parts.requests, parts.faults]) list.length = 0;
       Object.assign(arrivals, { count: 0, bytes: 0 });
       inference.clear();
+      script.clear();
+      for (const front of fronts) front.clear();
     },
     [Symbol.asyncDispose]: () =>
       new Promise((resolve) => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { WebSocket } from "ws";
 import { isCut, pause } from "./delivery.ts";
+import { nextFault, type Received } from "./exchange.ts";
 import type { Fault } from "./faults.ts";
 import type { Accepted } from "./inference.ts";
 import type { HeldResponse } from "./memory.ts";
@@ -16,7 +17,7 @@ import {
   unknownFrame,
   unknownParameter,
 } from "./refusals.ts";
-import { arrived, eventsOf, nextFault, type Parts, type Received } from "./routes.ts";
+import { arrived, eventsOf, type Parts } from "./routes.ts";
 import { isObject, type JsonObject, stringOf } from "./wire.ts";
 
 /** Requests of one name are answered in their order; the newest answer can be continued from while the connection lasts. */

@@ -7,6 +7,7 @@ import type { ReferenceServerOptions } from "./options.ts";
 import { missingParameter } from "./refusals.ts";
 import { checkFieldNames } from "./request-schema.ts";
 import { usageOf } from "./response-body.ts";
+import { createScript } from "./script.ts";
 import { type JsonObject, objectsOf, typeOf } from "./wire.ts";
 
 /** What answers questions about a request that is not made: the model is asked nothing, and nothing is stored. */
@@ -63,7 +64,7 @@ export function compact(asking: Asking, body: JsonObject): Outgoing {
 
 /** What a request says is checked as if it asked the model; one that only continues is whole without an input. */
 function about({ memory, options }: Asking, body: JsonObject, told: (accepted: Accepted) => JsonObject): Outgoing {
-  const inference = createInference(memory, { ...options, acceptsEmptyInput: true });
+  const inference = createInference(memory, { ...options, acceptsEmptyInput: true }, createScript({}));
   const accepted = inference.accept(body, undefined);
   return "refusal" in accepted ? refused(accepted.refusal) : asJson(200, told(accepted));
 }

@@ -94,10 +94,10 @@ const thinkingPart = ({ payload, wire }: Said): JsonObject => ({
   ...(wire?.ciphertext === undefined ? {} : { signature: wire.ciphertext }),
 });
 
-export const partsIn = ({ content }: JsonObject): readonly JsonObject[] =>
+const partsIn = ({ content }: JsonObject): readonly JsonObject[] =>
   isJsonList(content) ? content.filter(isJsonObject) : [];
 
-export const textsIn = (parts: JsonValue | undefined): readonly string[] =>
+const textsIn = (parts: JsonValue | undefined): readonly string[] =>
   (isJsonList(parts) ? parts : []).flatMap((part) => {
     const said = isJsonObject(part) ? part["text"] : undefined;
     return typeof said === "string" ? [said] : [];

@@ -96,7 +96,11 @@ export class ChatStream {
     }
   }
 
-  #tell(type: Exclude<StreamDelta["type"], "item-done">, outputIndex: number, text: JsonValue | undefined): void {
+  #tell(
+    type: Exclude<StreamDelta["type"], "item-done" | "usage">,
+    outputIndex: number,
+    text: JsonValue | undefined,
+  ): void {
     if (typeof text !== "string" || text === "") return;
     this.#textBytes += text.length;
     this.#onDelta({ type, outputIndex, text });

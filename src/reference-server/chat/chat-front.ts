@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import type { ScriptedAnswer } from "../answers.ts";
+import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { asJson } from "../delivery.ts";
+import type { Front, FrontAnswer, FrontCall } from "../front.ts";
+import type { ReferenceServerOptions } from "../options.ts";
+import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { type CompletionHead, completionBody, completionChunks, messageOf } from "./completion.ts";
+import type { ChatServerDialect } from "./dialects.ts";
+import { readingOf } from "./reading.ts";
+import { badBody, failed, tooLong } from "./refusals.ts";
+import { checkRequest } from "./request.ts";
+
+/** Chat Completions: it keeps nothing between two requests but the beginnings of prompts that it has in its cache. */
+export function createChatFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
+  const { chat: dialect = "openai", models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
+  const cache = createPrefixCache();
+  let answers = 0;
+
+  function render(body: JsonObject, tokens: Tokens, { answer, error }: Rendered): FrontAnswer {
+    const hash = createHash("sha256").update(`${options.seed}:chat:${answers}`).digest("hex");
+    answers += 1;
+    const id = `chatcmpl-${hash.slice(0, 29)}`;
+    const message = messageOf(answer, { id, dialect });
+    const head: CompletionHead = {
+      ...{ id, dialect, model: stringOf(body["model"]) ?? "" },
+      created: Math.floor((options.now ?? Date.now)() / 1000),
+      usage: usageOf(message, { ...tokens, dialect, given: answer.usage ?? {} }),
+    };
+    const { deltaLength = defaultDeltaLength } = options;
+    const isStreamed = body["stream"] === true;
+    if (answer.status === "failed") {
+      const { status, body: told } = failed(dialect, answer.error?.message ?? "The server had an error.");
+      return { outgoing: asJson(status, told), responseId: undefined };
+    }
+    const finish = finishOf(answer, message);
+    if (!isStreamed) {
+      const told = error === undefined ? asJson(200, completionBody(head, message, finish)) : asJson(400, { error });
+      return { outgoing: told, responseId: id };
+    }
+    const isUsageAsked = objectsOf([body["stream_options"] ?? null])[0]?.["include_usage"] === true;
+    const all = completionChunks(head, message, { finish, deltaLength, isUsageAsked });
+    const sent = error === undefined ? all : [...all.slice(0, 1), { error }];
+    const text = `${sent.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}${error === undefined ? "data: [DONE]\n\n" : ""}`;
+    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id };
+  }
+
+  return {
+    takes: (method, path) => method === "POST" && path.endsWith("/chat/completions"),
+    accept({ body }): FrontCall | { readonly refusal: ReturnType<typeof badBody> } {
+      if (!isObject(body)) return { refusal: badBody(dialect) };
+      const wrong = checkRequest(body, dialect, models);
+      if (wrong !== undefined) return { refusal: wrong };
+      const units = [...objectsOf(body["tools"]), ...objectsOf(body["messages"])].map((unit) => JSON.stringify(unit));
+      const prompt = tokensIn(units);
+      if (prompt > maxContextTokens) return { refusal: tooLong(dialect, prompt, maxContextTokens) };
+      const cached = tokensIn(units.slice(0, cache.known(units)));
+      cache.keep(units);
+      const tokens = { prompt, cached };
+      return {
+        body,
+        reading: () => readingOf(body, dialect),
+        render: (answer, error) => render(body, tokens, { answer, error }),
+      };
+    },
+    serverError: (message) => failed(dialect, message),
+    clear() {
+      cache.clear();
+      answers = 0;
+    },
+  };
+}
+
+type Tokens = { readonly prompt: number; readonly cached: number };
+type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
+
+function finishOf({ status, incompleteDetails }: ScriptedAnswer, message: JsonObject): string {
+  if (status === "incomplete") return incompleteDetails?.reason === "content_filter" ? "content_filter" : "length";
+  return message["tool_calls"] === undefined ? "stop" : "tool_calls";
+}
+
+function usageOf(
+  message: JsonObject,
+  of: Tokens & { readonly dialect: ChatServerDialect; readonly given: JsonObject },
+): JsonObject {
+  const { prompt, cached, dialect, given } = of;
+  const completion = tokensIn([JSON.stringify(message)]);
+  const thought = stringOf(message["reasoning_content"] ?? message["reasoning"]) ?? "";
+  return {
+    ...{ prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+    ...(dialect === "deepseek" ? { prompt_cache_hit_tokens: cached, prompt_cache_miss_tokens: prompt - cached } : {}),
+    prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: tokensIn([thought]) },
+    ...given,
+  };
+}
