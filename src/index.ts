@@ -74,6 +74,7 @@ export type {
   AnswerOptions,
   ResumeOptions,
   RunOptions,
+  SummariseOptions,
   UnrecordedOptions,
   WithContext,
 } from "./engine/run/run-options.ts";

@@ -32,6 +32,7 @@ export const turnlogErrorCodes = [
   "message-not-found",
   "mode-unsupported",
   "next-not-awaited",
+  "no-summary",
   "no-views",
   "not-a-handler",
   "not-a-turn",

@@ -169,6 +169,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
       "compact.keep",
       "compact.maxResultLength",
       "compact.onTooLong",
+      "compact.only",
     ),
     named("compact.summary", "provider.scope", "chain.onSettingsChange"),
   ),

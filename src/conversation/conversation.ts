@@ -11,19 +11,20 @@ import type { Settlement } from "../domain/events/tool-events.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
 import { hiddenLabel } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
-import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
+import { abandonRun, resumeConversation, runConversation, summariseConversation } from "../engine/run/begin.ts";
 import { iterateParts } from "../engine/run/iterate-parts.ts";
 import {
   type AnswerOptions,
   checkedRun,
   type ResumeOptions,
   type RunOptions,
+  type SummariseOptions,
   type WithContext,
 } from "../engine/run/run-options.ts";
 import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import { type CompactOptions, checkedCompaction } from "../engine/stack/compact-policy.ts";
-import type { Engine, EngineOptions } from "../engine/stack/create-engine.ts";
+import type { AnyEngine, Engine, EngineOptions } from "../engine/stack/create-engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
@@ -270,8 +271,28 @@ export class Conversation extends ReadableConversation {
    * @throws {RunInProgressError} while a run is open.
    * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
    */
-  async compact(options: CompactOptions = {}): Promise<Turn> {
-    const { how, shorter } = checkedCompaction(options);
+  compact(options?: CompactOptions): Promise<Turn>;
+  /**
+   * Has an engine's model summarise the oldest exchanges, in a run that asks for nothing else: its layers see what the model is
+   * shown, what it cost is in the result, and a crash in the middle is taken up by the next run. A run that was cut off is finished
+   * first. Null where there is nothing to summarise.
+   *
+   * @throws {RunInProgressError} while a process that lives runs the conversation.
+   * @throws {RunUnfinishedError} while a run waits for something in doubt to be settled.
+   * @throws {RunFailedError} when the model gave no summary: the Turn is as it was.
+   * @throws {RunCancelledError} when the signal aborted.
+   * @throws {TypeError | RangeError} for what is no engine, an option that is none, and a value that it cannot have.
+   */
+  compact<Context>(
+    engine: Engine<Context, unknown>,
+    ...options: WithContext<Context, SummariseOptions<Context>>
+  ): Promise<RunResult | null>;
+  async compact(
+    first: CompactOptions | AnyEngine = {},
+    second: SummariseOptions = {},
+  ): Promise<Turn | RunResult | null> {
+    if ("options" in first) return summariseConversation(this.#stream, ...checkedRun("compact", first, second));
+    const { how, shorter } = checkedCompaction(first);
     const event = compacted({ how, because: "asked" });
     return changeTurn(this.#stream, { target: shorter, event, actor: { kind: "engine" } });
   }

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import type { Block } from "./block.ts";
 import { openCalls } from "./calls.ts";
-import { text } from "./make-block.ts";
+import { assistant, text, user } from "./make-block.ts";
 import type { Turn } from "./turn.ts";
 
 /** A stretch of a Turn that the rest can do without: no call in it waits for a result behind it. */
@@ -104,6 +104,24 @@ function stepsAfter(blocks: readonly Block[], start: number): readonly number[] 
 /** What is left out with a stretch: what the system said in it stays. */
 export const droppedBlocks = ({ blocks }: Turn, { start, end }: Droppable): readonly Block[] =>
   blocks.slice(start, end).filter(({ kind }) => kind !== "system");
+
+const summaryBegin = "Summary of what came before:";
+
+/** A summary in the place of a stretch: of whole exchanges what the model was told, of steps its own notes on its work. */
+export const summaryBlock = (summary: string, { of }: Droppable): Block =>
+  (of === "steps" ? assistant : user)(`${summaryBegin}\n\n${summary}`);
+
+/** The stretch that may be left out, where there is more in it than a summary: of that alone nothing shorter can be said. */
+export function summarisable(turn: Turn, keep: number): Droppable | null {
+  const stretch = droppableIn(turn, keep);
+  if (stretch === null) return null;
+  const dropped = droppedBlocks(turn, stretch);
+  return dropped.some(
+    ({ kind, text: said }) => (kind !== "user" && kind !== "assistant") || !said.startsWith(summaryBegin),
+  )
+    ? stretch
+    : null;
+}
 
 /** The Turn without a stretch, and what stands in its place. */
 export function withoutStretch(turn: Turn, stretch: Droppable, instead: readonly Block[] = []): Turn {

@@ -243,15 +243,23 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   mustEqual(result.digest, after, "the Turn that the run ended with");
   const removals = how === "completed" ? turns.removalsBefore("result/0") : turns.removals;
   closeRun(view, run, { result, removals, recorded });
+  const { id: runId, stream, startedRevision: from, pending } = run;
+  if (asksNothing(run)) {
+    noteCompacted(view.answers, turns.base, result);
+    if (pending.length > 0) noteAppended(view.answers);
+    return;
+  }
   if (how === "unfinished") {
     noteTurn(view.answers, turns.base, view.committed);
     return;
   }
-  const { id: runId, stream, startedRevision: from, pending } = run;
   const brought = countBrought(turns.base, result);
   const completed = { runId, stream, from, to: recorded.revision, brought };
   noteCompleted(view.answers, completed, { base: turns.base, result, pending });
 }
+
+/** Whether the run only makes the Turn shorter: what was answered stays answered, and what waits for an answer waits. */
+const asksNothing = ({ started }: OpenRun): boolean => started.compact?.only === true;
 
 /**
  * A run that has no end of its own is as if it had been cancelled there (rule: Lineage): a fork begins in the middle of one, or an
@@ -262,7 +270,7 @@ function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): 
   const byRecovery: RecordedEvent = { ...recorded, actor: { kind: "recovery" } };
   for (const { block } of recoveryResults(id, turns).values()) noteVersion(view.blame, block, byRecovery);
   closeRun(view, run, { result: turnIfEnded(id, turns), removals: turns.removals, recorded });
-  noteTurn(view.answers, turns.base, view.committed);
+  if (!asksNothing(run)) noteTurn(view.answers, turns.base, view.committed);
 }
 
 type Closing = {

@@ -132,9 +132,10 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     case "RunStarted": {
       const stack = event.data.stack.map(({ name }) => name);
       const again = event.data.again === true ? " once more" : "";
-      const { budget } = event.data;
+      const { budget, compact } = event.data;
       const within = budget === undefined ? "" : `; ${budgetWords(budget)}`;
-      return `run started${again}: ${[...stack, event.data.provider.name].join(" > ")}${within}`;
+      const only = compact?.only === true ? " for a summary and no answer" : "";
+      return `run started${again}${only}: ${[...stack, event.data.provider.name].join(" > ")}${within}`;
     }
     case "RunResumed":
       return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;

@@ -74,6 +74,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["RunStarted", ["again", "options"]],
   ["ServerConversationChanged+cut", ["keeps", "items"]],
   ["RunStarted+compact", ["again", "options", "compact"]],
+  ["RunStarted+summary", ["compact"]],
   ["TurnEdited+compaction", ["base", "compaction"]],
   ["RunStarted+kept-reasoning", []],
   ["RunStarted+budget", ["again", "options", "budget"]],

@@ -106,6 +106,9 @@ const asEngine = (ctx: LayerContext): LayerContext => ({
   get replaying() {
     return ctx.replaying;
   },
+  get summarising() {
+    return ctx.summarising;
+  },
   now: () => ctx.now(),
   id: () => ctx.id(),
   random: () => ctx.random(),

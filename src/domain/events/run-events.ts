@@ -89,6 +89,8 @@ const compactPolicySchema = z.strictObject({
   ),
   /** `shrink`, `fail`. */
   onTooLong: z.string(),
+  /** The run does this and asks for no answer: it stands between two that do. */
+  only: z.exactOptional(z.literal(true)),
 });
 
 /** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */

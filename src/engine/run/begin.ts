@@ -1,6 +1,7 @@
 import { emitWarning } from "node:process";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
+import { summarisable } from "../../domain/compaction.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { readHistory } from "../../log/history/lineage.ts";
@@ -8,11 +9,13 @@ import { foldAround } from "../../log/history/skipped-events.ts";
 import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
+import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
+import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
 import { type EngineOptions, engineWith, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
@@ -71,7 +74,7 @@ async function answer(
 type RunNow = RunOptions & { readonly wanted: Wanted; readonly again: boolean; readonly runId: string };
 
 async function runNow(stream: ConversationWriter, engine: EngineOptions, options: RunNow): Promise<RunResult> {
-  const { unfinished = "resume", wanted, again, runId } = options;
+  const { wanted, again, runId } = options;
   let closedRun: string | null = null;
   for (let attempt = 1; ; attempt += 1) {
     throwIfCancelled(options.signal, runId);
@@ -83,9 +86,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
     const { run, committed } = stream.view.client;
     try {
       if (run !== null) {
-        mustBeFree(stream, run, engine, options);
-        if (unfinished === "throw") throw new RunUnfinishedError(run.id);
-        const resumed = await finish(stream, run, engine, { onStackChanged: "abandon", ...options });
+        const resumed = await finishOpen(stream, run, engine, options);
         closedRun = run.id;
         if (resumed === null) continue;
         // Who appended a message meanwhile wants it answered.
@@ -99,16 +100,78 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
         );
       if (committed.length === 0)
         throw new TurnlogError("empty-conversation", `${stream.name} has no blocks; append a message first`);
-      const startedAt = timeAfter(stream, engine.clock());
-      const { recorded = {} } = options;
-      const beginning = { runId, base: committed, startedAt, epoch: 0, before: null, again, options: recorded };
-      const chain = chosenPolicy(engine, stream.view);
-      warnOfDowngrade(engine, chain);
-      return await executeRun(stream, engineWith({ ...engine, chain }, recorded), beginning, { ...options, closedRun });
+      return await begin(stream, engine, { ...options, closedRun });
     } catch (error) {
       if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
     }
   }
+}
+
+/** Goes on with the run that is open, which its caller takes from an owner that is gone; null where it was given up. */
+function finishOpen(
+  stream: ConversationWriter,
+  run: OpenRun,
+  engine: EngineOptions,
+  options: RunOptions,
+): Promise<RunResult | null> {
+  mustBeFree(stream, run, engine, options);
+  if (options.unfinished === "throw") throw new RunUnfinishedError(run.id);
+  return finish(stream, run, engine, { onStackChanged: "abandon", ...options });
+}
+
+type Begun = Omit<RunNow, "wanted"> & { readonly closedRun: string | null };
+
+/** Begins a run on the committed Turn. */
+async function begin(stream: ConversationWriter, engine: EngineOptions, options: Begun): Promise<RunResult> {
+  const { runId, again, recorded = {} } = options;
+  const base = stream.view.client.committed;
+  const startedAt = timeAfter(stream, engine.clock());
+  const beginning = { runId, base, startedAt, epoch: 0, before: null, again, options: recorded };
+  const chain = chosenPolicy(engine, stream.view);
+  warnOfDowngrade(engine, chain);
+  return executeRun(stream, engineWith({ ...engine, chain }, recorded), beginning, options);
+}
+
+/**
+ * Has the model summarise the oldest exchanges, in a run that does nothing else: it is recorded, taken up, replayed and paid for as
+ * every run, layers hide from it what they hide, and what waits for an answer waits. Null where there is nothing to summarise.
+ *
+ * @throws {RunInProgressError} while a run of another process is open and its owner lives.
+ * @throws {RunUnfinishedError} while a run waits for something in doubt to be settled.
+ * @throws {RunFailedError} when there was no summary: the Turn is as it was.
+ */
+export function summariseConversation(
+  stream: ConversationWriter,
+  given: EngineOptions,
+  options: RunOptions & SummaryOptions,
+): Promise<RunResult | null> {
+  const engine = { ...given, compact: summaryPolicy(given.compact, options) };
+  const runId = engine.newId("run");
+  const work = async (): Promise<RunResult | null> => {
+    let closedRun: string | null = null;
+    for (let attempt = 1; ; attempt += 1) {
+      throwIfCancelled(options.signal, runId);
+      await stream.refresh();
+      await stream.learnFromAncestors();
+      await stream.readContents();
+      const { run, committed } = stream.view.client;
+      try {
+        if (run !== null) {
+          const isSummary = run.started.compact?.only === true;
+          const resumed = await finishOpen(stream, run, engine, options);
+          if (resumed?.status === "parked") throw new RunUnfinishedError(run.id);
+          if (isSummary && resumed !== null) return resumed;
+          closedRun = run.id;
+          continue;
+        }
+        if (summarisable(committed, engine.compact.keep) === null) return null;
+        return await begin(stream, engine, { ...options, runId, again: false, closedRun });
+      } catch (error) {
+        if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
+      }
+    }
+  };
+  return engine.life.during(() => inTurn(stream, { ...options, runId }, work));
 }
 
 /** Engines whose layers were said to leave nothing to chain. */
@@ -219,15 +282,20 @@ async function recordedResult(
 ): Promise<RunResult> {
   const { runId, stream, to, brought } = run;
   const { log } = writer;
-  const isNewest = writer.view.client.answers.answeredBy === run;
-  const { committed } = isNewest ? writer.view.client : (await foldTo(log, stream, to)).view.client;
-  const turn = isNewest ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });
   const record = newRunRecord(runId);
   let appended = 0;
+  let after = "";
   for (const recorded of await eventsBetween(log, run)) {
-    if (recorded.event.type === "BlockAppended") appended += 1;
-    if (recorded.runId === runId) noteRun(record, recorded);
+    const { event } = recorded;
+    if (event.type === "BlockAppended") appended += 1;
+    if (recorded.runId !== runId) continue;
+    noteRun(record, recorded);
+    if (event.type === "RunCompleted") after = event.data.after;
   }
+  // What it left may have been made shorter since.
+  const isThere = writer.view.client.committed.digest === after;
+  const { committed } = isThere ? writer.view.client : (await foldTo(log, stream, to)).view.client;
+  const turn = isThere ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });
   const end = committed.length - appended;
   const calls = record.status === "calls-open" ? madeIn(runId, committed) : [];
   const blocks = [...committed.slice(end).after(end - brought), ...calls];

@@ -1,13 +1,14 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import {
   type Droppable,
-  droppableIn,
   droppedBlocks,
+  summarisable,
+  summaryBlock,
   truncateResults,
   withoutStretch,
 } from "../../domain/compaction.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
-import { assistant, user } from "../../domain/make-block.ts";
+import { user } from "../../domain/make-block.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Step } from "../inference/step-request.ts";
 import { contextLookup } from "../inference/step-request.ts";
@@ -68,32 +69,57 @@ async function countedTurn(session: RunSession, turn: Turn): Promise<CountedTurn
 type Asked = { readonly how: string; readonly counted: CountedTurn };
 
 async function shortened(session: RunSession, occasion: Occasion, { how, counted }: Asked): Promise<Turn> {
-  const { turn } = occasion;
+  const { turn, scope } = occasion;
   const { keep, maxResultLength } = session.engine.compact;
   // What the model has not read yet it is asked about now.
   if (how === "truncate-results") return truncateResults(turn, { maxLength: maxResultLength, before: counted.length });
-  const stretch = droppableIn(turn, keep);
+  const stretch = summarisable(turn, keep);
   if (stretch === null) return turn;
-  return how === "summarise" ? summarised(session, occasion, stretch) : withoutStretch(turn, stretch);
-}
-
-/** A summary in the place of a stretch; the Turn as it is where the model gives none. */
-async function summarised(session: RunSession, occasion: Occasion, stretch: Droppable): Promise<Turn> {
-  const { turn, frame, scope, onStep } = occasion;
-  const { summary = {} } = session.engine.compact;
-  const input = turn.with([...droppedBlocks(turn, stretch), user(summaryRequest)]);
+  if (how !== "summarise") return withoutStretch(turn, stretch);
   try {
-    const call = { frame, given: turn, scope, actor: engineActor };
-    const { text, isComplete } = await inferAside(session, call, { asked: { ...summary, input }, onStep });
-    if (text === "" || !isComplete) return turn;
-    const said = `Summary of what came before:\n\n${text}`;
-    // The model's own notes on its work; of whole exchanges, what it was told.
-    return withoutStretch(turn, stretch, [stretch.of === "steps" ? assistant(said) : user(said)]);
+    return (await summarised(session, occasion, stretch)) ?? turn;
   } catch (error) {
     scope.throwIfEnded();
     if (error instanceof ProviderError) return turn;
     throw error;
   }
+}
+
+/**
+ * The one step of a run that asks for no answer: puts a summary in the place of the oldest exchanges.
+ *
+ * @throws {ProviderError} when the provider refused or failed.
+ * @throws {TurnlogError} `no-summary` where there is nothing to summarise, and where the model gave no whole summary.
+ */
+export async function compactOnly(session: RunSession, step: SummaryStep): Promise<Turn> {
+  await session.readAll();
+  const { keep } = session.engine.compact;
+  const stretch = summarisable(step.turn, keep);
+  if (stretch === null)
+    throw noSummary(`what the layers hand on has nothing to summarise beside the newest ${keep} exchanges`);
+  const shorter = await summarised(session, { ...step, direction: "request" }, stretch);
+  if (shorter === null) throw noSummary("the model gave no summary, or broke off in it");
+  const place = { frame: step.frame, direction: "response" } as const;
+  return recordCompaction(session, place, { turn: shorter, compaction: { how: "summarise", because: "asked" } });
+}
+
+const noSummary = (what: string): TurnlogError => new TurnlogError("no-summary", `${what}: the Turn stays as it is`);
+
+type SummaryStep = Pick<Occasion, "frame" | "turn" | "scope" | "onStep">;
+type SummaryPlace = SummaryStep & Pick<CompactedPlace, "direction">;
+
+/** A summary in the place of a stretch; null where the model gave none, or half of one. */
+async function summarised(
+  session: RunSession,
+  { turn, frame, direction, scope, onStep }: SummaryPlace,
+  stretch: Droppable,
+): Promise<Turn | null> {
+  const { summary = {} } = session.engine.compact;
+  const input = turn.with([...droppedBlocks(turn, stretch), user(summaryRequest)]);
+  const name = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
+  const call = { frame, at: { name, turn }, scope, actor: engineActor };
+  const { text, isComplete } = await inferAside(session, call, { asked: { ...summary, input }, onStep });
+  return text === "" || !isComplete ? null : withoutStretch(turn, stretch, [summaryBlock(text, stretch)]);
 }
 
 const summaryRequest =

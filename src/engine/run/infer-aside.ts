@@ -12,7 +12,13 @@ import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/asid
 import { answerText, withOutput } from "../stack/output.ts";
 
 /** The call of a layer that asks. */
-type AskingCall = { readonly frame: string; readonly given: Turn; readonly scope: CallScope; readonly actor: Actor };
+type AskingCall = {
+  readonly frame: string;
+  /** A Turn of the run that what is asked may be written against. */
+  readonly at: NamedTurn;
+  readonly scope: CallScope;
+  readonly actor: Actor;
+};
 
 /**
  * Asks the model beside the conversation, at a frame of its own: what is asked there is handed on, requested and answered by the
@@ -42,17 +48,18 @@ export async function inferAside(
   }
 }
 
-/** Records what is asked, against what the layer was given or against nothing, whichever is shorter. */
+/** Records what is asked, against the Turn that the asking call is at or against nothing, whichever is shorter. */
 function handOver(
   session: RunSession,
-  { frame: from, given, actor }: AskingCall,
+  { frame: asking, at, actor }: AskingCall,
   { frame, input }: { readonly frame: string; readonly input: Turn | AppendInput | readonly AppendInput[] },
 ): Turn {
   const turn = input instanceof Turn ? input : Turn.of(draftsOf(input));
-  const outgoing = normalise(turn, given, () => newBlockId(session, frame)).frozen();
-  if (outgoing === given) return given;
+  const outgoing = normalise(turn, at.turn, () => newBlockId(session, frame)).frozen();
+  // The frame is within the one that asks, and given the same where nothing else is written.
+  if (outgoing === at.turn && at.name === `given/${asking}`) return outgoing;
   const nothing: NamedTurn = { name: "empty", turn: Turn.empty };
-  const pass = reviseTurn(outgoing, nothing, [{ name: `given/${from}`, turn: given }], session.turns);
+  const pass = reviseTurn(outgoing, nothing, [at], session.turns);
   const target = `given/${frame}` as const;
   for (const { from: base, edits, after } of partsOf(pass, target, session.turns)) {
     const data = { direction: "request" as const, from: base, edits: [...edits], after };

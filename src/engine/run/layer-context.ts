@@ -77,7 +77,8 @@ class CallContext implements LayerContext {
       return call.during(runEffect(session, place, work)) as Promise<Value>;
     };
     this.infer = <Output>(asked: AsideRequest<Output>) => {
-      const asking = { frame, given: call.given, scope, actor: actorOf("request") };
+      const at = { name: `given/${frame}`, turn: call.given } as const;
+      const asking = { frame, at, scope, actor: actorOf("request") };
       // The answer was validated by the schema that has this type.
       return call.during(inferAside(session, asking, { asked, onStep })) as Promise<AsideAnswer<Output>>;
     };
@@ -101,6 +102,10 @@ class CallContext implements LayerContext {
 
   get replaying(): boolean {
     return this.#session.journal.isReplaying;
+  }
+
+  get summarising(): boolean {
+    return this.#session.engine.compact.only === true;
   }
 
   get unsent(): ReadonlySet<BlockId> {

@@ -3,6 +3,7 @@ import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-ev
 import type { Interceptor } from "../session/breakpoint.ts";
 import { type Budget, recordedBudget } from "../stack/budget.ts";
 import { type Mode, modes } from "../stack/chain-policy.ts";
+import type { SummaryOptions } from "../stack/compact-policy.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions, engineWith } from "../stack/create-engine.ts";
 import { checkMode } from "../stack/engine-checks.ts";
 import type { RunPart } from "../stack/run-part.ts";
@@ -68,6 +69,15 @@ export type WithContext<Context, Options> = unknown extends Context
   ? readonly [options?: Options]
   : readonly [options: Options & { readonly context: Context }];
 
+/** How the oldest exchanges are summarised between two runs. */
+export type SummariseOptions<Context = unknown> = SummaryOptions &
+  Pick<AnswerOptions<Context>, "signal" | "whileRunning" | "takeover" | "budget" | "context" | "interceptor">;
+
+const summariseNames: OptionNames<SummariseOptions> = {
+  ...{ keep: true, summary: true, signal: true, whileRunning: true, takeover: true, budget: true },
+  ...{ context: true, interceptor: true },
+};
+
 const resumeNames: OptionNames<ResumeOptions> = {
   ...{ signal: true, interceptor: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
   ...{ context: true, output: true },
@@ -77,6 +87,14 @@ const answerNames: OptionNames<AnswerOptions> = {
   ...runSettingNames,
   ...{ again: true, key: true, mode: true, budget: true, unfinished: true },
 };
+
+const namesByMethod: ReadonlyMap<string, Readonly<Record<string, true>>> = new Map<
+  string,
+  Readonly<Record<string, true>>
+>([
+  ["resume", resumeNames],
+  ["compact", summariseNames],
+]);
 
 const choices = {
   whileRunning: ["wait", "throw"],
@@ -98,7 +116,7 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   made: AnyEngine,
   options: Options,
 ): CheckedRun<Options> {
-  checkOptions(where, options, where === "resume" ? resumeNames : answerNames);
+  checkOptions(where, options, namesByMethod.get(where) ?? answerNames);
   const { signal, key } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw new TypeError(`${where}: signal is ${kindOf(signal)}: give the signal of an AbortController`);

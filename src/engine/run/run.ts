@@ -1,5 +1,6 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -12,7 +13,6 @@ import { inferStep } from "../inference/infer.ts";
 import type { Step } from "../inference/step-request.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import { CallScope } from "../session/call-scope.ts";
 import { RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
@@ -23,7 +23,7 @@ import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { recordedPolicies } from "../stack/run-policies.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
-import { compact } from "./compact.ts";
+import { compact, compactOnly } from "./compact.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
 import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
@@ -82,8 +82,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   const { closedRun } = options;
   try {
     if (before === null) session.emit({ type: "run-start", runId });
-    const answered = await runStack(stackOf(session, options), base, session.running);
-    const result = await compactAfter(session, answered, options);
+    const result = await runStack(stackOf(session, options), base, session.running);
     session.journal.mustBeConsumed();
     await drainAcknowledgements(session);
     const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
@@ -114,15 +113,6 @@ async function park(
   const { output } = session.engine;
   const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, output };
   return resultOf(session.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
-}
-
-/** What the run leaves, made shorter where the policy asks for it. */
-async function compactAfter(session: RunSession, answered: Turn, options: ExecuteOptions): Promise<Turn> {
-  if (statusOf(session, answered) !== "completed") return answered;
-  const place = { frame: "0", direction: "response", because: "after-run", turn: answered } as const;
-  const { compact: policy } = session.engine;
-  const scope = CallScope.ofRun(session.running);
-  return compact(session, { ...place, limit: policy.afterRun, scope, onStep: onStepOf(session, options) });
 }
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
@@ -235,18 +225,43 @@ const onStepOf =
 
 function stackOf(session: RunSession, options: ExecuteOptions): Stack {
   const onStep = onStepOf(session, options);
+  const core = session.engine.compact.only === true ? summaryCore(session, onStep) : answerCore(session, onStep);
   return {
     session,
     layers: session.engine.layers,
-    async core(frame, given, scope) {
-      const { beforeRequest: limit } = session.engine.compact;
-      const place = { frame, direction: "request", because: "before-request", turn: given } as const;
-      const outgoing = await compact(session, { ...place, limit, scope, onStep });
-      const step = { frame, outgoing, scope };
-      onStep(step);
-      return inferStep(session, step);
-    },
+    core,
     contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
     lastPasses: new Map(),
+  };
+}
+
+/** Asks the model for the next answer; the Turn is made shorter before and after it where the policy asks for that. */
+const answerCore =
+  (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
+  async (frame, given, scope) => {
+    const { beforeRequest, afterRun } = session.engine.compact;
+    const before = { direction: "request", because: "before-request", limit: beforeRequest, turn: given } as const;
+    const outgoing = await compact(session, { ...before, frame, scope, onStep });
+    const step = { frame, outgoing, scope };
+    onStep(step);
+    const answered = await inferStep(session, step);
+    // What the model has called it still has to read the results of, with all that led to them.
+    if (!session.isWhole || openCalls(broughtBy(outgoing, answered)).length > 0) return answered;
+    const after = { direction: "response", because: "after-run", limit: afterRun, turn: answered } as const;
+    return compact(session, { ...after, frame, scope, onStep });
+  };
+
+/** Asks for a summary, once: a layer that calls `next` until there is an answer would have it summarised for ever. */
+function summaryCore(session: RunSession, onStep: (step: Step) => void): Stack["core"] {
+  let hasSummary = false;
+  return async (frame, turn, scope) => {
+    if (hasSummary)
+      throw new TurnlogError(
+        "no-summary",
+        "a layer called next again, and this run asks for one summary and no answer",
+      );
+    const shorter = await compactOnly(session, { frame, turn, scope, onStep });
+    hasSummary = true;
+    return shorter;
   };
 }

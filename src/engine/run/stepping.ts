@@ -10,9 +10,9 @@ export type HeldStop = Breakpoint & {
 };
 
 /** A run that waits before and after each of its effects for the caller that iterates over it. */
-export type Stepping = AsyncIterable<HeldStop> & {
+export type Stepping<Result = RunResult> = AsyncIterable<HeldStop> & {
   /** How it ended. Leaving the iteration early is to the run what the death of its process would be: it can be taken up. */
-  readonly result: Promise<RunResult>;
+  readonly result: Promise<Result>;
 };
 
 type Waiting = {
@@ -22,7 +22,7 @@ type Waiting = {
 };
 
 /** Begins a run that stops at its effects. Of several that wait at once, one is shown after the other. */
-export function stepThrough(run: (interceptor: Interceptor) => Promise<RunResult>): Stepping {
+export function stepThrough<Result>(run: (interceptor: Interceptor) => Promise<Result>): Stepping<Result> {
   const waiting: Waiting[] = [];
   let left: TurnlogError | null = null;
   let hasEnded = false;

@@ -3,7 +3,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
 import { engineActor, newBlockId, type RunSession, record } from "./session.ts";
 
-/** A Turn of the run that the engine makes shorter: what a frame of the core was given, or what the run came to. */
+/** A Turn of the run that the engine makes shorter: what a frame of the core was given, or what it gave back. */
 export type CompactedPlace = { readonly frame: string; readonly direction: "request" | "response" };
 
 /**
@@ -17,9 +17,11 @@ export function recordCompaction(
 ): Turn {
   const { turns, journal } = session;
   const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
-  const before = turns.get(target);
+  // A frame that asked for no answer has none to make shorter.
+  const base = direction === "response" && turns.result(frame) === null ? (`given/${frame}` as const) : target;
+  const before = turns.get(base);
   const settled = normalise(turn, before, () => newBlockId(session, frame)).frozen();
-  const pass = reviseTurn(settled, { name: target, turn: before }, [], turns);
+  const pass = reviseTurn(settled, { name: base, turn: before }, [], turns);
   for (const { from, edits, after } of partsOf(pass, target, turns)) {
     const data = { direction, from, edits: [...edits], after, compaction };
     if (journal.hasEdit(data, frame, settled)) continue;

@@ -12,7 +12,7 @@ const compactionSteps = ["truncate-results", "drop-exchanges", "summarise"] as c
 export type CompactPolicy = {
   /** Before a request, once its endpoint has counted so many tokens of the Turn. */
   readonly beforeRequest?: number;
-  /** After a run that completed, once the endpoint has counted so many: so that the next one begins short. */
+  /** After an answer that calls nothing, once the endpoint has counted so many: so that the next run begins short. */
   readonly afterRun?: number;
   /**
    * What is done, the first that finds something to do; each time anew. `truncate-results` cuts tool results that the endpoint
@@ -74,7 +74,7 @@ export function recordedCompactPolicy(given: CompactPolicy | undefined): Recorde
     );
   checkChoice("createEngine: compact.onTooLong", onTooLong, ["shrink", "fail"]);
   checkSteps(how);
-  checkSummary(summary);
+  checkSummary("createEngine: compact", summary);
   return { ...policy, how: [...how], ...(policy.summary === undefined ? {} : { summary: { ...summary } }) };
 }
 
@@ -91,6 +91,9 @@ export function checkedCompaction(options: CompactOptions): {
   checkOptions("compact", options, { how: true, keep: true, maxResultLength: true });
   const { how = "truncate-results" } = options;
   const { keep, maxResultLength: maxLength } = { ...defaultCompactPolicy, ...options };
+  const given: string = how;
+  if (given === "summarise")
+    throw new TypeError("compact: how is 'summarise', and a summary needs a model: write compact(engine, { keep })");
   checkChoice("compact: how", how, ["truncate-results", "drop-exchanges"]);
   checkWhole("compact: keep", keep);
   checkWhole("compact: maxResultLength", maxLength);
@@ -104,17 +107,33 @@ export function checkedCompaction(options: CompactOptions): {
   return { how, shorter };
 }
 
+/** How a summary between two runs is asked for; what is not said is as with the engine's policy. */
+export type SummaryOptions = Pick<CompactPolicy, "keep" | "summary">;
+
+/**
+ * The policy of a run that only summarises: nothing else makes its Turn shorter.
+ *
+ * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ */
+export function summaryPolicy(policy: RecordedCompactPolicy, options: SummaryOptions): RecordedCompactPolicy {
+  const { keep = policy.keep, summary = policy.summary } = options;
+  checkWhole("compact: keep", keep);
+  if (summary !== undefined) checkSummary("compact", summary);
+  const { maxResultLength, onTooLong } = policy;
+  const asked = summary === undefined ? {} : { summary: { ...summary } };
+  return { how: ["summarise"], keep, maxResultLength, onTooLong, only: true, ...asked };
+}
+
 function checkSteps(how: unknown): void {
   if (!Array.isArray(how) || how.length === 0)
     throw new TypeError(`createEngine: compact.how is ${kindOf(how)}: write ["truncate-results", "summarise"]`);
   for (const [index, step] of how.entries()) checkChoice(`createEngine: compact.how[${index}]`, step, compactionSteps);
 }
 
-function checkSummary(summary: NonNullable<CompactPolicy["summary"]>): void {
-  checkOptions("createEngine's compact.summary", summary, { model: true, instructions: true, maxOutputTokens: true });
+function checkSummary(where: string, summary: NonNullable<CompactPolicy["summary"]>): void {
+  checkOptions(`${where}.summary`, summary, { model: true, instructions: true, maxOutputTokens: true });
   const { model, instructions, maxOutputTokens } = summary;
-  if (model !== undefined) checkText("createEngine: compact.summary.model", model, "its name");
-  if (instructions !== undefined)
-    checkText("createEngine: compact.summary.instructions", instructions, "what the model is told");
-  if (maxOutputTokens !== undefined) checkWhole("createEngine: compact.summary.maxOutputTokens", maxOutputTokens);
+  if (model !== undefined) checkText(`${where}.summary.model`, model, "its name");
+  if (instructions !== undefined) checkText(`${where}.summary.instructions`, instructions, "what the model is told");
+  if (maxOutputTokens !== undefined) checkWhole(`${where}.summary.maxOutputTokens`, maxOutputTokens);
 }

@@ -96,6 +96,8 @@ export type LayerContext<Context = unknown> = {
   infer<Output = undefined>(asked: AsideRequest<Output>): Promise<AsideAnswer<Output>>;
   /** Whether what happens now happened before, and is answered from the log. */
   readonly replaying: boolean;
+  /** Whether the run asks for a summary and no answer: what `next` gives is the Turn made shorter, and nothing new. */
+  readonly summarising: boolean;
 };
 
 /** How a layer is known. Its `config` tells two stacks of the same names apart. */
