@@ -21,7 +21,7 @@ export type { ActorOption, Appended, AppendOptions, ConversationLabels } from ".
 export type { DeletedResponses, DeleteStoredOptions } from "./conversation/delete-stored.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "./conversation/diff.ts";
 export type { ExplainedBlock, RequestExplanation } from "./conversation/explain.ts";
-export type { ImportedResponse, ImportResponseOptions, LostPart } from "./conversation/import-response.ts";
+export type { ImportedConversation, ImportStoredOptions, LostPart } from "./conversation/import-stored.ts";
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation, PlannedEndpoint, PlanOptions } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";

@@ -11,7 +11,12 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
-import { type ImportedResponse, type ImportResponseOptions, importResponse } from "./import-response.ts";
+import {
+  type ImportedConversation,
+  type ImportStoredOptions,
+  importConversation,
+  importResponse,
+} from "./import-stored.ts";
 import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
 import { readModels } from "./read-models.ts";
 import { type SearchOptions, type SearchResult, searchConversations } from "./search.ts";
@@ -71,9 +76,25 @@ export class TurnlogStore implements AsyncDisposable {
   importResponse(
     provider: Provider,
     responseId: string,
-    options: ImportResponseOptions = {},
-  ): Promise<ImportedResponse> {
+    options: ImportStoredOptions = {},
+  ): Promise<ImportedConversation> {
     return importResponse(provider, responseId, { ...options, conversation: (id) => this.conversation(id) });
+  }
+
+  /**
+   * The same of what a conversation object holds now, by its id. The object is read only: others may use it, so the next request
+   * sends everything, in mode `conversation` to an object of its own.
+   *
+   * @throws {ProviderError} when the object is not there, or cannot be read.
+   * @throws {TurnlogError} `conversation-exists` when the id that was asked for is taken.
+   * @throws {TypeError} for a provider that reads no conversation objects, and for an option that is none.
+   */
+  importConversation(
+    provider: Provider,
+    objectId: string,
+    options: ImportStoredOptions = {},
+  ): Promise<ImportedConversation> {
+    return importConversation(provider, objectId, { ...options, conversation: (id) => this.conversation(id) });
   }
 
   /**

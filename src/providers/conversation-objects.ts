@@ -4,6 +4,7 @@ import type { AnswerLimits } from "./answer-limits.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import type { HttpClient } from "./openai-http.ts";
 import { readObject } from "./read-answer.ts";
+import { objectPath } from "./responses-endpoints.ts";
 
 type Calls = { readonly client: HttpClient; readonly limits: AnswerLimits; readonly timeoutMs: number };
 
@@ -25,13 +26,13 @@ export function conversationObjects({ client, limits, timeoutMs }: Calls): Conve
       throw new ProviderError("the server made a conversation and did not say its id", told);
     },
     async newestItems(id, { limit, signal }) {
-      const { data } = await call({ method: "get", path: `${pathOf(id)}/items?order=desc&limit=${limit}` }, signal);
+      const { data } = await call({ method: "get", path: `${objectPath(id)}/items?order=desc&limit=${limit}` }, signal);
       const items = isJsonList(data) ? data.filter(isJsonObject) : [];
       return items.flatMap((item) => (typeof item["id"] === "string" ? [item["id"]] : []));
     },
     async deleteItem(id, itemId, { signal }) {
       try {
-        await call({ method: "delete", path: `${pathOf(id)}/items/${encodeURIComponent(itemId)}` }, signal);
+        await call({ method: "delete", path: `${objectPath(id)}/items/${encodeURIComponent(itemId)}` }, signal);
       } catch (error) {
         // It is gone, which is what was asked.
         const isGone =
@@ -41,5 +42,3 @@ export function conversationObjects({ client, limits, timeoutMs }: Calls): Conve
     },
   };
 }
-
-const pathOf = (id: string): string => `/conversations/${encodeURIComponent(id)}`;

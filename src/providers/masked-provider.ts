@@ -1,9 +1,16 @@
 import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/stack/provider.ts";
+import type {
+  InferenceRequest,
+  InferenceResponse,
+  Provider,
+  StoredChain,
+  StreamDelta,
+} from "../engine/stack/provider.ts";
 import { currentMask, type Mask } from "./mask.ts";
 import { maskedError } from "./masked-error.ts";
 import type { OpenaiResponses } from "./openai-options.ts";
 import type { Masked } from "./secret-spans.ts";
+import type { InputItemsPage } from "./stored-responses.ts";
 
 /** The same provider, of whose words nobody reads a secret: answers, parts of them, ids and errors. */
 export function maskedProvider(provider: OpenaiResponses, masked: () => Masked): OpenaiResponses {
@@ -30,19 +37,12 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
     cancel: (...given) => saying(() => provider.cancel(...given)),
     retrieve: (...given) => saying(async (mask) => mask.json(await provider.retrieve(...given))),
     delete: (...given) => saying(() => provider.delete(...given)),
-    inputItems: (...given) =>
-      saying(async (mask) => {
-        const { items, ...page } = await provider.inputItems(...given);
-        return { ...page, items: items.map((item) => mask.json(item)) };
-      }),
-    storedChain: (...given) =>
-      saying(async (mask) => {
-        const { responses, before } = await provider.storedChain(...given);
-        const masked = responses.map(({ id, input, response, settings }) => {
-          return { id, input: mask.json(input), response: mask.json(response), settings };
-        });
-        return { responses: masked, before, ...(mask.hasMasked ? { isMasked: true } : {}) };
-      }),
+    inputItems: (...given) => saying(async (mask) => maskedPage(await provider.inputItems(...given), mask)),
+    conversationItems: (...given) =>
+      saying(async (mask) => maskedPage(await provider.conversationItems(...given), mask)),
+    storedChain: (...given) => saying(async (mask) => maskedChain(await provider.storedChain(...given), mask)),
+    storedConversation: (...given) =>
+      saying(async (mask) => maskedChain(await provider.storedConversation(...given), mask)),
     countInputTokens: (...given) => saying(() => provider.countInputTokens(...given)),
     compact: (...given) => saying(async (mask) => mask.json(await provider.compact(...given))),
     ...(conversations === undefined
@@ -55,6 +55,18 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
           },
         }),
   };
+}
+
+const maskedPage = ({ items, ...page }: InputItemsPage, mask: Mask): InputItemsPage => ({
+  ...page,
+  items: items.map((item) => mask.json(item)),
+});
+
+function maskedChain({ responses, before }: StoredChain, mask: Mask): StoredChain {
+  const masked = responses.map(({ id, input, response, settings }) => {
+    return { id, input: mask.json(input), response: mask.json(response), settings };
+  });
+  return { responses: masked, before, ...(mask.hasMasked ? { isMasked: true } : {}) };
 }
 
 async function infer(provider: Provider, request: InferenceRequest, mask: Mask): Promise<InferenceResponse> {

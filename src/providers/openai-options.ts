@@ -88,7 +88,7 @@ export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOpti
 
 /** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
 export type OpenaiResponses = Provider &
-  Required<Pick<Provider, "waitFor" | "cancel" | "storedChain">> &
+  Required<Pick<Provider, "waitFor" | "cancel" | "storedChain" | "storedConversation">> &
   ResponsesEndpoints;
 
 export const connectionNames: OptionNames<ConnectionOptions> = {

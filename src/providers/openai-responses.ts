@@ -17,7 +17,7 @@ import { includes, queryOf, responsePath, responsesEndpoints } from "./responses
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
 import { SocketPool } from "./socket-pool.ts";
-import { readStoredChain } from "./stored-chain.ts";
+import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
 
 export type { AnswerLimits } from "./answer-limits.ts";
 export type {
@@ -135,6 +135,8 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     cancel,
     ...endpoints,
     storedChain: (...given) => readStoredChain({ ...endpoints, settings }, ...given),
+    storedConversation: (id, options) =>
+      readStoredConversation((listing) => endpoints.conversationItems(id, listing), options),
     // What is not stored is in no conversation.
     ...(settings["store"] === false ? {} : { conversations: conversationObjects({ client, ...endpoint }) }),
   };

@@ -16,6 +16,9 @@ const isInTheClear = ({ payload: { content } }: Block): boolean => isJsonList(co
 
 /** What a model says after it has thought. */
 const isModelsOwn = ({ kind, type }: Block): boolean =>
-  kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !stateTypes.has(type));
+  kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !isStateItem(type));
+
+/** Whether items of a type say how it goes on, and nothing of what was said. */
+export const isStateItem = (type: unknown): boolean => typeof type === "string" && stateTypes.has(type);
 
 const stateTypes: ReadonlySet<string> = new Set(["additional_tools", "configuration_update", "compaction_trigger"]);

@@ -4,7 +4,7 @@ import { createDeadline, type Deadline } from "./deadline.ts";
 import type { Endpoint, HttpClient } from "./openai-http.ts";
 import { readObject } from "./read-answer.ts";
 import { fillSecrets, type Secrets } from "./secrets.ts";
-import type { CallOptions, InputItemsPage, ResponsesEndpoints } from "./stored-responses.ts";
+import type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./stored-responses.ts";
 
 /** What the endpoints are called with. */
 type Calling = {
@@ -30,6 +30,14 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
     return await read(answer, deadline);
   }
 
+  async function page(path: string, { signal, include = [], ...asked }: InputItemsOptions): Promise<InputItemsPage> {
+    const given = Object.entries(asked).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+    );
+    const query = queryOf([...given, ...includes({ include: [...include] })]);
+    return pageOf(await call({ method: "get", path: path + query }, { signal }));
+  }
+
   return {
     retrieve: (responseId, { include, ...options } = {}) =>
       call(
@@ -45,13 +53,9 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
       });
     },
 
-    async inputItems(responseId, { signal, include = [], ...asked } = {}) {
-      const given = Object.entries(asked).flatMap(([name, value]) =>
-        value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
-      );
-      const path = `${responsePath(responseId)}/input_items${queryOf([...given, ...includes({ include: [...include] })])}`;
-      return pageOf(await call({ method: "get", path }, { signal }));
-    },
+    inputItems: (responseId, options = {}) => page(`${responsePath(responseId)}/input_items`, options),
+
+    conversationItems: (objectId, options = {}) => page(`${objectPath(objectId)}/items`, options),
 
     async countInputTokens(request, options = {}) {
       const body = { ...(model === undefined ? {} : { model }), ...request };
@@ -70,6 +74,8 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
 
 export const responsePath = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;
 
+export const objectPath = (objectId: string): string => `/conversations/${encodeURIComponent(objectId)}`;
+
 /** A retrieve has to ask anew for what a request included. */
 export function includes({ include }: JsonObject): readonly string[] {
   const names = isJsonList(include) ? include.filter((name) => typeof name === "string") : [];
@@ -80,7 +86,7 @@ export const queryOf = (parts: readonly string[]): string => (parts.length === 0
 
 function pageOf(answer: JsonObject): InputItemsPage {
   const { data, first_id: first, last_id: last, has_more: hasMore } = answer;
-  if (!isJsonList(data)) throw notRead("list of input items", answer);
+  if (!isJsonList(data)) throw notRead("list of items", answer);
   const items = data.filter(isJsonObject);
   const idOf = (given: unknown, item: JsonObject | undefined): string | null =>
     typeof given === "string" ? given : typeof item?.["id"] === "string" ? item["id"] : null;

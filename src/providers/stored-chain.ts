@@ -1,7 +1,9 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { ProviderError, type StoredChain, type StoredResponse } from "../engine/stack/provider.ts";
 import { idUnfinished } from "./background.ts";
-import type { ResponsesEndpoints } from "./stored-responses.ts";
+import { kindOfItem } from "./item-kinds.ts";
+import { isStateItem } from "./reasoning-groups.ts";
+import type { InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./stored-responses.ts";
 
 type Reading = Pick<ResponsesEndpoints, "retrieve" | "inputItems"> & { readonly settings: JsonObject };
 
@@ -32,12 +34,51 @@ export async function readStoredChain(
   const known = new Set<string>();
   const responses: StoredResponse[] = [];
   for (const { id, response } of found) {
-    const items = (await listed(reading, id, signal)).filter((item) => !isKnown(known, item));
+    const all = await listed((options) => reading.inputItems(id, options), signal);
+    const items = all.filter((item) => !isKnown(known, item));
     for (const item of [...items, ...objectsIn(response["output"])]) note(known, item);
     const settings = settingsIn(response, reading.settings);
     responses.push({ id, input: { status: "completed", output: items }, response, settings });
   }
   return { responses, before };
+}
+
+/** What lists the items of a conversation object. */
+type ItemListing = (options: InputItemsOptions) => Promise<InputItemsPage>;
+
+/**
+ * What a conversation object holds, cut where the model's own words end: the object does not say which response an item came in.
+ *
+ * @throws {ProviderError} when the object is not there, and when a listing cannot be read.
+ */
+export async function readStoredConversation(
+  list: ItemListing,
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<StoredChain> {
+  const responses: StoredResponse[] = [];
+  const input: JsonObject[] = [];
+  const output: JsonObject[] = [];
+  const end = (): void => {
+    const given = { status: "completed", output: input.splice(0) };
+    responses.push({
+      id: null,
+      input: given,
+      response: { status: "completed", output: output.splice(0) },
+      settings: {},
+    });
+  };
+  for (const item of await listed(list, signal)) {
+    const isOwn = isModelsOwn(item);
+    if (!isOwn && output.length > 0) end();
+    (isOwn ? output : input).push(item);
+  }
+  if (input.length + output.length > 0) end();
+  return { responses, before: null };
+}
+
+function isModelsOwn(item: JsonObject): boolean {
+  const kind = kindOfItem(item);
+  return kind === "other" ? !isStateItem(item["type"]) : kind !== "user" && kind !== "system" && kind !== "tool_result";
 }
 
 /** How many responses are read, and how many pages of each listing. */
@@ -62,15 +103,11 @@ async function retrieved(
   }
 }
 
-async function listed(
-  { inputItems }: Reading,
-  id: string,
-  signal: AbortSignal | undefined,
-): Promise<readonly JsonObject[]> {
+async function listed(list: ItemListing, signal: AbortSignal | undefined): Promise<readonly JsonObject[]> {
   const items: JsonObject[] = [];
   let after: string | undefined;
   for (let page = 0; page < maxPages; page += 1) {
-    const { items: here, lastId, hasMore } = await inputItems(id, { order: "asc", limit: 100, after, include, signal });
+    const { items: here, lastId, hasMore } = await list({ order: "asc", limit: 100, after, include, signal });
     items.push(...here);
     if (!hasMore || lastId === null || lastId === after) break;
     after = lastId;

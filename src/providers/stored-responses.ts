@@ -3,7 +3,7 @@ import type { JsonObject } from "../base/json.ts";
 /** How one call to an endpoint is made. */
 export type CallOptions = { readonly signal?: AbortSignal | undefined };
 
-/** Which of the items that a response got as its own input, as the endpoint lists them: newest first, 20 a page, when absent. */
+/** Which of the items that a response got as its own input, or that a conversation object holds, as the endpoint lists them: newest first, 20 a page, when absent. */
 export type InputItemsOptions = CallOptions & {
   readonly limit?: number | undefined;
   readonly order?: "asc" | "desc" | undefined;
@@ -13,7 +13,7 @@ export type InputItemsOptions = CallOptions & {
   readonly include?: readonly string[] | undefined;
 };
 
-/** A page of input items; `lastId` is what the next one comes after. */
+/** A page of items; `lastId` is what the next one comes after. */
 export type InputItemsPage = {
   readonly items: readonly JsonObject[];
   readonly firstId: string | null;
@@ -34,6 +34,8 @@ export type ResponsesEndpoints = {
   /** Has the server forget a response. A conversation that goes on from it learns that when it is refused. */
   delete(responseId: string, options?: CallOptions): Promise<void>;
   inputItems(responseId: string, options?: InputItemsOptions): Promise<InputItemsPage>;
+  /** The items that a conversation object holds now. */
+  conversationItems(objectId: string, options?: InputItemsOptions): Promise<InputItemsPage>;
   /** How many tokens a request's input would have, by the server's count; the model is the provider's when none is given. */
   countInputTokens(request: JsonObject, options?: CallOptions): Promise<number>;
   /** The compacted window of a context, as it came: its `output` is the input of a new chain. */

@@ -105,6 +105,6 @@ export function wantsCiphertexts(body: JsonObject, options: ReferenceServerOptio
   return options.encryptsAlways === true || (isArray(include) && includesCiphertexts(include));
 }
 
-function includesCiphertexts(include: readonly Json[]): boolean {
+export function includesCiphertexts(include: readonly Json[]): boolean {
   return include.includes("reasoning.encrypted_content");
 }

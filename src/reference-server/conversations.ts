@@ -1,3 +1,4 @@
+import { includesCiphertexts } from "./by-id.ts";
 import { extend } from "./contexts.ts";
 import { asJson, type Outgoing, refused } from "./delivery.ts";
 import { itemAsListed, type ListQuery, pageOf } from "./input-items.ts";
@@ -122,7 +123,7 @@ interface AskedItem {
 }
 
 function itemRoute(
-  { locked }: Asked,
+  { memory, locked }: Asked,
   { object, item, method, body, query }: AskedItem,
   received: Pick<ReceivedRequest, "method" | "path">,
 ): Outgoing {
@@ -131,7 +132,7 @@ function itemRoute(
   if (method !== "GET" && locked.has(object.id)) return refused(conversationLocked());
   switch (`${method} ${item === "" ? "list" : "item"}`) {
     case "GET list":
-      return listed(object, query);
+      return listed(memory, object, query);
     case "POST list": {
       const items = body["items"] ?? null;
       if (items === null) return refused(missingParameter("items"));
@@ -153,11 +154,12 @@ function itemRoute(
   }
 }
 
-function listed({ items }: ConversationObject, query: URLSearchParams): Outgoing {
+function listed(memory: Memory, { items }: ConversationObject, query: URLSearchParams): Outgoing {
   const limit = Number(query.get("limit") ?? 20);
   const order = query.get("order") ?? "desc";
   const asked: ListQuery = { limit, order, after: query.get("after"), before: query.get("before") };
-  const list = pageOf(items, asked);
+  const include = [...query.getAll("include"), ...query.getAll("include[]")];
+  const list = pageOf(memory.deliver(items, includesCiphertexts(include)), asked);
   return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
 }
 

@@ -22,7 +22,7 @@ import { exitCodes, UsageError } from "../exit-codes.ts";
 import { newConversationId } from "../find.ts";
 import type { Progress } from "../progress.ts";
 import { copyReport, copyWords, knownWords } from "./copy.ts";
-import { importedWords, importStored } from "./import-response.ts";
+import { importedWords, importStored, type StoredThere } from "./import-stored.ts";
 
 type Imported = z.infer<typeof importedChats>["conversations"][number];
 type Line = z.infer<typeof importedChats>["malformed"][number];
@@ -32,6 +32,7 @@ type Options = {
   readonly limit?: number;
   readonly id?: string;
   readonly response?: string;
+  readonly conversation?: string;
   readonly stack?: string;
 };
 
@@ -44,17 +45,21 @@ type Options = {
 export const importFile = commandCode({
   document: importDocument,
 
-  async *run(context, { arguments: [file], options: { format, limit, id, response, stack } }: CommandInput<Options>) {
-    if (response !== undefined) {
+  async *run(context, { arguments: [file], options }: CommandInput<Options>) {
+    const { format, limit, id, stack } = options;
+    const stored = storedIn(options);
+    if (stored !== null) {
       if (stack === undefined || file !== undefined)
         throw new UsageError(
           "name the server by --stack FILE, a module that exports an `engine`, and no file to import",
         );
-      yield await importStored(context, { response, stack, id });
+      yield await importStored(context, stored, { stack, id });
       return;
     }
     if (file === undefined)
-      throw new UsageError("name a file to import, or a response with --response ID --stack FILE");
+      throw new UsageError(
+        "name a file to import, or a response with --response ID --stack FILE, or a conversation object with --conversation ID --stack FILE",
+      );
     const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
     if (header === null && format === "bundle")
       throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
@@ -86,6 +91,11 @@ export const importFile = commandCode({
     else print("malformed" in report ? summary(report.conversations) : copyWords(report, "imported"));
   },
 });
+
+function storedIn({ response, conversation }: Options): StoredThere | null {
+  if (response !== undefined) return { kind: "response", id: response };
+  return conversation === undefined ? null : { kind: "conversation", id: conversation };
+}
 
 type Import = { readonly file: string; readonly progress: Progress };
 

@@ -95,6 +95,11 @@ export const move: CommandGroup = {
           "--response <id>",
           "instead of a file: a response that a server stores, with those it goes on from",
         ).conflicts(["format", "limit"]),
+        option("--conversation <id>", "instead of a file: what a conversation object of a server holds").conflicts([
+          "format",
+          "limit",
+          "response",
+        ]),
         option("--stack <file>", "a module that exports an `engine`, whose provider reaches that server"),
       ],
       load: async () => (await import("../commands/import.ts")).importFile,

@@ -165,10 +165,12 @@ export const importedChats = z.strictObject({
   malformed: list(z.strictObject({ line: z.int(), message: z.string() })),
 });
 
-/** `turnlog import --response` */
-export const importedResponse = z.strictObject({
+/** `turnlog import --response` and `--conversation` */
+export const importedStored = z.strictObject({
   id: conversation,
-  /** Those that it was made of, oldest first. */
+  /** The id of the response or the conversation object. */
+  source: z.string(),
+  /** The responses that it was made of, oldest first; none of a conversation object, which does not tell them. */
   responses: list(z.string()),
   blocks: count,
   /** Whether the next request can continue from the last of them. */
@@ -180,7 +182,7 @@ export const importedResponse = z.strictObject({
 });
 
 /** `turnlog import` */
-export const importDocument = z.union([copyDocument, importedChats, importedResponse]);
+export const importDocument = z.union([copyDocument, importedChats, importedStored]);
 
 /** `turnlog export` into a file; a bundle on stdout is its own document. */
 export const exportDocument = z.strictObject({

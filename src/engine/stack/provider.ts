@@ -222,11 +222,20 @@ export interface Provider extends Partial<AsyncDisposable> {
    * @throws {ProviderError} when the response is not there or is not finished, and when the server cannot be read.
    */
   storedChain?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<StoredChain>;
+
+  /**
+   * What a conversation object holds now, as responses: what the model said at a stretch, and what was said before it. The object
+   * tells neither their ids nor their settings.
+   *
+   * @throws {ProviderError} when the object is not there, and when the server cannot be read.
+   */
+  storedConversation?(objectId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<StoredChain>;
 }
 
 /** A response that a server stores, and what it was asked with. */
 export type StoredResponse = {
-  readonly id: string;
+  /** Null where the server does not tell it. */
+  readonly id: string | null;
   /** What it got as its own input, as an answer of which those are the items: the codec reads it as it reads the response. */
   readonly input: JsonObject;
   readonly response: JsonObject;

@@ -147,6 +147,85 @@ test("a provider that stores nothing to be read, and what is no id, are refused"
   expect(await rejectionOf(store.importResponse(provider, ""))).toMatchObject({ name: "TypeError" });
 });
 
+/** A conversation that lives in a conversation object, and the object's id. */
+async function spokenInside(server: ReferenceServer, texts: readonly string[]) {
+  const { provider, store } = world(server);
+  const engine = createEngine({ provider, tools: [echo], mode: "conversation" });
+  const conversation = store.conversation();
+  for (const text of texts) {
+    await conversation.append(text);
+    await conversation.run(engine);
+  }
+  const [made] = dataOf(await eventsOf(conversation), "ServerConversationChanged");
+  return { conversation, objectId: made?.anchor.id ?? "" };
+}
+
+test("a conversation is had back from a conversation object, which is read and left to those who use it", async () => {
+  await using server = await startReferenceServer({ answer: withTools });
+  const { conversation: original, objectId } = await spokenInside(server, ["one", "two"]);
+  const held = server.conversation(objectId);
+  const { provider, store, engine } = world(server);
+  const { conversation, lost, ...imported } = await store.importConversation(provider, objectId);
+  expect(imported).toEqual({ responses: [], blocks: 7, isWhole: false, isNew: true });
+  expect(lost.map(({ what }) => what)).toEqual([
+    ...["object", "responses", "authors", "edits", "runs", "ids", "settings"],
+  ]);
+  const said = ({ blocks }: { readonly blocks: readonly { readonly kind: string; readonly text: string }[] }) =>
+    blocks.map(({ kind, text }) => `${kind} ${text}`);
+  expect(said(await conversation.turn())).toEqual(said(await original.turn()));
+  await conversation.append("three");
+  const own = createEngine({ provider, tools: [echo], mode: "conversation" });
+  const [step] = (await conversation.run(own)).steps;
+  expect(step?.decision).toMatchObject({ strategy: "full", anchor: { kind: "conversation", length: 0 } });
+  expect(step?.decision.anchor?.id).not.toBe(objectId);
+  expect(server.conversation(objectId)).toEqual(held);
+  // The model reads what it would have read in the object, the reasoning too.
+  const read = server.reading(step?.responseId ?? "");
+  expect(lines(read)).toEqual(
+    lines(read === undefined ? undefined : { ...read, items: [...(held ?? []), { role: "user", content: "three" }] }),
+  );
+  expect(lines(read).some((line) => line.includes("reasoning"))).toBe(true);
+  await conversation.append("four");
+  expect((await conversation.run(engine)).steps[0]?.decision.strategy).toBe("chained");
+  expect((await conversation.verify()).problems).toEqual([]);
+});
+
+test("an object that has grown is the conversation that was imported, unless another id asks for it as it is now", async () => {
+  await using server = await startReferenceServer();
+  const { objectId } = await spokenInside(server, ["one"]);
+  const { provider, store } = world(server);
+  const first = await store.importConversation(provider, objectId);
+  const body = JSON.stringify({ model: "m", conversation: objectId, input: "two" });
+  await fetch(`${server.baseUrl}/responses`, { method: "POST", body });
+  const again = await store.importConversation(provider, objectId);
+  expect([again.isNew, again.conversation.id]).toEqual([false, first.conversation.id]);
+  expect(await again.conversation.turn()).toHaveLength(2);
+  const other = await store.importConversation(provider, objectId, { id: "cnv_grown" });
+  expect(other).toMatchObject({ isNew: true, blocks: 4 });
+});
+
+test("an object of many pages is read to its end", async () => {
+  await using server = await startReferenceServer();
+  const texts = Array.from({ length: 130 }, (_, n) => `text ${n}`);
+  const input = texts.map((content) => ({ role: "user", content }));
+  const made = await fetch(`${server.baseUrl}/conversations`, { method: "POST", body: "{}" });
+  const { id } = z.object({ id: z.string() }).parse(await made.json());
+  const body = JSON.stringify({ model: "m", conversation: id, input });
+  await fetch(`${server.baseUrl}/responses`, { method: "POST", body });
+  const { provider, store } = world(server);
+  const { conversation, blocks } = await store.importConversation(provider, id);
+  expect(blocks).toBe(131);
+  expect((await conversation.turn()).blocks.slice(0, -1).map(({ text }) => text)).toEqual(texts);
+});
+
+test("an object that is not there, and a provider that reads none, make no conversation", async () => {
+  await using server = await startReferenceServer();
+  const { provider, store } = world(server);
+  expect(await rejectionOf(store.importConversation(provider, "conv_none"))).toMatchObject({ status: 404 });
+  expect(await rejectionOf(store.importConversation(scripted([]), "conv_1"))).toMatchObject({ name: "TypeError" });
+  for await (const id of store.conversations()) expect.unreachable(`${id} was written`);
+});
+
 /** What a model says in one step of a random conversation. */
 const answerOf = (name: string, drawn: { readonly thinks: boolean; readonly calls: number }): ScriptedAnswer => ({
   output: [
@@ -210,4 +289,42 @@ test("whatever was said and edited, the model reads after an import what the ser
     { numRuns: 40 },
   );
   expect(chained).toBe(40);
+});
+
+test("whatever was said and edited in an object, the model reads after an import what the object holds, and the new message", async () => {
+  const step = fc.record({ thinks: fc.boolean(), calls: fc.nat(2) });
+  const drawn = fc.record({
+    steps: fc.array(step, { minLength: 1, maxLength: 6 }),
+    edited: fc.option(fc.nat(3)),
+    encryptsAlways: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(drawn, async ({ steps, edited, ...dialect }) => {
+      const answer: ReferenceServerOptions["answer"] = ({ request }) =>
+        answerOf(String(request), steps[request] ?? { thinks: true, calls: 0 });
+      await using server = await startReferenceServer({ answer, ...dialect });
+      const { provider, store } = world(server);
+      const rewrite = defineMiddleware({ name: "rewrite", version: "1.0.0" }, (next) => (turn) => {
+        const target = turn.blocks.filter(({ kind }) => kind === "user")[edited ?? -1];
+        return next(target === undefined ? turn : turn.replace(target, target.withText("another text")));
+      });
+      const engine = createEngine({ provider, tools: [echo], middleware: [rewrite], mode: "conversation" });
+      const original = store.conversation();
+      for (const text of ["one", "two", "three"]) {
+        await original.append(text);
+        await original.run(engine);
+      }
+      const made = dataOf(await eventsOf(original), "ServerConversationChanged");
+      const objectId = made.at(-1)?.anchor.id ?? "";
+      const held = [...(server.conversation(objectId) ?? []), { role: "user", content: "and now?" }];
+      const lost = world(server);
+      const { conversation } = await lost.store.importConversation(lost.provider, objectId);
+      await conversation.append("and now?");
+      const anew = createEngine({ provider: lost.provider, tools: [echo], mode: "conversation" });
+      const [first] = (await conversation.run(anew)).steps;
+      const read = server.reading(first?.responseId ?? "");
+      expect(lines(read)).toEqual(lines(read === undefined ? undefined : { ...read, items: held }));
+    }),
+    { numRuns: 25 },
+  );
 });

@@ -14,8 +14,8 @@ import type { Provider, StoredChain } from "../engine/stack/provider.ts";
 import { counted } from "../projections/wording.ts";
 import type { Conversation } from "./conversation.ts";
 
-export type ImportResponseOptions = {
-  /** Of the conversation; by default one that follows from the endpoint and the response, so that importing twice is once. */
+export type ImportStoredOptions = {
+  /** Of the conversation; by default one that follows from the endpoint and what is imported, so that importing twice is once. */
   readonly id?: string;
   readonly signal?: AbortSignal;
 };
@@ -24,62 +24,102 @@ export type ImportResponseOptions = {
 export type LostPart = { readonly what: string; readonly message: string };
 
 /** A conversation that was made of what a server stores. */
-export type ImportedResponse = {
+export type ImportedConversation = {
   readonly conversation: Conversation;
-  /** The responses that it was made of, oldest first. */
+  /** The responses that it was made of, oldest first; none of a conversation object, which does not tell them. */
   readonly responses: readonly string[];
   readonly blocks: number;
-  /** Whether the next request can continue from the response: the server holds what the conversation has, no more and no less. */
+  /**
+   * Whether the next request can continue from the response: the server holds what the conversation has, no more and no less. A
+   * conversation object is not gone on in: others may add to it or take from it, and nobody would be told.
+   */
   readonly isWhole: boolean;
   readonly lost: readonly LostPart[];
   /** False where it was imported before, so that nothing was written. */
   readonly isNew: boolean;
 };
 
-const optionNames: OptionNames<ImportResponseOptions> = { id: true, signal: true };
+const optionNames: OptionNames<ImportStoredOptions> = { id: true, signal: true };
 const actor: Actor = { kind: "import" };
 
+type Importing = ImportStoredOptions & { readonly conversation: (id: string) => Conversation };
+
 /** A conversation of a response that a server stores, and of those before it. */
-export async function importResponse(
+export const importResponse = (provider: Provider, responseId: string, options: Importing) =>
+  importStored(provider, responseId, { ...options, from: fromResponse });
+
+/** A conversation of what a conversation object holds. */
+export const importConversation = (provider: Provider, objectId: string, options: Importing) =>
+  importStored(provider, objectId, { ...options, from: fromObject });
+
+/** What is imported, and how it is read. */
+type StoredSource = {
+  readonly call: string;
+  readonly argument: string;
+  readonly shown: string;
+  readonly stored: string;
+  readonly isObject: boolean;
+  readonly read: (provider: Provider) => Provider["storedChain"];
+};
+
+const fromResponse: StoredSource = {
+  ...{ call: "importResponse", argument: "responseId", shown: "a response, as resp_… at OpenAI" },
+  ...{ stored: "stored responses", isObject: false },
+  read: (provider) => provider.storedChain?.bind(provider),
+};
+
+const fromObject: StoredSource = {
+  ...{ call: "importConversation", argument: "objectId", shown: "a conversation object, as conv_… at OpenAI" },
+  ...{ stored: "conversation objects", isObject: true },
+  read: (provider) => provider.storedConversation?.bind(provider),
+};
+
+async function importStored(
   provider: Provider,
-  responseId: string,
-  { conversation, ...options }: ImportResponseOptions & { readonly conversation: (id: string) => Conversation },
-): Promise<ImportedResponse> {
-  checkOptions("importResponse", options, optionNames);
-  checkText("importResponse: responseId", responseId, "the id of a response, as resp_… at OpenAI");
-  if (provider.storedChain === undefined)
+  sourceId: string,
+  { conversation, from, ...options }: Importing & { readonly from: StoredSource },
+): Promise<ImportedConversation> {
+  const { call, argument, shown, stored, isObject } = from;
+  checkOptions(call, options, optionNames);
+  checkText(`${call}: ${argument}`, sourceId, `the id of ${shown}`);
+  const read = from.read(provider);
+  if (read === undefined)
     throw new TypeError(
-      `importResponse: the provider ${provider.name} reads no stored responses: give one that does, as openaiResponses does`,
+      `${call}: the provider ${provider.name} reads no ${stored}: give one that does, as openaiResponses does`,
     );
   const { id: wanted, signal } = options;
-  const name = `turnlog/import-response/v1\n${provider.scope}\n${responseId}`;
+  const name = `turnlog/import-${isObject ? "conversation" : "response"}/v1\n${provider.scope}\n${sourceId}`;
   const imported = conversation(wanted ?? `cnv_${sha256Hex(name).slice(0, 21)}`);
   const isNew = (await imported.head()) === null;
   if (!isNew && wanted !== undefined)
     throw new TurnlogError("conversation-exists", `${imported.id} exists already: choose another id, or none`);
-  const chain = await provider.storedChain(responseId, { signal });
-  const contents = contentsOf(chain, provider, imported.id);
+  const chain = await read(sourceId, { signal });
+  const contents = contentsOf(chain, provider, { conversationId: imported.id, object: isObject ? sourceId : null });
   if (isNew) {
-    const origin = { type: "import", source: responseId } as const;
+    const origin = { type: "import", source: sourceId } as const;
     const start: ProposedEvent["event"] = { type: "ConversationStarted", version: 1, data: { origin } };
     await imported.commit([start, ...contents.events].map((event): ProposedEvent => ({ event, actor })));
   }
   const { blocks, isWhole, lost } = contents;
-  return { conversation: imported, responses: chain.responses.map(({ id }) => id), blocks, isWhole, lost, isNew };
+  const responses = chain.responses.flatMap(({ id }) => id ?? []);
+  return { conversation: imported, responses, blocks, isWhole, lost, isNew };
 }
 
-type Contents = Pick<ImportedResponse, "blocks" | "isWhole" | "lost"> & {
+type Contents = Pick<ImportedConversation, "blocks" | "isWhole" | "lost"> & {
   readonly events: readonly ProposedEvent["event"][];
 };
 
-function contentsOf(chain: StoredChain, provider: Provider, conversationId: string): Contents {
+/** Where a chain goes: `object` is the conversation object that it was read from, if it was. */
+type ImportTarget = { readonly conversationId: string; readonly object: string | null };
+
+function contentsOf(chain: StoredChain, provider: Provider, { conversationId, object }: ImportTarget): Contents {
   const { scope, codec, capabilities } = provider;
   const appended: ProposedEvent["event"][] = [];
   const contexts: ProposedEvent["event"][] = [];
   let turn = emptyContext;
   let blocks = 0;
   let unreadable = 0;
-  let isComplete = true;
+  let isComplete = object === null;
   const idText = (kind: string, place: unknown): string =>
     sha256Hex(`${conversationId}\n${kind}\n${String(place)}`).slice(0, 21);
   const newBlockId = (): BlockId => blockIdSchema.parse(`blk_${idText("block", blocks)}`);
@@ -107,7 +147,7 @@ function contentsOf(chain: StoredChain, provider: Provider, conversationId: stri
     }
     const { unusable, ...anchor } = answer.anchor ?? { unusable: "no-id" };
     isComplete = chain.before === null && !isMasked && answer.isComplete && unusable === undefined;
-    if (!isComplete || !("kind" in anchor)) continue;
+    if (!isComplete || id === null || !("kind" in anchor)) continue;
     const digest = settingsDigest(declared);
     const { inputTokens = 0, outputTokens = 0 } = answer.usage ?? {};
     contexts.push(
@@ -122,7 +162,7 @@ function contentsOf(chain: StoredChain, provider: Provider, conversationId: stri
       },
     );
   }
-  const lost = lostParts(chain, { unreadable, isComplete });
+  const lost = lostParts(chain, { unreadable, isComplete, object });
   return { events: [...appended, ...contexts], blocks, isWhole: isComplete, lost };
 }
 
@@ -141,7 +181,11 @@ function placed(block: Block, { index, size }: { readonly index: number; readonl
 
 function lostParts(
   { before, isMasked, responses }: StoredChain,
-  { unreadable, isComplete }: { readonly unreadable: number; readonly isComplete: boolean },
+  {
+    unreadable,
+    isComplete,
+    object,
+  }: Pick<ImportTarget, "object"> & { readonly unreadable: number; readonly isComplete: boolean },
 ): readonly LostPart[] {
   const parts: (LostPart | null)[] = [
     before === null ? null : { what: "earlier", message: earlierWords[before.reason](before.id) },
@@ -157,7 +201,14 @@ function lostParts(
           message: "values of secrets are masked: the server holds other bytes, so nothing continues from there",
         }
       : null,
-    isComplete || before !== null || isMasked === true
+    object === null
+      ? null
+      : {
+          what: "object",
+          message: `${object} itself: others may add to it or take from it, so nothing is sent to it, and mode conversation makes another`,
+        },
+    object === null ? null : { what: "responses", message: "the ids of its responses, and which item came in which" },
+    isComplete || before !== null || isMasked === true || object !== null
       ? null
       : {
           what: "chain",
@@ -167,7 +218,11 @@ function lostParts(
     { what: "edits", message: "what layers changed before it was sent, and what was reverted or forked" },
     { what: "runs", message: "runs, tools with their durations, failed requests, and what each request cost" },
     { what: "ids", message: "the conversation's own ids, keys of messages, times, title and labels" },
-    { what: "settings", message: "settings that the response does not repeat" },
+    {
+      what: "settings",
+      message:
+        object === null ? "settings that the response does not repeat" : "instructions, tools and all other settings",
+    },
   ];
   return parts.filter((part) => part !== null);
 }
@@ -175,5 +230,5 @@ function lostParts(
 const earlierWords: Readonly<Record<NonNullable<StoredChain["before"]>["reason"], (id: string) => string>> = {
   "not-found": (id) => `what was said up to ${id}, which the server does not have any more`,
   "too-many": (id) => `what was said up to ${id}: the chain is longer than is read`,
-  conversation: (id) => `what else is in the conversation object ${id}`,
+  conversation: (id) => `what else is in the conversation object ${id}, which can be imported by its own id`,
 };
