@@ -154,7 +154,9 @@ class Shop {
   }
 }
 
-test(`of ${sequences} random sequences of deliveries, retries, crashes and second processes every message is answered once and every call runs once`, async () => {
+test(`of ${sequences} random sequences of deliveries, retries, crashes and second processes every message is answered once and every call runs once`, {
+  timeout: 3_600_000,
+}, async () => {
   const copies = [await loadCopy(), await loadCopy()];
   const [{ blockIdOf } = { blockIdOf: () => "" }] = copies;
   const tally = { messages: 0, told: 0, again: 0, crashes: 0, charges: 0 };
