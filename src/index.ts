@@ -79,6 +79,7 @@ export type {
   WithContext,
 } from "./engine/run/run-options.ts";
 export type { HeldStop, Stepping } from "./engine/run/stepping.ts";
+export type { WarmUp, WarmUpOptions } from "./engine/run/warm-up.ts";
 export type { Breakpoint, BreakpointEffect } from "./engine/session/breakpoint.ts";
 export { type DivergencePlace, ReplayDivergedError } from "./engine/session/divergence.ts";
 export { RunCancelledError, RunFailedError, RunUnfinishedError } from "./engine/session/errors.ts";
@@ -108,7 +109,7 @@ export {
   type Next,
 } from "./engine/stack/middleware.ts";
 export { OutputMismatchError } from "./engine/stack/output.ts";
-export { type Provider, ProviderError } from "./engine/stack/provider.ts";
+export { type ConnectOptions, type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
 export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";

@@ -1,4 +1,5 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
+import { isRequest } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import { CheckedFold, damageWords } from "../engine/planning/checked-fold.ts";
@@ -145,7 +146,7 @@ export class StreamCheck {
     const wrong = this.#folds.take(recorded);
     if (wrong !== null) return this.#problem("fold", wrong.words);
     await this.#snapshots.take(recorded, this.#folds.view);
-    if (recorded.event.type !== "InferenceRequested") return null;
+    if (!isRequest(recorded.event)) return null;
     this.requests += 1;
     try {
       const other = this.#folds.checkRequest(recorded);

@@ -132,6 +132,13 @@ const failed = all(
   named("message", "param", "body", "partial"),
 );
 
+const requested = all(
+  kept("inferenceId", "attempt", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
+  kept("input.turn", "input.held", "input.blocks", "input.outgoing"),
+  under("decision", decision),
+  named("scope"),
+);
+
 const ended = all(kept("after", "discardedTools[]"), timings);
 
 /** By event. The compiler asks for each, so that a new one is looked at here. */
@@ -179,13 +186,10 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   RunCompleted: all(kept("status"), ended),
   RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
   RunCancelled: all(ended, named("reason")),
-  InferenceRequested: all(
-    kept("inferenceId", "attempt", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
-    kept("input.turn", "input.held", "input.blocks", "input.outgoing"),
-    under("decision", decision),
-    timings,
-    named("scope"),
-  ),
+  InferenceRequested: all(requested, timings),
+  WarmUpRequested: requested,
+  WarmUpAnswered: answered,
+  WarmUpFailed: failed,
   ResponseStarted: all(
     kept("inferenceId", "responseId", "cursor", "first.echoed[]"),
     kept("first.rest.object", "first.rest.created_at", "first.rest.model", "first.rest.status", "first.rest.store"),

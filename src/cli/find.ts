@@ -125,7 +125,8 @@ export async function findRevision(
 async function findResponse(conversation: Conversation, prefix: string): Promise<number> {
   const found = new Map<string, number>();
   for await (const { event, revision } of conversation.events()) {
-    const id = event.type === "ResponseReceived" ? event.data.responseId : null;
+    const isAnswer = event.type === "ResponseReceived" || event.type === "WarmUpAnswered";
+    const id = isAnswer ? event.data.responseId : null;
     if (id === prefix) return revision;
     if (id?.startsWith(prefix) === true) found.set(id, revision);
   }

@@ -23,8 +23,9 @@ import {
 } from "../engine/run/run-options.ts";
 import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
+import { type WarmUp, type WarmUpOptions, warmUpConversation } from "../engine/run/warm-up.ts";
 import { type CompactOptions, checkedCompaction } from "../engine/stack/compact-policy.ts";
-import type { AnyEngine, Engine, EngineOptions } from "../engine/stack/create-engine.ts";
+import { type AnyEngine, checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
@@ -173,6 +174,19 @@ export class Conversation extends ReadableConversation {
    */
   async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
     await settleCall(this.#stream, call, { settlement, actor: checkedActor("settle", actor) });
+  }
+
+  /**
+   * Has the next run find its connection open, and at its other end what was answered last: sends that with the engine's settings and
+   * tools, to be held and not to be answered, where the endpoint holds it no more (or yet). No layer is asked, for nothing is sent that
+   * layers had not handed on before. Call it while a user types: it waits for runs of this process, and later runs wait for it. That
+   * it failed is told and not thrown, because the next run does without.
+   *
+   * @throws {RunInProgressError} while another process runs the conversation.
+   * @throws {TypeError} for an engine whose provider keeps no connections, and for an option that is none.
+   */
+  async warmUp(engine: AnyEngine, options: WarmUpOptions = {}): Promise<WarmUp> {
+    return warmUpConversation(this.#stream, checkedEngine("warmUp", engine), options);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { Anchor } from "../domain/anchor.ts";
+import { isRequest } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type Provider, ProviderError } from "../engine/stack/provider.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
@@ -89,12 +90,13 @@ async function storedResponses(
   const stored = new Map<string, Anchor>();
   const asked = new Set<string>();
   for await (const { event } of events) {
-    if (event.type === "InferenceRequested" && event.data.scope === scope) asked.add(event.data.inferenceId);
+    if (isRequest(event) && event.data.scope === scope) asked.add(event.data.inferenceId);
     if (event.type === "ResponseDeleted" && event.data.scope === scope) stored.delete(event.data.responseId);
-    if (event.type !== "ResponseStarted" && event.type !== "ResponseReceived") continue;
+    if (event.type !== "ResponseStarted" && event.type !== "ResponseReceived" && event.type !== "WarmUpAnswered")
+      continue;
     const { inferenceId, responseId } = event.data;
     if (!asked.has(inferenceId) || responseId === null) continue;
-    const { unusable, ...anchor } = (event.type === "ResponseReceived" ? event.data.anchor : undefined) ?? {
+    const { unusable, ...anchor } = (event.type === "ResponseStarted" ? undefined : event.data.anchor) ?? {
       ...{ kind: "response", id: responseId },
     };
     if (unusable === "not-stored") stored.delete(responseId);

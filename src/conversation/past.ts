@@ -1,5 +1,6 @@
 import type { JsonObject } from "../base/json.ts";
 import { notRead } from "../domain/block.ts";
+import { isRequest } from "../domain/events/event.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -73,7 +74,7 @@ export class PastConversation {
   /** The decision of the request at this revision; null at other events. */
   get plan(): Decision | null {
     const { event } = this.event;
-    return event.type === "InferenceRequested" ? event.data.decision : null;
+    return isRequest(event) ? event.data.decision : null;
   }
 
   /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */

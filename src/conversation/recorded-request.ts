@@ -1,4 +1,5 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
+import { type ConversationEvent, type ConversationEventOf, isRequest } from "../domain/events/event.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationOfStream } from "../domain/ids.ts";
@@ -79,10 +80,11 @@ async function requestAt(log: EventLog, { stream, revision: wanted, orBefore }: 
   let last: number | null = null;
   const range = { from: revision, direction: "backwards", blobs: "keep" } as const;
   for await (const { event, revision: here } of log.read(stream, range)) {
-    const isOutcome = event.type === "ResponseReceived" || event.type === "InferenceFailed";
-    if (here === revision && isOutcome) asked = event.data.inferenceId;
-    if (event.type !== "InferenceRequested") continue;
+    if (here === revision && isOutcome(event)) asked = event.data.inferenceId;
+    if (!isRequest(event)) continue;
     if (here === revision || event.data.inferenceId === asked) return here;
+    // What was asked of the model is meant where no revision is named.
+    if (event.type === "WarmUpRequested") continue;
     last ??= here;
     if (asked === null) break;
   }
@@ -95,6 +97,11 @@ async function requestAt(log: EventLog, { stream, revision: wanted, orBefore }: 
       : `nothing was asked at revision ${revision} of ${id}: the last request before it is at revision ${last}`,
   );
 }
+
+const isOutcome = (
+  event: ConversationEvent,
+): event is ConversationEventOf<"ResponseReceived" | "InferenceFailed" | "WarmUpAnswered" | "WarmUpFailed"> =>
+  ["ResponseReceived", "InferenceFailed", "WarmUpAnswered", "WarmUpFailed"].includes(event.type);
 
 /**
  * The body of a recorded request, made again and compared with the digest that was recorded before it was sent.

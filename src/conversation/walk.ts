@@ -1,6 +1,6 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Actor, isActor } from "../domain/actor.ts";
-import type { ConversationEvent } from "../domain/events/event.ts";
+import { type ConversationEvent, isRequest } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
@@ -144,7 +144,7 @@ export class Walker {
 
   #requestOf(recorded: RecordedEvent): Pick<WalkedEvent, "request" | "problem"> {
     const { bodies } = this.#parts;
-    if (bodies === null || recorded.event.type !== "InferenceRequested") return { request: null, problem: null };
+    if (bodies === null || !isRequest(recorded.event)) return { request: null, problem: null };
     if (this.#isLost) return { request: null, problem: "its body cannot be rebuilt after the damage before it" };
     try {
       return { request: sentRequest(this.#view, recorded, bodies), problem: null };

@@ -23,6 +23,8 @@ export type ConversationState = {
   readonly imported: Ids;
   /** Responses that were deleted, by scope and id. */
   readonly deleted: Ids;
+  /** Requests that ready a connection, by inference. */
+  readonly warmUps: Names<"open" | "closed">;
   /** Calls whose tool came back too late. */
   readonly lateTools: Ids;
   /** Every run there ever was. */
@@ -53,6 +55,7 @@ export const initialState = (): ConversationState => ({
   quarantined: new Set(),
   imported: new Set(),
   deleted: new Set(),
+  warmUps: new Map(),
   lateTools: new Set(),
   runIds: new Set(),
   run: null,
@@ -91,6 +94,14 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     case "ResponseReceived":
     case "InferenceFailed":
       state.run?.inferences.set(event.data.inferenceId, "closed");
+      break;
+    case "WarmUpRequested":
+      state.invalid.set(anchorName({ scope: event.data.scope, anchor: null }), false);
+      state.warmUps.set(event.data.inferenceId, "open");
+      break;
+    case "WarmUpAnswered":
+    case "WarmUpFailed":
+      state.warmUps.set(event.data.inferenceId, "closed");
       break;
     case "RunResumed":
       if (state.run !== null) state.run.epoch = event.data.epoch;
@@ -177,6 +188,7 @@ export function draftState(state: ConversationState): ConversationState {
     quarantined: idsAbove(state.quarantined),
     imported: idsAbove(state.imported),
     deleted: idsAbove(state.deleted),
+    warmUps: namesAbove(state.warmUps),
     lateTools: idsAbove(state.lateTools),
     runIds: idsAbove(state.runIds),
     run: run === null ? null : draftRun(run),

@@ -59,6 +59,16 @@ export function decide(state: ConversationState, event: Proposed, runId: string 
       return once(event, !state.imported.has(event.data.inferenceId));
     case "ResponseDeleted":
       return once(event, !state.deleted.has(deletedName(event.data)));
+    case "WarmUpRequested": {
+      const { inferenceId } = event.data;
+      if (run !== null) return err({ code: "run-open", runId: run.id });
+      return state.warmUps.has(inferenceId)
+        ? err({ code: "inference-repeated", inferenceId })
+        : afterStart(state, event);
+    }
+    case "WarmUpAnswered":
+    case "WarmUpFailed":
+      return once(event, state.warmUps.get(event.data.inferenceId) !== "closed");
     case "ToolFinished":
       // One that comes late is no part of a run any more.
       if (event.data.late === true) return once(event, !state.lateTools.has(event.data.blockId));
@@ -83,6 +93,9 @@ type ProposedInRun = Exclude<
     | "ReasoningQuarantined"
     | "ContextImported"
     | "ResponseDeleted"
+    | "WarmUpRequested"
+    | "WarmUpAnswered"
+    | "WarmUpFailed"
   >
 >;
 

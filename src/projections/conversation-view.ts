@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { labelsAfter } from "../domain/labels.ts";
-import type { Turn } from "../domain/turn.ts";
+import { Turn } from "../domain/turn.ts";
 import { type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
@@ -38,6 +38,7 @@ export const conversationView: Projection<ConversationView> = {
     serverContexts.apply(view.server, recorded);
     noteNewest(view, recorded);
     noteImported(view, recorded);
+    noteWarmedUp(view, recorded);
     noteSpent(view, recorded);
     noteLabels(view, recorded);
     return view;
@@ -61,9 +62,22 @@ function noteImported(view: ConversationView, { event }: RecordedEvent): void {
   if (context !== undefined && turn.digest === context.turn) view.newest.set(context.scope, { context, turn });
 }
 
+/** The Turn that was answered last is held once more, on another connection. */
+function noteWarmedUp(view: ConversationView, { event }: RecordedEvent): void {
+  if (event.type !== "WarmUpAnswered") return;
+  const context = view.server.contexts.ofInference(event.data.inferenceId);
+  if (context === null || context.unusable === "no-id" || context.length > context.inputLength) return;
+  view.newest.set(context.scope, { context, turn: warmUpTurn(view, context.scope) });
+}
+
+/** What a warm-up shows the model: of the Turn no more than was sent to the endpoint already, as layers had handed it on. */
+export const warmUpTurn = ({ newest }: Pick<ConversationView, "newest">, scope: string): Turn =>
+  newest.get(scope)?.turn ?? Turn.empty;
+
 function noteSpent(view: ConversationView, { event }: RecordedEvent): void {
   if (event.type === "ConversationStarted") view.spent = noUsage;
-  else if (event.type === "ResponseReceived") view.spent = addUsage(view.spent, usageOf(event.data.usage));
+  else if (event.type === "ResponseReceived" || event.type === "WarmUpAnswered")
+    view.spent = addUsage(view.spent, usageOf(event.data.usage));
 }
 
 function noteLabels(view: ConversationView, { event }: RecordedEvent): void {

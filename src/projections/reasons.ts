@@ -22,6 +22,7 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ],
   ["policy", "the run is stateless"],
   ["aside", "it was asked beside the conversation, by a layer or for a summary"],
+  ["warm-up", "it readies a connection, and is not to be answered"],
   // Of a context.
   ["not-found", "its server has lost it"],
   ["evicted", "a continuation failed, and its connection remembers it no more"],

@@ -87,12 +87,14 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       view.settings.set(event.data.digest, event.data.settings);
       return;
     case "InferenceRequested":
+    case "WarmUpRequested":
       // What is asked beside the conversation is nothing that it goes on from.
       if (isAside(frame)) return;
       view.open.set(event.data.inferenceId, { request: event.data, revision });
       noteObject(view, event.data, { isKnown: false, isAwaited: true });
       return;
-    case "InferenceFailed": {
+    case "InferenceFailed":
+    case "WarmUpFailed": {
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       // What was refused before the server acted changed nothing.
@@ -103,7 +105,8 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     case "ServerConversationChanged":
       changeObject(view, event.data);
       return;
-    case "ResponseReceived": {
+    case "ResponseReceived":
+    case "WarmUpAnswered": {
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       if (request === undefined) return;

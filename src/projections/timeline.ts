@@ -211,6 +211,9 @@ type InferenceEvent = ConversationEventOf<
   | "ResponseStarted"
   | "ResponseReceived"
   | "InferenceFailed"
+  | "WarmUpRequested"
+  | "WarmUpAnswered"
+  | "WarmUpFailed"
   | "AnchorInvalidated"
   | "CapabilityLearned"
   | "ReasoningQuarantined"
@@ -245,8 +248,18 @@ function inferenceWords(event: InferenceEvent): string {
       const parts = blocks.map(blockLabel).join(", ") || "nothing";
       return `answered${how} ${parts}${said}, ${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out${kept}`;
     }
+    case "WarmUpRequested": {
+      const { input, requestBytes } = event.data;
+      return `warming the connection up with ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
+    }
+    case "WarmUpAnswered": {
+      const { responseId, usage } = event.data;
+      return `the connection is warm: ${responseId ?? "no response"}, ${grouped(usageOf(usage).inputTokens)} tokens in`;
+    }
+    case "WarmUpFailed":
     case "InferenceFailed": {
-      const { kind, status, outcome, message, retryInMs } = event.data;
+      const { kind, status, outcome, message } = event.data;
+      const retryInMs = event.type === "InferenceFailed" ? event.data.retryInMs : undefined;
       const again = retryInMs === undefined ? "" : `, asked again after ${retryInMs / 1000} s`;
       const what = `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind})${again}`;
       return `${what}: ${excerpt(message, textLength)}`;

@@ -48,7 +48,8 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
       if (typeof model === "string") view.models = useSettings(view.models, event.data.digest, model);
       return;
     }
-    case "InferenceRequested": {
+    case "InferenceRequested":
+    case "WarmUpRequested": {
       const { inferenceId, settingsDigest, requestBytes } = event.data;
       const model = settingsValue(view.models, settingsDigest);
       if (model !== undefined) view.models = useSettings(view.models, settingsDigest, model);
@@ -57,7 +58,8 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
       view.rows = addCost(view.rows, asked, { ...noUsage, requests: 1, requestBytes });
       return;
     }
-    case "ResponseReceived": {
+    case "ResponseReceived":
+    case "WarmUpAnswered": {
       const asked = view.open.find(({ inferenceId }) => inferenceId === event.data.inferenceId);
       close(view, event.data.inferenceId);
       if (asked === undefined) return;
@@ -66,6 +68,7 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
       return;
     }
     case "InferenceFailed":
+    case "WarmUpFailed":
       close(view, event.data.inferenceId);
       return;
     case "EventSkipped":

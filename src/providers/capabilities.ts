@@ -25,6 +25,8 @@ export type ResponsesCapabilities = {
   readonly reasoningPrefix: "withhold" | "refuse" | "ignore";
   /** Over WebSocket, answers several conversations beside each other, by their `stream_id`. */
   readonly lanes: boolean;
+  /** Opens WebSockets, where those are asked for; false: requests go by `sse`. */
+  readonly websocket: boolean;
 };
 
 /** As a caller sets them: `probe` takes for granted what may be refused once, and then is learnt. */
@@ -58,6 +60,7 @@ export const defaultCapabilities: ResponsesCapabilities = {
   itemIds: true,
   reasoningPrefix: "withhold",
   lanes: true,
+  websocket: true,
 };
 
 const capabilityNames = [
@@ -73,4 +76,5 @@ const capabilityNames = [
     "reasoningPrefix",
   ] as const),
   "lanes",
+  "websocket",
 ] satisfies readonly (keyof ResponsesCapabilities)[];

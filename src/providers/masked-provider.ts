@@ -26,6 +26,9 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
   const { conversations } = provider;
   return {
     ...provider,
+    ...(provider.connect === undefined
+      ? {}
+      : { connect: (...given) => saying(async () => provider.connect?.(...given)) }),
     infer: (request) => saying((mask) => infer(provider, request, mask)),
     waitFor: (responseId, options) =>
       saying(async (mask) => {

@@ -8,7 +8,7 @@ import { createDeadline, type Deadline } from "./deadline.ts";
 import { credentialsOf, endpointOf, type KeyHeader, scopeOf } from "./endpoint.ts";
 import { jsonOf } from "./json-text.ts";
 import { maskedProvider } from "./masked-provider.ts";
-import { createHttpClient } from "./openai-http.ts";
+import { createHttpClient, type Endpoint } from "./openai-http.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { readAnswer, tellItems } from "./read-answer.ts";
@@ -129,7 +129,7 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
     settings,
     systemAs: options.systemAs ?? "input",
     timeoutMs: endpoint.timeoutMs,
-    ...(sockets === null ? {} : overSockets(sockets)),
+    ...(sockets === null ? {} : overSockets(sockets, endpoint)),
     infer,
     waitFor,
     cancel,
@@ -143,8 +143,13 @@ export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: Ke
   return maskedProvider(provider, credentialsOf(options, endpoint));
 }
 
-const overSockets = (sockets: SocketPool): Partial<Provider> => ({
+const overSockets = (sockets: SocketPool, { timeoutMs }: Endpoint): Partial<Provider> => ({
   fallbackTransport: "sse",
   connection: (conversation, { lanes }) => sockets.connection(conversation, { hasLanes: lanes === true }),
+  async connect(conversation, { capabilities: { lanes }, signal }) {
+    using deadline = createDeadline(signal, timeoutMs);
+    await sockets.connect(conversation, { hasLanes: lanes === true, deadline });
+  },
+  warmUpDetails: { generate: false },
   [Symbol.asyncDispose]: () => sockets[Symbol.asyncDispose](),
 });

@@ -101,9 +101,12 @@ export class ResponsesSocket {
     return this.#replies.size === 0;
   }
 
-  /** Whether a conversation that it does not know may come to it. */
-  get takesOthers(): boolean {
-    return this.isFresh && this.hasLanes === true && this.#lanes.size < maxLanes;
+  /** Whether new requests of a lane may be planned for it: of one that it knows, or where one more has room. */
+  takes(lane: string): boolean {
+    if (!this.isFresh || this.#lanes.has(lane)) return this.isFresh;
+    // Before anything was answered it remembers nothing, and whoever asks next finds out.
+    if (this.hasLanes === null) return this.isIdle;
+    return this.#lanes.size < (this.hasLanes ? maxLanes : 1);
   }
 
   /** Keeps the lane for a request, until `release`, where there is room for one. */
@@ -164,8 +167,7 @@ export class ResponsesSocket {
     }
     const { stream_id: lane, type } = frame;
     const isError = type === "error";
-    if (typeof lane === "string") this.hasLanes ??= true;
-    else if (!isError) this.hasLanes ??= false;
+    if (this.hasLanes === null && (typeof lane === "string" || !isError)) this.#learnLanes(typeof lane === "string");
     const [only, ...others] = this.#replies.values();
     if (typeof lane === "string") this.#replies.get(lane)?.take(frame, bytes.byteLength);
     else if (others.length === 0) only?.take(frame, bytes.byteLength);
@@ -175,6 +177,12 @@ export class ResponsesSocket {
         isError ? nameless(frame) : malformed(`an event without stream_id while ${others.length + 1} were awaited`),
       );
     this.#onChange();
+  }
+
+  /** What was refused before is remembered nowhere: a connection without lanes is of the one request that it answers now. */
+  #learnLanes(hasLanes: boolean): void {
+    this.hasLanes = hasLanes;
+    for (const lane of this.#lanes) if (!hasLanes && !this.#replies.has(lane)) this.#lanes.delete(lane);
   }
 
   /** Nothing more that comes on it can be believed: all that is under way is of unknown fate. */

@@ -39,9 +39,22 @@ export class SocketPool implements AsyncDisposable {
   ): Omit<RequestConnection, "conversation"> {
     const socket = this.#byConversation.get(conversation);
     return {
-      lives: socket?.isFresh === true ? { socket: socket.id } : null,
+      lives: socket?.takes(laneOf(conversation)) === true ? { socket: socket.id } : null,
       ...(hasLanes ? { details: { stream_id: laneOf(conversation) } } : {}),
     };
+  }
+
+  /** Has a connection for the next request of a conversation. */
+  async connect(
+    conversation: string,
+    { hasLanes, deadline }: { readonly hasLanes: boolean; readonly deadline: Deadline },
+  ) {
+    const wanted = { conversation, lane: laneOf(conversation), lives: null, isNamed: hasLanes };
+    for (let socket = this.#known(wanted); socket === null; socket = this.#known(wanted)) {
+      if (deadline.signal.aborted) throw notSent(deadline);
+      const change = this.#change.promise;
+      await aborting(deadline, this.#mayOpen(wanted) ? this.#openFor(conversation) : change);
+    }
   }
 
   /** @throws {ProviderError} `rejected` where it was not sent. */
@@ -51,7 +64,10 @@ export class SocketPool implements AsyncDisposable {
   ): Promise<InferenceResponse> {
     const { conversation, lives, details } = connection ?? { conversation: "", lives: null };
     const lane = laneOf(conversation);
-    const socket = await this.#acquire({ conversation, lane, lives, isNamed: details !== undefined }, deadline);
+    const socket = await this.#acquire(
+      { conversation, lane, lives, isNamed: details?.["stream_id"] !== undefined },
+      deadline,
+    );
     try {
       const response = await readReply(socket.send(lane, bodyText), {
         limits: this.#endpoint.limits,
@@ -103,16 +119,17 @@ export class SocketPool implements AsyncDisposable {
   }
 
   /** Its own, or one that others have and that takes it too. */
-  #known({ conversation, isNamed }: Wanted): ResponsesSocket | null {
+  #known({ conversation, lane, isNamed }: Wanted): ResponsesSocket | null {
     const own = this.#byConversation.get(conversation);
-    if (own?.isFresh === true) return own;
-    return (isNamed ? [...this.#sockets].find(({ takesOthers }) => takesOthers) : undefined) ?? null;
+    if (own?.takes(lane) === true) return own;
+    const others = isNamed ? [...this.#sockets].filter(({ hasLanes }) => hasLanes !== false) : [];
+    return others.find((socket) => socket.takes(lane)) ?? null;
   }
 
   #mayOpen({ isNamed }: Wanted): boolean {
     const fresh = [...this.#sockets].filter(({ isFresh }) => isFresh);
     // Whether the endpoint has lanes is being found out.
-    const isFindingOut = isNamed && fresh.some(({ hasLanes }) => hasLanes === null);
+    const isFindingOut = isNamed && fresh.some(({ hasLanes, isIdle }) => hasLanes === null && !isIdle);
     return this.#opening === null && !isFindingOut && (fresh.length < maxSockets || fresh.some(({ isIdle }) => isIdle));
   }
 

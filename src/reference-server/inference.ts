@@ -38,13 +38,15 @@ export interface Accepted {
   readonly reading: () => Reading;
 }
 
+/** What a connection remembers, and whether its request is to be answered: one that is not may bring nothing but its settings. */
+interface OnSocket {
+  readonly cached: ReadonlySet<string>;
+  readonly generates: boolean;
+}
+
 /** Decides on requests and makes responses; knows nothing of HTTP and sockets. */
 export interface Inference {
-  accept(
-    body: JsonObject,
-    fault: Fault | undefined,
-    cached?: ReadonlySet<string>,
-  ): Accepted | { readonly refusal: Refusal };
+  accept(body: JsonObject, fault: Fault | undefined, socket?: OnSocket): Accepted | { readonly refusal: Refusal };
   /** A response without output, to be continued from: its request was not answered. */
   warmUp(accepted: Accepted): HeldResponse;
   /** A response that will be made in the background: it can be fetched from here on, and says that it is not there yet. */
@@ -68,13 +70,16 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
   const locked = new Set<string>();
   return {
     locked,
-    accept(body, fault, cached) {
-      const rules = { models: options.models, acceptsEmptyInput: options.acceptsEmptyInput === true };
+    accept(body, fault, socket) {
+      const rules = {
+        models: options.models,
+        acceptsEmptyInput: options.acceptsEmptyInput === true || socket?.generates === false,
+      };
       const wrong = checkRequest(body, rules);
       if (wrong !== undefined) return { refusal: wrong };
       const refused = options.azure === undefined ? undefined : checkAzureInput(options.azure, body);
       if (refused !== undefined) return { refusal: refused };
-      const state = stateOf(body, { memory, options, fault, locked, cached });
+      const state = stateOf(body, { memory, options, fault, locked, cached: socket?.cached });
       if ("refusal" in state) return state;
       const incapable = checkCapabilities(body, options);
       if (incapable !== undefined) return { refusal: incapable };

@@ -101,6 +101,8 @@ export interface SocketOptions {
   readonly lanes?: "none" | "ignored";
   /** The shape of error frames: as documented; without type and param, as seen on the wire; flat and without a status. */
   readonly errors?: "documented" | "bare" | "flat";
+  /** `always`: `generate: false` is not known, and answered as any other request. */
+  readonly generates?: "always";
   /** How long a connection lasts; 60 minutes when left out. */
   readonly limitMs?: number;
 }

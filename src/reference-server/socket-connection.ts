@@ -5,6 +5,7 @@ import { nextFault, type Received } from "./exchange.ts";
 import type { Fault } from "./faults.ts";
 import type { Accepted } from "./inference.ts";
 import type { HeldResponse } from "./memory.ts";
+import type { SocketOptions } from "./options.ts";
 import {
   badJson,
   badLane,
@@ -112,9 +113,9 @@ export class SocketConnection {
       return;
     }
     const wrong = frame === undefined ? badJson() : frameRefusal(frame);
-    const { body, generates } = bodyIn(frame ?? {});
+    const { body, generates } = bodyIn(frame ?? {}, this.#parts.options.webSocket);
     const cached = new Set([...this.#lanes.values()].flatMap(({ cached }) => cached ?? []));
-    const accepted = wrong === undefined ? inference.accept(body, fault, cached) : { refusal: wrong };
+    const accepted = wrong === undefined ? inference.accept(body, fault, { cached, generates }) : { refusal: wrong };
     if ("refusal" in accepted) {
       this.#refuse(received, lane, accepted.refusal);
       return;
@@ -236,9 +237,15 @@ function frameRefusal(frame: JsonObject): Refusal | undefined {
 }
 
 /** The body that a frame stands for: as over HTTP, and always streamed. */
-function bodyIn(frame: JsonObject): { readonly body: JsonObject; readonly generates: boolean } {
+function bodyIn(
+  frame: JsonObject,
+  { generates }: SocketOptions = {},
+): { readonly body: JsonObject; readonly generates: boolean } {
   const members = Object.entries(frame).filter(([name]) => !envelopeMembers.has(name));
-  return { body: { ...Object.fromEntries(members), stream: true }, generates: frame["generate"] !== false };
+  return {
+    body: { ...Object.fromEntries(members), stream: true },
+    generates: generates === "always" || frame["generate"] !== false,
+  };
 }
 
 const envelopeMembers: ReadonlySet<string> = new Set(["type", "stream_id", "generate"]);

@@ -1,5 +1,5 @@
 import type { OptionNames } from "../base/options.ts";
-import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
+import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { CheckedFold, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { type PlanRequest, plan } from "../engine/planning/plan.ts";
@@ -126,7 +126,7 @@ class FoldComparison {
     this.events += 1;
     if (isTurnCompared(event)) this.turns += 1;
     if (event.type === "AnchorInvalidated" && recorded.runId !== null) this.#isRefused = true;
-    if (event.type !== "InferenceRequested") return;
+    if (!isRequest(event)) return;
     if (event.data.attempt === 0) this.#isRefused = false;
     this.requests += 1;
     const decide = (asked: PlanRequest) => plan(this.#isRefused ? { ...asked, full: "refused" } : asked);

@@ -88,6 +88,8 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ContextImported", ["tokens"]],
   ["CapabilityLearned", ["model"]],
   ["InferenceFailed", ["body", "retryAfterMs", "shouldRetry", "requestId", "retryInMs"]],
+  ["WarmUpAnswered", ["anchor", "echo", "usage", "requestId"]],
+  ["WarmUpFailed", ["body", "retryAfterMs", "shouldRetry", "requestId"]],
   ["InferenceFailed+filters", ["contentFilters"]],
   ["ToolFinished", ["late"]],
   ["RunCompleted", ["timings"]],

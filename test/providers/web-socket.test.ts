@@ -261,29 +261,77 @@ describe("a refused continuation", () => {
 describe("where there is no WebSocket", () => {
   test("the rest of the run goes over HTTP, and is recorded so", async () => {
     const look = tool({ name: "look", description: "", inputSchema: z.object({}), execute: () => "seen" });
-    const script = [
-      { output: [functionCall("look", "{}")] },
-      { output: [message("done")] },
-      { output: [message("later")] },
-    ];
+    const script = [{ output: [functionCall("look", "{}")] }, { output: [message("done")] }];
     const server = await startServer({ script });
     server.sockets.refuse(426);
     const workshop = createWorkshop();
     const { conversation } = workshop;
     const engine = engineOn(server, workshop, { store: true, config: { tools: [look] } });
     expect(await say(conversation, engine, "go")).toBe("done");
-    expect(await say(conversation, engine, "and later")).toBe("later");
     expect(await shapesOf(conversation)).toEqual([
       "websocket full first-request",
       "sse full first-request",
       "sse chained",
-      "websocket chained",
     ]);
     await expectSound(workshop);
     expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toMatchObject([
       { kind: "transport-unavailable", outcome: "rejected", status: 426 },
     ]);
     expect(server.requests.map(({ bodyText }) => bodyText)).toEqual((await rebuiltBodies(conversation)).slice(1));
+  });
+
+  test("it is remembered: later runs, of this process and of others, go over HTTP at once", async () => {
+    const server = await startServer();
+    server.sockets.refuse(426);
+    const workshop = createWorkshop();
+    const { conversation } = workshop;
+    const engine = engineOn(server, workshop, { store: true });
+    await say(conversation, engine, "one");
+    const learned = dataOf(await eventsOf(conversation), "CapabilityLearned");
+    expect(learned).toMatchObject([{ capability: "websocket", value: false }]);
+    expect(learned[0]?.reason).toMatch(/opens no WebSocket: HTTP 426/);
+    await say(conversation, engine, "two");
+    await say(workshop.store.conversation("cnv_other"), engine, "of the same engine");
+    await say(conversation, engineOn(server, workshop, { store: true }), "of another process");
+    expect((await shapesOf(conversation)).slice(2)).toEqual(["sse chained", "sse chained"]);
+    expect(server.sockets.open).toBe(0);
+    await expectSound(workshop);
+  });
+
+  test("unless the caller says that there is one: then each run looks", async () => {
+    const server = await startServer();
+    server.sockets.refuse(426, 426);
+    const workshop = createWorkshop();
+    const { conversation } = workshop;
+    await say(conversation, engineOn(server, workshop, { store: true }), "one");
+    const engine = engineOn(server, workshop, { store: true, capabilities: { websocket: true } });
+    await say(conversation, engine, "two");
+    await say(conversation, engine, "three");
+    expect((await shapesOf(conversation)).slice(2)).toEqual(["websocket chained", "sse chained", "websocket chained"]);
+    await expectSound(workshop);
+  });
+
+  test("or that there is none: then nobody looks", async () => {
+    const server = await startServer();
+    const workshop = createWorkshop();
+    await say(workshop.conversation, engineOn(server, workshop, { capabilities: { websocket: false } }), "one");
+    expect(await shapesOf(workshop.conversation)).toEqual(["sse full first-request"]);
+    expect(server.sockets.open).toBe(0);
+  });
+
+  test("it is not learnt of a server that cannot be reached at all", async () => {
+    const server = await startServer();
+    server.sockets.refuse(503, 503, 503);
+    server.inject(
+      ...Array.from({ length: 3 }, () => ({ kind: "answer", status: 503, body: {}, headers: {} }) as const),
+    );
+    const workshop = createWorkshop();
+    const { conversation } = workshop;
+    const engine = engineOn(server, workshop);
+    await rejectionOf(say(conversation, engine, "one"));
+    expect(dataOf(await eventsOf(conversation), "CapabilityLearned")).toEqual([]);
+    await say(conversation, engine, "two");
+    expect((await shapesOf(conversation)).at(-1)).toBe("websocket full first-request");
   });
 
   test("nor one after three attempts, HTTP is taken", async () => {

@@ -25,6 +25,9 @@ import {
   responseReceived,
   responseStarted,
   serverConversationChanged,
+  warmUpAnswered,
+  warmUpFailed,
+  warmUpRequested,
 } from "./inference-events.ts";
 import { runCancelled, runCompleted, runFailed, runParked, runResumed, runStarted, turnEdited } from "./run-events.ts";
 import { effectFinished, effectStarted, toolFinished, toolParked, toolSettled, toolStarted } from "./tool-events.ts";
@@ -46,6 +49,9 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   responseStarted,
   responseReceived,
   inferenceFailed,
+  warmUpRequested,
+  warmUpAnswered,
+  warmUpFailed,
   anchorInvalidated,
   capabilityLearned,
   contextImported,
@@ -70,6 +76,12 @@ export type RunEnd = ConversationEventOf<"RunCompleted" | "RunFailed" | "RunCanc
 
 export const isRunEnd = (event: ConversationEvent): event is RunEnd =>
   event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled";
+
+/** A provider call, of a run or to ready a connection. */
+export type RequestEvent = ConversationEventOf<"InferenceRequested" | "WarmUpRequested">;
+
+export const isRequest = (event: ConversationEvent): event is RequestEvent =>
+  event.type === "InferenceRequested" || event.type === "WarmUpRequested";
 
 /** An event type or version that this turnlog does not know, or data that is not of its schema. Never skipped. */
 export class UnreadableEventError extends TurnlogError<"unreadable-event"> {

@@ -64,29 +64,30 @@ export const decisionSchema = z.strictObject({
 });
 export type Decision = z.infer<typeof decisionSchema>;
 
+const requested = {
+  inferenceId: inferenceIdSchema,
+  attempt: z.number().int(),
+  scope: z.string(),
+  encoder: z.string(),
+  settingsDigest: sha256Schema,
+  decision: decisionSchema,
+  /** Context digests of the outgoing Turn and of what the server holds as input, and the number of its blocks. */
+  input: z.strictObject({
+    turn: sha256Schema,
+    held: sha256Schema,
+    blocks: z.number().int(),
+    /** Of the whole Turn, where the instructions say its first blocks and `turn` is of those after them. */
+    outgoing: z.exactOptional(sha256Schema),
+  }),
+  requestDigest: sha256Schema,
+  requestBytes: z.number().int(),
+};
+
 /** One provider call, durable before it begins. With the settings and the Turn it says the exact body. */
 export const inferenceRequested = z.strictObject({
   type: z.literal("InferenceRequested"),
   version: z.literal(1),
-  data: z.strictObject({
-    inferenceId: inferenceIdSchema,
-    attempt: z.number().int(),
-    scope: z.string(),
-    encoder: z.string(),
-    settingsDigest: sha256Schema,
-    decision: decisionSchema,
-    /** Context digests of the outgoing Turn and of what the server holds as input, and the number of its blocks. */
-    input: z.strictObject({
-      turn: sha256Schema,
-      held: sha256Schema,
-      blocks: z.number().int(),
-      /** Of the whole Turn, where the instructions say its first blocks and `turn` is of those after them. */
-      outgoing: z.exactOptional(sha256Schema),
-    }),
-    requestDigest: sha256Schema,
-    requestBytes: z.number().int(),
-    timings: z.exactOptional(z.array(layerTimingSchema)),
-  }),
+  data: z.strictObject({ ...requested, timings: z.exactOptional(z.array(layerTimingSchema)) }),
 });
 export type InferenceRequestedData = z.infer<typeof inferenceRequested>["data"];
 
@@ -177,33 +178,60 @@ export const responseReceived = z.strictObject({
 });
 export type ResponseReceivedData = z.infer<typeof responseReceived>["data"];
 
+const failure = {
+  inferenceId: inferenceIdSchema,
+  kind: z.string(),
+  /** Whether the server refused the request before it acted, or may have acted. */
+  outcome: z.enum(["rejected", "unknown"]),
+  message: z.string(),
+  status: z.number().int().nullable(),
+  code: z.string().nullable(),
+  param: z.string().nullable(),
+  /** The error body as it came, or the response that says that it failed. */
+  body: z.exactOptional(jsonValueSchema),
+  partial: z.array(jsonObjectSchema),
+  /** What the server's content filters found, where they are why it refused. */
+  contentFilters: z.exactOptional(z.array(contentFilterSchema)),
+  /** How long the server asked to wait. */
+  retryAfterMs: z.exactOptional(z.number()),
+  /** What the server said about sending the request again. */
+  shouldRetry: z.exactOptional(z.boolean()),
+  requestId: z.exactOptional(z.string()),
+};
+
 export const inferenceFailed = z.strictObject({
   type: z.literal("InferenceFailed"),
   version: z.literal(1),
   data: z.strictObject({
-    inferenceId: inferenceIdSchema,
-    kind: z.string(),
-    /** Whether the server refused the request before it acted, or may have acted. */
-    outcome: z.enum(["rejected", "unknown"]),
-    message: z.string(),
-    status: z.number().int().nullable(),
-    code: z.string().nullable(),
-    param: z.string().nullable(),
-    /** The error body as it came, or the response that says that it failed. */
-    body: z.exactOptional(jsonValueSchema),
-    partial: z.array(jsonObjectSchema),
-    /** What the server's content filters found, where they are why it refused. */
-    contentFilters: z.exactOptional(z.array(contentFilterSchema)),
-    /** How long the server asked to wait. */
-    retryAfterMs: z.exactOptional(z.number()),
-    /** What the server said about sending the request again. */
-    shouldRetry: z.exactOptional(z.boolean()),
-    requestId: z.exactOptional(z.string()),
+    ...failure,
     /** The step is asked again so many milliseconds after this: the next attempt. Absent, the failure is the answer. */
     retryInMs: z.exactOptional(z.int().nonnegative()),
   }),
 });
 export type InferenceFailedData = z.infer<typeof inferenceFailed>["data"];
+
+/**
+ * A request that readies a connection, durable before it begins: it is not to be answered, and a later request may continue from it. It
+ * is made outside of runs, of the Turn that the endpoint answered last: settings and Turn say its body, as of every request.
+ */
+export const warmUpRequested = z.strictObject({
+  type: z.literal("WarmUpRequested"),
+  version: z.literal(1),
+  data: z.strictObject(requested),
+});
+
+/** What the endpoint said to it: a response of which the output is empty. */
+export const warmUpAnswered = z.strictObject({
+  type: z.literal("WarmUpAnswered"),
+  version: z.literal(1),
+  data: responseReceived.shape.data,
+});
+
+export const warmUpFailed = z.strictObject({
+  type: z.literal("WarmUpFailed"),
+  version: z.literal(1),
+  data: z.strictObject(failure),
+});
 
 export const anchorInvalidated = z.strictObject({
   type: z.literal("AnchorInvalidated"),

@@ -40,7 +40,7 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
   reactions.set(tried, times + 1);
   switch (error.kind) {
     case "transport-unavailable":
-      return sendOtherwise(session, request);
+      return sendOtherwise(session, failed);
     case "lost-state":
     case "chaining-unsupported":
     // Of a context that it holds otherwise than the log: an abort may have left a call, or kept one from it.
@@ -63,12 +63,13 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
   }
 }
 
-/** The rest of the run is sent in the other way, each request as its decision says. */
-function sendOtherwise(session: RunSession, { decision }: InferenceRequestedData): Retry | null {
+/** The rest of the run is sent in the other way, each request as its decision says; later runs too, once this one was taken so. */
+function sendOtherwise(session: RunSession, { error, request: { decision } }: Failed): Retry | null {
   const { fallbackTransport } = session.engine.provider;
-  if (fallbackTransport === undefined || decision.transport === fallbackTransport) return null;
+  const { transport: capability } = decision;
+  if (fallbackTransport === undefined || capability === fallbackTransport) return null;
   session.transport = fallbackTransport;
-  return {};
+  return { without: [{ capability, reason: error.message }] };
 }
 
 /** A continuation that fails takes away what a connection remembered of it. */

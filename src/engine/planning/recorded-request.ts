@@ -1,9 +1,10 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import { isRequest } from "../../domain/events/event.ts";
 import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec } from "../stack/codec.ts";
 import { type BuiltRequest, buildRequest } from "./build-request.ts";
@@ -57,6 +58,7 @@ export function recordedPlan(view: ConversationView, recorded: RecordedEvent): O
     capabilities: decision.capabilities,
     now: decision.now,
     ...(isAside(recorded.frame) ? besideConversation(contexts) : {}),
+    ...(recorded.event.type === "WarmUpRequested" ? { full: "warm-up" } : {}),
   };
 }
 
@@ -66,7 +68,8 @@ const connectionOf = ({ lives, details }: Decision): PlanRequest["connection"] =
 });
 
 /** The Turn that a recorded request is meant to show the model: what left the innermost layer. */
-export function outgoingTurn(view: ConversationView, { frame }: RecordedEvent): Turn {
+export function outgoingTurn(view: ConversationView, { event, frame }: RecordedEvent): Turn {
+  if (event.type === "WarmUpRequested") return warmUpTurn(view, event.data.scope);
   const { run } = view.client;
   if (run === null) throw new Error("no run is open at this request");
   return run.turns.given(frame ?? "0");
@@ -81,8 +84,8 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
 
 /** @throws {Error} for an event that is no request. */
 export function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
-  if (event.type !== "InferenceRequested") throw new Error(`the event at revision ${revision} is no request`);
-  return event.data;
+  if (isRequest(event)) return event.data;
+  throw new Error(`the event at revision ${revision} is no request`);
 }
 
 /** @throws {TurnlogError} `unknown-codec` when the codec of a request is not at hand. */

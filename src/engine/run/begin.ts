@@ -270,7 +270,7 @@ export async function abandonRun(
 }
 
 /** Runs of one conversation go one after another in this process, whichever store object they came by. */
-function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
+export function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
   return oneAfterAnother(`${stream.name} of ${stream.log.store.storeId}`, options, work);
 }
 

@@ -10,12 +10,14 @@ import { freezeAll } from "../../domain/freeze-all.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import { serverContexts } from "../../projections/server-contexts.ts";
 import { totalTokens, usageOf } from "../../projections/usage.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
+import { learnedCapabilities } from "../planning/contexts.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { ConversationMovedError, RunCancelledError } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
@@ -122,7 +124,7 @@ export function openSession(opening: Opening): RunSession {
     apply,
     readAll: () => stream.readAll(),
     record: told,
-    transport: engine.provider.transport,
+    transport: transportNow(engine, stream.view),
     isWhole: true,
     timings: [],
     runningTools: new Set(),
@@ -141,6 +143,12 @@ export function openSession(opening: Opening): RunSession {
     now: () => timeAfter(stream, engine.clock()),
   };
   return session;
+}
+
+/** A transport is a capability of an endpoint by its name: one that it was seen to lack is not tried again. */
+function transportNow({ provider, learned }: EngineOptions, view: ConversationView): string {
+  const { transport, fallbackTransport = transport } = provider;
+  return learnedCapabilities(provider, view, learned)[transport] === false ? fallbackTransport : transport;
 }
 
 const tokensOf = (event: ConversationEvent): number =>

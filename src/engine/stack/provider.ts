@@ -167,7 +167,10 @@ export interface Provider extends Partial<AsyncDisposable> {
   /** Those of them that the caller has set: what was learnt of the endpoint in other processes does not change them. */
   readonly configured?: readonly string[];
   readonly transport: string;
-  /** How requests are sent for the rest of a run where that cannot be had, and those beside the conversation. */
+  /**
+   * How requests are sent where that cannot be had, and those beside the conversation. What the endpoint is seen to lack is remembered
+   * as a capability by the transport's name, which `capabilities` then has.
+   */
   readonly fallbackTransport?: string;
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;
@@ -186,6 +189,16 @@ export interface Provider extends Partial<AsyncDisposable> {
 
   /** Where the next request of a conversation goes out by `transport`, of a provider that keeps connections; nothing is opened. */
   connection?(conversation: string, capabilities: Capabilities): Omit<RequestConnection, "conversation">;
+
+  /**
+   * Opens what the next request of a conversation goes out on, of a provider that keeps connections.
+   *
+   * @throws {ProviderError} of outcome `rejected`.
+   */
+  connect?(conversation: string, options: ConnectOptions): Promise<void>;
+
+  /** What the body of a request says, beside where it goes out, that has the server hold what it brings and answer nothing. */
+  readonly warmUpDetails?: JsonObject;
 
   /**
    * Waits for a response that is made in the background, where the endpoint can; its stream is taken up again after `cursor`,
@@ -265,6 +278,8 @@ export interface ConversationObjects {
   /** Takes an item out; one that is gone already is no failure. */
   deleteItem(id: string, itemId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
+
+export type ConnectOptions = { readonly capabilities: Capabilities; readonly signal: AbortSignal };
 
 export type WaitOptions = {
   readonly signal: AbortSignal;

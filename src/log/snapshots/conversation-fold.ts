@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { anchorName } from "../../domain/anchor.ts";
 import { type ConversationState, capabilityName, evolve, initialState } from "../../domain/conversation-state.ts";
-import type { ConversationEvent } from "../../domain/events/event.ts";
+import { type ConversationEvent, isRequest } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
@@ -81,7 +81,7 @@ export class ConversationFold {
 
   /** The digest of settings that an event is understood with, and that were not read; null where nothing is lacking. */
   lacks({ event }: RecordedEvent): string | null {
-    if (event.type !== "InferenceRequested" && event.type !== "RunStarted") return null;
+    if (!isRequest(event) && event.type !== "RunStarted") return null;
     const { settings, declared } = this.view.server;
     const { settingsDigest: digest } = event.data;
     return declared.has(digest) && !settings.has(digest) ? digest : null;

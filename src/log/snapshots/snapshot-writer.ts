@@ -52,7 +52,8 @@ export class SnapshotWriter {
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
     const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
     // What a fork inherits is work as well: it has a snapshot of its own where it begins.
-    if (isDue && stream === this.#fold.stream && view.client.run === null) this.#take({ revision, digest });
+    if (isDue && stream === this.#fold.stream && view.client.run === null && view.server.open.size === 0)
+      this.#take({ revision, digest });
   }
 
   /** Writes what was taken since it was last called. */
