@@ -7,6 +7,7 @@ export type { ReportedUsage } from "../domain/events/inference-events.ts";
 export type { Adjustments } from "../domain/events/run-events.ts";
 export { assistant, other, reasoning, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
 export type {
+  AnchorKind,
   Answer,
   Asked,
   Call,

@@ -1,4 +1,4 @@
-import { type Anchor, anchorName } from "../domain/anchor.ts";
+import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 
 /**
  * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, or what its codec
@@ -27,10 +27,8 @@ export type ServerContext = {
   /** Blocks of the Turn before the output, and with it. */
   readonly inputLength: number;
   readonly length: number;
-  /** The id of what it continued from. */
-  readonly parent: string | null;
-  /** That is an object, which holds it now or did. */
-  readonly isInside: boolean;
+  /** What it continued from. */
+  readonly parent: AnchorId | null;
   readonly unusable: Unusable;
   /** What the endpoint counted of it: the tokens of input and output together; null where it told none. */
   readonly tokens: number | null;
@@ -43,6 +41,8 @@ export type StoredContexts = {
   readonly mayHave: (word: string) => boolean;
   readonly read: () => readonly ServerContext[];
 };
+
+type NamedAnchor = { readonly scope: string; readonly anchor: AnchorId };
 
 /**
  * The contexts that a fold knows, in the order of the log, by the Turn that they are of and by the anchor that names them. One
@@ -74,6 +74,12 @@ export class KnownContexts {
       : [...this.#parts.flatMap((part) => this.#read(part)), ...this.#added];
   }
 
+  /** The first answer after so many that continued from an anchor; null where none did. */
+  continuationOf({ scope, anchor }: NamedAnchor, count: number): ServerContext | null {
+    const isIts = ({ parent }: ServerContext): boolean => parent?.id === anchor.id && parent.kind === anchor.kind;
+    return this.after(count).find((each) => each.scope === scope && isIts(each)) ?? null;
+  }
+
   /** Those that came after so many. */
   after(count: number): readonly ServerContext[] {
     return count < this.#storedLength ? this.all.slice(count) : this.#added.slice(count - this.#storedLength);
@@ -86,7 +92,7 @@ export class KnownContexts {
   }
 
   /** The newest that an endpoint gave this anchor for. */
-  byAnchor(named: { readonly scope: string; readonly anchor: Anchor }): ServerContext | null {
+  byAnchor(named: NamedAnchor): ServerContext | null {
     this.#look(named.anchor.id);
     return this.#byAnchor.get(anchorName(named)) ?? null;
   }

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
-import { type Anchor, anchorName, isObject } from "../domain/anchor.ts";
+import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 import { notRead } from "../domain/block.ts";
 import { extendContext } from "../domain/context.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
@@ -22,8 +22,8 @@ export type Invalidation = { readonly reason: string; readonly revision: number 
 /** It speaks against the contexts that were known by then: so many. */
 export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 
-/** The event that declared settings. */
-export type SettingsPlace = { readonly stream: string; readonly revision: number };
+/** Where an event stands. */
+export type EventPlace = { readonly stream: string; readonly revision: number };
 
 /** A conversation object of an endpoint, as far as the log tells what it holds. */
 export type ServerObject = {
@@ -37,10 +37,14 @@ export type ServerObject = {
 };
 
 export type ServerContextsView = {
+  /** The conversation's own stream, of all that a fork reads. */
+  stream: string;
   readonly contexts: KnownContexts;
+  /** Anchors, by `anchorName`, that a request named whose answer never came, and which event said so: a server may have gone on from them. */
+  readonly unanswered: Map<string, EventPlace>;
   readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
   /** Where settings were declared, by digest. */
-  readonly declared: Map<string, SettingsPlace>;
+  readonly declared: Map<string, EventPlace>;
   /** Those of them that were read, which of a fold that began with a snapshot need not be all. */
   readonly settings: Map<string, JsonObject>;
   /** By `anchorName`. */
@@ -50,7 +54,7 @@ export type ServerContextsView = {
   readonly learned: Map<string, Map<string, JsonValue>>;
   /** By scope: the one object that this conversation goes on in. */
   readonly objects: Map<string, ServerObject>;
-  /** Ids of objects whose items were deleted, or may be by somebody else: what responses left behind in them may be gone. */
+  /** Objects, by `anchorName`, whose items were deleted, or may be by somebody else: what responses left behind in them may be gone. */
   readonly cutObjects: Set<string>;
   /** Ids of reasoning blocks that are not sent again. */
   readonly quarantined: Set<string>;
@@ -62,8 +66,10 @@ export const serverContexts: Projection<ServerContextsView> = {
   version: 1,
   lineage: "inherit",
   key: byStream,
-  initial: () => ({
+  initial: (stream) => ({
+    stream,
     contexts: new KnownContexts(),
+    unanswered: new Map(),
     open: new Map(),
     declared: new Map(),
     settings: new Map(),
@@ -81,9 +87,10 @@ export const serverContexts: Projection<ServerContextsView> = {
 };
 
 function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId, frame }: RecordedEvent): void {
+  const here = { stream, revision };
   switch (event.type) {
     case "SettingsDeclared":
-      view.declared.set(event.data.digest, { stream, revision });
+      view.declared.set(event.data.digest, here);
       view.settings.set(event.data.digest, event.data.settings);
       return;
     case "InferenceRequested":
@@ -97,9 +104,10 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     case "WarmUpFailed": {
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
+      if (request === undefined) return;
       // What was refused before the server acted changed nothing.
-      if (request !== undefined && event.data.outcome === "rejected")
-        noteObject(view, request, { isKnown: true, isAwaited: false });
+      if (event.data.outcome === "rejected") noteObject(view, request, { isKnown: true, isAwaited: false });
+      else noteUnanswered(view, request, here);
       return;
     }
     case "ServerConversationChanged":
@@ -121,33 +129,35 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     case "ContextImported": {
       const { inferenceId, responseId, anchor, scope, settingsDigest, turn, inputLength, length, tokens } = event.data;
       const place = { stream, revision, index: view.contexts.length, at };
-      const parent = view.contexts.last?.responseId ?? null;
+      const before = view.contexts.last;
+      const parent = before === undefined ? null : { kind: anchor.kind, id: before.responseId };
       view.contexts.add({
         ...{ responseId, anchor, inferenceId, ...place, scope, settingsDigest },
-        ...{ turn, held: turn, inputLength, length, parent, isInside: false, unusable: null, tokens: tokens ?? null },
+        ...{ turn, held: turn, inputLength, length, parent, unusable: null, tokens: tokens ?? null },
       });
       return;
     }
     case "EventSkipped":
-      if (runId !== null) view.open.clear();
+      if (runId !== null) giveUpOpen(view, here);
       return;
     case "ConversationStarted":
-      view.open.clear();
+      view.stream = stream;
+      giveUpOpen(view, here);
       // A fork never touches an object of its parent's, who may go on with it.
-      for (const { anchor } of view.objects.values()) view.cutObjects.add(anchor.id);
+      for (const [scope, { anchor }] of view.objects) view.cutObjects.add(anchorName({ scope, anchor }));
       view.objects.clear();
       return;
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
-      // What is open when its run ends is never answered.
-      view.open.clear();
+      giveUpOpen(view, here);
       return;
     case "AnchorInvalidated": {
       const { anchor, scope, reason } = event.data;
       if (anchor === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.contexts.length });
       else view.invalidResponses.set(anchorName(event.data), { reason, revision });
-      if (anchor === null || view.objects.get(scope)?.anchor.id === anchor.id) view.objects.delete(scope);
+      const object = view.objects.get(scope);
+      if (anchor === null || (object !== undefined && isSame(object.anchor, anchor))) view.objects.delete(scope);
       return;
     }
     case "CapabilityLearned": {
@@ -170,10 +180,28 @@ function noteObject(
   known: Pick<ServerObject, "isKnown" | "isAwaited">,
 ): ServerObject | undefined {
   const object = objects.get(scope);
-  if (object === undefined || !isObject(anchor) || object.anchor.id !== anchor?.id) return undefined;
+  if (object === undefined || anchor === null || !isSame(object.anchor, anchor)) return undefined;
   Object.assign(object, known);
   return object;
 }
+
+/** What is open when its run ends is never answered. */
+function giveUpOpen(view: ServerContextsView, here: EventPlace): void {
+  for (const { request } of view.open.values()) noteUnanswered(view, request, here);
+  view.open.clear();
+}
+
+function noteUnanswered(
+  { unanswered }: ServerContextsView,
+  { scope, decision: { anchor } }: InferenceRequestedData,
+  here: EventPlace,
+): void {
+  if (anchor === null) return;
+  const name = anchorName({ scope, anchor });
+  if (!unanswered.has(name)) unanswered.set(name, here);
+}
+
+const isSame = (one: AnchorId, other: AnchorId): boolean => one.kind === other.kind && one.id === other.id;
 
 function changeObject(
   { objects, cutObjects }: ServerContextsView,
@@ -183,9 +211,9 @@ function changeObject(
     objects.set(scope, { anchor, isKnown: true, isAwaited: false, exchanges: [] });
     return;
   }
-  cutObjects.add(anchor.id);
+  cutObjects.add(anchorName({ scope, anchor }));
   const object = objects.get(scope);
-  if (object?.anchor.id !== anchor.id) return;
+  if (object === undefined || !isSame(object.anchor, anchor)) return;
   Object.assign(object, { isKnown: false, isAwaited: false });
   object.exchanges.splice(keeps);
 }
@@ -222,11 +250,16 @@ export function serverContextOf({ request, response, ...place }: Exchange): Serv
     held: isSentAsItIs ? turn : extend(request.input.held, output),
     inputLength: request.input.blocks,
     length: request.input.blocks + entered.length,
-    parent: request.decision.anchor?.id ?? null,
-    isInside: isObject(request.decision.anchor),
+    parent: parentOf(request),
     unusable: unusable(request, response),
     tokens: response.usage === undefined ? null : totalTokens(response.usage),
   };
+}
+
+function parentOf({ decision: { anchor } }: InferenceRequestedData): AnchorId | null {
+  if (anchor === null) return null;
+  const { kind, id } = anchor;
+  return { kind, id };
 }
 
 function anchorOf({ anchor }: ResponseReceivedData): Anchor | null {

@@ -1,4 +1,5 @@
 import type { Actor } from "../domain/actor.ts";
+import type { AnchorId } from "../domain/anchor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
@@ -13,7 +14,7 @@ import { asidesOf, budgetWords, compactionWords } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { describeReason } from "./reasons.ts";
 import { usageOf } from "./usage.ts";
-import { actorLabel, blockLabel, counted, excerpt, grouped } from "./wording.ts";
+import { actorLabel, blockLabel, counted, excerpt, grouped, inOneLine } from "./wording.ts";
 
 /** One event in words. */
 type TimelineRow = {
@@ -67,6 +68,10 @@ export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): 
 /** How a request was sent, in a few words: `rebased 1 back`. */
 export const describeStrategy = ({ strategy, back }: Decision): string =>
   strategy === "rebased" ? `rebased (${counted(back, "answer")} back)` : strategy;
+
+/** An anchor by its id, and by its kind where that is no response. */
+export const describeAnchor = ({ kind, id }: AnchorId): string =>
+  kind === "response" ? id : `${inOneLine(kind)} ${id}`;
 
 /** Where a context stopped being a beginning of the Turn, and by whose doing. */
 export function describeDivergence({ index, change, actor }: Divergence): string {
@@ -265,7 +270,7 @@ function inferenceWords(event: InferenceEvent): string {
       return `${what}: ${excerpt(message, textLength)}`;
     }
     case "AnchorInvalidated":
-      return `not continued from again: ${event.data.anchor?.id ?? "anything at this endpoint"} (${describeReason(event.data.reason)})`;
+      return `not continued from again: ${event.data.anchor === null ? "anything at this endpoint" : describeAnchor(event.data.anchor)} (${describeReason(event.data.reason)})`;
     case "CapabilityLearned":
       return `learnt ${learnedName(event.data)} = ${JSON.stringify(event.data.value)}: ${excerpt(event.data.reason, textLength)}`;
     case "ContextImported":

@@ -11,7 +11,7 @@ export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer
 
 const members: OptionNames<CodecDefinition> = {
   ...{ name: true, family: true, instruct: true, adjust: true, unstored: true, offer: true, offeredTools: true },
-  ...{ capable: true, readBefore: true, readsReasoning: true, keptMs: true, pairs: true, resultsStandTogether: true },
+  ...{ capable: true, readBefore: true, readsReasoning: true, anchors: true, pairs: true, resultsStandTogether: true },
   ...{ abortedResult: true, unsendableReason: true, brokenGroupRule: true, standsLast: true, encodeRequest: true },
   ...{ lessonOf: true, readAnswer: true, writeAnswer: true, itemsOf: true },
 };
@@ -24,6 +24,7 @@ const members: OptionNames<CodecDefinition> = {
  *   parameters, for `encodeRequest` to write as the wire has them;
  * - a run can be asked with another `model` and other `instructions`, and with nothing else: the rest is for `adjust` to say;
  * - a call is answered by the result that has its `callId`, and else by the text `aborted`;
+ * - what its answers give to continue from is a `response`: continued as often as one likes, for ever;
  * - every block can be sent; reasoning, and items that only the endpoint knows, with their whole answer and as they came.
  *
  * @throws {TypeError} for a definition without a name and its version, or without one of the three functions, and for a member
@@ -101,6 +102,7 @@ const pairsByCallId: CallPairs = {
 
 const commonWays = {
   ...{ instruct, offer, offeredTools, brokenGroupRule },
+  anchors: { response: {} },
   pairs: pairsByCallId,
   abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: () => null,

@@ -1,6 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { applyDifference, jsonDifference } from "../base/json-difference.ts";
-import { isObject } from "../domain/anchor.ts";
 import { Block, type BlockKind, type Wire } from "../domain/block.ts";
 import { toolResult } from "../domain/make-block.ts";
 import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../engine/stack/codec.ts";
@@ -12,7 +11,7 @@ import { brokenGroupRule } from "./reasoning-groups.ts";
 import { encodeBody, encodeFrame } from "./request-body.ts";
 import { applyResidue } from "./residue.ts";
 import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
-import { adjust, capable, keptMs, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
+import { adjust, anchors, capable, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
 
 /**
  * The items of the Responses API (OpenAI's API reference) as blocks and back. A block's payload is the
@@ -22,7 +21,7 @@ import { adjust, capable, keptMs, lessonOf, offer, readsReasoning, unstored } fr
 export const responsesItems = {
   name: "openai-responses/1",
   family: "openai-responses",
-  ...{ instruct, adjust, capable, offer, offeredTools, keptMs, lessonOf, readsReasoning, unstored },
+  ...{ instruct, adjust, capable, offer, offeredTools, anchors, lessonOf, readsReasoning, unstored },
   pairs: responsesPairs,
   abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: refusal,
@@ -36,7 +35,8 @@ export const responsesItems = {
 function encodeRequest({ settings, input, anchor, transport, details = {} }: RequestParts): string {
   const items = input.map(({ block, withId }) => requestItem(block, { withId }));
   const named = anchor?.id ?? null;
-  const from = isObject(anchor) ? { previousResponseId: null, conversation: named } : { previousResponseId: named };
+  const isInside = anchor?.kind === "conversation";
+  const from = isInside ? { previousResponseId: null, conversation: named } : { previousResponseId: named };
   const body = { settings, input: items, ...from };
   return transport === "websocket" ? encodeFrame(details, body) : encodeBody({ ...body, stream: transport === "sse" });
 }

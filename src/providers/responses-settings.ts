@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import type { Adjustments } from "../domain/events/run-events.ts";
-import type { Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../engine/stack/codec.ts";
+import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../engine/stack/codec.ts";
 import { outputFormat } from "./output-format.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
@@ -51,8 +51,10 @@ const functionTool = ({ name, description, parameters }: OfferedTool): JsonObjec
 });
 
 /** A response made in the background is kept for ten minutes, unless `store` was said (OpenAI's guide to background mode). */
-export const keptMs = (settings: Settings): number =>
+const keptMs = (settings: Settings): number =>
   settings["background"] === true && settings["store"] !== true ? 10 * 60 * 1000 : Number.POSITIVE_INFINITY;
+
+export const anchors: Readonly<Record<string, AnchorKind>> = { response: { keptMs }, conversation: { isObject: true } };
 
 /**
  * The ids of stored items are nothing to a request that is not stored: Azure refuses them (as seen). A server that

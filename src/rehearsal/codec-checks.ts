@@ -73,6 +73,12 @@ export function codecChecks(
       const told = codec.writeAnswer({ ...read(answer), blocks: stored(read(answer)) });
       assert.deepEqual(parseJson(canonicalJson(told)), parseJson(canonicalJson(answer)));
     }),
+    ...ofAnswers("says what may be done with what an answer gives to continue from", (answer) => {
+      const { anchor } = read(answer);
+      if (anchor === undefined) return;
+      const known = Object.keys(codec.anchors);
+      assert.ok(known.includes(anchor.kind), `its anchor is a ${anchor.kind}; codec.anchors names ${known.join(", ")}`);
+    }),
     ...ofAnswers("sends a whole answer and its results as they stand, and the same bytes each time", (answer) => {
       if (!read(answer).isComplete) return;
       const blocks = stored(read(answer));

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
-import { cases, firstSeed, isTelling } from "../support/cases.ts";
-import { emptyTally, type Tally, World } from "../support/coherence/world.ts";
-import { type Dialect, dialects } from "../support/dialects.ts";
+import { cases, isTelling } from "../support/cases.ts";
+import { emptyTally, play } from "../support/coherence/world.ts";
+import { dialects } from "../support/dialects.ts";
 
 const requestsWanted = cases(2_000, 1_000_000);
 
@@ -9,17 +9,6 @@ const toyRequestsWanted = cases(400, 100_000);
 
 const tally = emptyTally();
 const toyTally = emptyTally();
-
-/** Plays worlds of a dialect until the judge has looked at so many requests. */
-async function play(dialect: Dialect, { requests, tally }: { readonly requests: number; readonly tally: Tally }) {
-  let playing: World | null = null;
-  await using server = await dialect.start(() => playing?.answer() ?? { output: [] });
-  for (let seed = firstSeed; tally.requests < requests && tally.incoherent.length < 5; seed += 1) {
-    server.clear();
-    playing = new World(seed, { server, dialect }, tally);
-    await playing.play();
-  }
-}
 
 test("every request of a random stack shows the model exactly the outgoing Turn", { timeout: 36_000_000 }, async () => {
   await play(dialects.responses, { requests: requestsWanted, tally });

@@ -3,11 +3,12 @@ import { explainRequest, type RequestExplanation } from "../../conversation/expl
 import { explainReasoning } from "../../conversation/reasoning-report.ts";
 import type { FoundRequest } from "../../conversation/recorded-request.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import type { AnchorId } from "../../domain/anchor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeReason } from "../../projections/reasons.ts";
-import { describeDivergence, describeStrategy } from "../../projections/timeline.ts";
+import { describeAnchor, describeDivergence, describeStrategy } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -104,11 +105,11 @@ function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocum
     lines.push(`mode ${mode}, chosen because ${choiceWords[modeChosen] ?? inOneLine(modeChosen)}`);
   else if (mode !== "chained") lines.push(`mode ${mode}`);
   if (anchor !== null)
-    lines.push(`continues from ${shortId(anchor.id)}, which holds the first ${counted(anchor.length, "block")}`);
+    lines.push(`continues from ${anchorWords(anchor)}, which holds the first ${counted(anchor.length, "block")}`);
   if (reason !== null) lines.push(`because: ${describeReason(reason)}`);
   if (brokenBy !== null)
     lines.push(
-      `what ${shortId(rejected?.anchor.id ?? "")} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
+      `what ${rejected === null ? "" : anchorWords(rejected.anchor)} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
     );
   if (changedSettings.length > 0)
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
@@ -116,6 +117,8 @@ function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocum
   for (const timing of timings) lines.push(...layerAsides(timing));
   return lines;
 }
+
+const anchorWords = ({ kind, id }: AnchorId): string => describeAnchor({ kind, id: shortId(id) });
 
 const choiceWords: Readonly<Record<string, string>> = {
   "endpoint-chains": "the endpoint continues from responses",

@@ -186,9 +186,8 @@ const serverContext = z.strictObject({
   held: sha256Schema,
   inputLength: count,
   length: count,
-  parent: z.string().nullable(),
-  /** An object of the server held it, or does. */
-  isInside: z.boolean(),
+  /** What it continued from. */
+  parent: z.strictObject({ kind: z.string(), id: z.string() }).nullable(),
   unusable: z.string().nullable(),
   /** A beginning of the Turn, of what was sent last, or of neither. */
   relation: z.enum(["turn", "last-sent", "diverged"]),

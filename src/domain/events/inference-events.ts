@@ -240,7 +240,7 @@ export const anchorInvalidated = z.strictObject({
     scope: z.string(),
     /** One anchor, or all that the endpoint holds. */
     anchor: anchorSchema.nullable(),
-    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`, `evicted`, `suspect`. */
+    /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`, `continued`, `evicted`, `suspect`. */
     reason: z.string(),
   }),
 });

@@ -1,10 +1,9 @@
-import { isObject } from "../../domain/anchor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
-import type { Lesson, SentBlock, Settings } from "../stack/codec.ts";
+import { anchorKind, type Lesson, type SentBlock, type Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
 /** What an attempt has the next one do otherwise. */
@@ -42,6 +41,8 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
     case "transport-unavailable":
       return sendOtherwise(session, failed);
     case "lost-state":
+    case "already-continued":
+    case "anchor-mismatch":
     case "chaining-unsupported":
     // Of a context that it holds otherwise than the log: an abort may have left a call, or kept one from it.
     case "missing-tool-output":
@@ -100,19 +101,24 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   const { kind, id, lives } = anchor;
   const named = { kind, id, ...(lives === undefined ? {} : { lives }) };
   const lost = error.kind === "chaining-unsupported" ? null : named;
-  const reason = notFoundKinds.has(error.kind) ? "not-found" : "refused";
+  const reason = lostBecause.get(error.kind) ?? "refused";
   // What a connection remembered is gone already, whatever the refusal was.
   if (lost?.lives === undefined)
     recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
   return isTried ? { full: "refused" } : null;
 }
 
-const notFoundKinds: ReadonlySet<string> = new Set(["lost-state", "item-not-found"]);
+/** What is recorded of an anchor that was refused, by how it was. */
+const lostBecause: ReadonlyMap<string, string> = new Map([
+  ...[["lost-state", "not-found"] as const, ["item-not-found", "not-found"] as const],
+  ["already-continued", "continued"],
+]);
+
 /** The object is gone: another one is made. */
 function anotherObject(session: RunSession, { request }: Failed): Retry | null {
-  const { chain } = session.engine;
+  const { chain, provider } = session.engine;
   const { anchor } = request.decision;
-  if (anchor === null || !isObject(anchor)) return null;
+  if (anchor === null || anchorKind(provider.codec, anchor)?.isObject !== true) return null;
   const { kind, id } = anchor;
   const data = { scope: request.scope, anchor: { kind, id }, reason: "not-found" };
   recordConsequence(session, { type: "AnchorInvalidated", version: 1, data });

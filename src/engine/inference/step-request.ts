@@ -2,9 +2,9 @@ import type { Actor } from "../../domain/actor.ts";
 import { anchorName } from "../../domain/anchor.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { EventPlace } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
-import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf } from "../planning/contexts.ts";
+import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
@@ -90,12 +90,15 @@ export function contextLookup(session: RunSession): ContextLookup {
       const known = new Set(here.map(({ inferenceId }) => inferenceId));
       return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
     },
-    byResponse: (name) => server.contexts.byAnchor(name) ?? logged.byResponse(name),
     ofInference: (inferenceId) => server.contexts.ofInference(inferenceId) ?? logged.ofInference(inferenceId),
     newest(scope) {
       const context = server.contexts.all.findLast((each) => each.scope === scope && each.unusable !== "no-id");
       const turn = context === undefined ? null : turns.response(context.inferenceId);
       return context === undefined || turn === null ? logged.newest(scope) : asHeld(view, { context, turn });
+    },
+    usedUp(context) {
+      const isHere = server.contexts.ofInference(context.inferenceId) === context;
+      return isHere ? usedUp(server, context) : (logged.usedUp(context) ?? usedUp(server, { ...context, index: -1 }));
     },
     invalidation(context) {
       const { scope, anchor } = context;
@@ -115,6 +118,10 @@ export function contextLookup(session: RunSession): ContextLookup {
 function contextsBefore({ view, stream, firstRevision }: RunSession): ContextLookup {
   const logged = contextsOf(view());
   if (firstRevision === null) return logged;
-  const isBefore = (context: ServerContext): boolean => context.stream !== stream || context.revision < firstRevision;
-  return { ...logged, byTurn: (digest) => logged.byTurn(digest).filter(isBefore) };
+  const isBefore = (place: EventPlace): boolean => place.stream !== stream || place.revision < firstRevision;
+  return {
+    ...logged,
+    byTurn: (digest) => logged.byTurn(digest).filter(isBefore),
+    usedUp: (context) => usedUp(view().server, context, isBefore),
+  };
 }

@@ -1,8 +1,9 @@
-import { isObject } from "../../domain/anchor.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { isSuspect } from "../../projections/server-contexts.ts";
+import { heldBefore } from "../planning/build-request.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
+import { anchorKind } from "../stack/codec.ts";
 import { contextLookup } from "./step-request.ts";
 
 /** An answer, and what was asked. */
@@ -39,8 +40,10 @@ function distrust(
   { frame, request }: Pick<Exchange, "request"> & { readonly frame: string },
   reason: string,
 ): void {
-  const { scope } = session.engine.provider;
-  const capability = isObject(request.decision.anchor) ? "conversations" : "chain";
+  const { scope, codec } = session.engine.provider;
+  const { anchor } = request.decision;
+  const isInside = anchor !== null && anchorKind(codec, anchor)?.isObject === true;
+  const capability = isInside ? "conversations" : "chain";
   session.engine.learned.set(capability, false);
   const data = { scope, capability, value: false, reason };
   record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
@@ -55,7 +58,7 @@ function tooFewTokens(session: RunSession, { outgoing, request, data: { usage } 
   const { anchor, capabilities, changedSettings } = request.decision;
   if (anchor === null || usage === undefined || capabilities["counts"] !== "context") return null;
   if (changedSettings.length > 0 || usage.reasoningTokens > 0) return null;
-  const held = contextLookup(session).byResponse({ scope: request.scope, anchor })?.tokens ?? 0;
+  const held = heldBefore(contextLookup(session), anchor)?.tokens ?? 0;
   // Some count what was cached beside the input.
   const counted = usage.inputTokens + usage.cachedInputTokens;
   if (counted === 0 || counted * 2 >= held) return null;

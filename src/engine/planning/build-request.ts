@@ -1,12 +1,10 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
-import { isObject } from "../../domain/anchor.ts";
 import { Block } from "../../domain/block.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import type { ServerContext } from "../../projections/server-contexts.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec, SentBlock, Settings } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
@@ -76,18 +74,15 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
       return sha256Hex(bodyText);
     },
     get held() {
-      const before = heldBefore(contexts, scope, anchor);
+      const before = heldBefore(contexts, anchor);
       return heldContext(before?.held ?? emptyContext, shaped);
     },
   };
 }
 
 /** The context that a request continues from; null where that holds nothing. */
-export function heldBefore(contexts: ContextLookup, scope: string, anchor: Decision["anchor"]): ServerContext | null {
-  if (anchor === null) return null;
-  if (!isObject(anchor)) return contexts.byResponse({ scope, anchor });
-  return anchor.inferenceId === null ? null : contexts.ofInference(anchor.inferenceId);
-}
+export const heldBefore = ({ ofInference }: Pick<ContextLookup, "ofInference">, anchor: Decision["anchor"]) =>
+  anchor === null || anchor.inferenceId === null ? null : ofInference(anchor.inferenceId);
 
 /** The blocks that a request sends: those of the Turn from `from` on, as the repairs leave them. */
 export function shapedBlocks(

@@ -1,5 +1,4 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
-import { isObject } from "../../domain/anchor.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../../domain/events/event.ts";
@@ -64,7 +63,7 @@ export class CheckedFold {
    * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
    */
   checkRequest(recorded: RecordedEvent, decide?: (asked: PlanRequest) => Decision): Mismatch | null {
-    const { decision, input, scope, settingsDigest: digest, requestDigest, requestBytes } = requestOf(recorded);
+    const { decision, input, settingsDigest: digest, requestDigest, requestBytes } = requestOf(recorded);
     const { anchor, sendFrom } = decision;
     if (!this.view.server.settings.has(digest)) {
       return compare("settingsDigest", [digest, null], `its settings ${digest.slice(0, 12)}… were not declared`);
@@ -73,8 +72,8 @@ export class CheckedFold {
     const decided = decide === undefined ? null : firstDifference(decision, decide(asked), "decision");
     if (decided !== null) return { ...decided, words: differenceWords(decided) };
     const built = buildRequest(asked, decision);
-    const context = heldBefore(asked.contexts, scope, anchor);
-    const isEmptyObject = isObject(anchor) && anchor?.inferenceId === null;
+    const context = heldBefore(asked.contexts, anchor);
+    const isEmptyObject = anchor?.inferenceId === null;
     return (
       compare("input.blocks", [input.blocks, asked.turn.length], "its Turn has another number of blocks") ??
       compare("input.turn", [input.turn, asked.turn.digest], "its input is not of the Turn that was recorded") ??

@@ -7,6 +7,7 @@ import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import {
+  type EventPlace,
   type Invalidation,
   type ServerContext,
   type ServerContextsView,
@@ -16,17 +17,17 @@ import type { Capabilities } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
-import type { ContextLookup, PlanRequest } from "./plan.ts";
+import type { ContextLookup, PlanRequest, UsedUp } from "./plan.ts";
 
 /** The contexts of a conversation as its log tells them. */
 export function contextsOf(view: ConversationView): ContextLookup {
   const { server, newest } = view;
   return {
     byTurn: (digest) => server.contexts.byTurn(digest),
-    byResponse: (name) => server.contexts.byAnchor(name),
     ofInference: (inferenceId) => server.contexts.ofInference(inferenceId),
     object: (scope) => server.objects.get(scope) ?? null,
-    isCut: (objectId) => server.cutObjects.has(objectId),
+    isCut: (object) => server.cutObjects.has(anchorName(object)),
+    usedUp: (context) => usedUp(server, context),
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => settingsOf(server, digest),
@@ -92,6 +93,25 @@ export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }:
   removerOf: (id) => turns?.removerOf(id) ?? (blame ?? notRead()).get(id)?.removed?.actor ?? null,
   moverOf: (id) => turns?.moverOf(id) ?? null,
 });
+
+/**
+ * Why what may be continued once is not continued from a context (again), by the log; null where it can be.
+ *
+ * @param counts - Whether an event at a place counts: absent, every one does.
+ */
+export function usedUp(
+  server: ServerContextsView,
+  { scope, anchor, stream, index }: ServerContext,
+  counts: (place: EventPlace) => boolean = () => true,
+): UsedUp | null {
+  if (anchor === null) return null;
+  if (stream !== server.stream) return "inherited";
+  const named = { scope, anchor };
+  const continuation = server.contexts.continuationOf(named, index + 1);
+  if (continuation !== null && counts(continuation)) return "continued";
+  const lost = server.unanswered.get(anchorName(named));
+  return lost !== undefined && counts(lost) ? "maybe-continued" : null;
+}
 
 /** What speaks against a context, by the fold that knows it. */
 export function invalidationOf(server: ServerContextsView, context: ServerContext): Invalidation | null {

@@ -1,12 +1,12 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import type { JsonObject } from "../../base/json.ts";
-import type { Anchor } from "../../domain/anchor.ts";
+import type { Anchor, AnchorId } from "../../domain/anchor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
-import type { Capabilities, Codec } from "../stack/codec.ts";
+import { type AnchorKind, anchorKind, type Capabilities, type Codec } from "../stack/codec.ts";
 import type { Provider, RequestConnection } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./request-settings.ts";
@@ -16,20 +16,26 @@ import { unwantedReason } from "./unwanted-reasoning.ts";
 /** What is known of the servers' contexts. */
 export type ContextLookup = {
   readonly byTurn: (digest: string) => readonly ServerContext[];
-  /** The response of an endpoint: another endpoint may give the same id. */
-  readonly byResponse: (name: { readonly scope: string; readonly anchor: Anchor }) => ServerContext | null;
   /** What was asked under this id, once it was answered. */
   readonly ofInference: (inferenceId: string) => ServerContext | null;
   /** The object of an endpoint that this conversation goes on in. */
   readonly object: (scope: string) => ServerObject | null;
   /** Whether items of an object were deleted, or may be by others. */
-  readonly isCut: (objectId: string) => boolean;
+  readonly isCut: (object: { readonly scope: string; readonly anchor: AnchorId }) => boolean;
+  /** Why what is continued once is not continued from a context; null where it can be. */
+  readonly usedUp: (context: ServerContext) => UsedUp | null;
   /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
   readonly settings: (digest: string) => JsonObject;
   readonly quarantined: ReadonlySet<string>;
 };
+
+/**
+ * What can be continued once was: `continued`; was by a request that was never answered: `maybe-continued`; or is for the
+ * conversation that this one was forked from to continue: `inherited`.
+ */
+export type UsedUp = "continued" | "maybe-continued" | "inherited";
 
 /** A request as it is to be planned, and all that a body is made of but the decision. */
 export type PlanRequest = {
@@ -129,8 +135,9 @@ function reasonForNone(request: PlanRequest, rejections: readonly Rejected[]): F
 
 /** Whether a context may be looked at: of an object only what it holds now, else what responses left behind. */
 function isCandidate({ contexts, policy }: PlanRequest, object: ServerObject | null, context: ServerContext): boolean {
-  if (policy.mode !== "conversation") return !(context.isInside && contexts.isCut(context.parent ?? ""));
-  return context.isInside && context.parent === object?.anchor.id && object.exchanges.includes(context.index);
+  if (policy.mode === "conversation") return object?.exchanges.includes(context.index) === true;
+  const { scope, parent } = context;
+  return parent === null || !contexts.isCut({ scope, anchor: parent });
 }
 
 function findAnchor(request: PlanRequest, rejections: Rejected[]): AnchorCandidate | null {
@@ -172,6 +179,11 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   const isAnswering = repairs.some(({ rule }) => rule === "answer");
   const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
   if (isEmpty && capabilities.emptyInput !== true) return reject("illegal-continuation");
+  const takes = kindOf(request, anchor)?.takes;
+  const left = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
+  const isTaken = (block: Block, n: number): boolean => left.has(anchor.length + n) || takes?.(block) !== false;
+  if (takes !== undefined && (isAnswering || !turn.after(anchor.length).every(isTaken)))
+    return reject("illegal-continuation");
   return { anchor, repairs, changed };
 }
 
@@ -182,14 +194,23 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
   if (!isWithinReach(request, anchor)) return "connection-closed";
   const invalidation = contexts.invalidation(anchor);
   if (invalidation !== null)
-    return ["expired", "suspect"].includes(invalidation.reason) ? invalidation.reason : "refused";
+    return ["expired", "suspect", "continued"].includes(invalidation.reason) ? invalidation.reason : "refused";
+  const kind = kindOf(request, anchor);
+  if (kind === undefined) return "unknown-anchor";
+  const usedUp = kind.isLinear === true ? contexts.usedUp(anchor) : null;
+  if (usedUp !== null) return usedUp;
   const ageMs = Date.parse(request.now) - Date.parse(anchor.at);
-  const keptForMs = Math.min(policy.maxAgeMs, keptMs(request, anchor));
-  const isAgeless = policy.mode === "conversation";
-  if (!isAgeless && (ageMs > keptForMs || ageMs < -maxClockSkewMs)) return "expired";
-  const isFull = changedSince(request, anchor).some((name) => settingsRule(request, name, anchor) === "full");
-  return isFull ? "settings-changed" : null;
+  const keptMs = kind.keptMs?.(contexts.settings(anchor.settingsDigest)) ?? Number.POSITIVE_INFINITY;
+  const isOld = ageMs > Math.min(policy.maxAgeMs, keptMs) || ageMs < -maxClockSkewMs;
+  if (isOld && kind.isObject !== true) return "expired";
+  const isFull = (name: string): boolean =>
+    kind.mustEqual?.(name) === true || settingsRule(request, name, anchor) === "full";
+  return changedSince(request, anchor).some(isFull) ? "settings-changed" : null;
 }
+
+/** What may be done with what a request names to continue from a context: that is the object, of a request that adds to one. */
+const kindOf = (request: PlanRequest, context: ServerContext): AnchorKind | undefined =>
+  anchorKind(request.codec, objectOf(request)?.anchor ?? named(context));
 
 /**
  * What ends with a connection is continued from on that one only, and while it is the newest: of a conversation the connection
@@ -216,10 +237,6 @@ const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
 
 /** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
 const maxClockSkewMs = 60_000;
-
-/** How long its server keeps what an anchor stands for. */
-const keptMs = ({ codec, contexts }: PlanRequest, { settingsDigest }: ServerContext): number =>
-  codec.keptMs?.(contexts.settings(settingsDigest)) ?? Number.POSITIVE_INFINITY;
 
 function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): string {
   const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;

@@ -49,8 +49,11 @@ export interface Codec {
   readonly readBefore?: readonly string[];
   /** Whether these settings have the model read its reasoning of the current turn only; absent, or `all`: it reads all. */
   readsReasoning?(settings: Settings): "all" | "turn";
-  /** How long an answer to a request with these settings may be continued from; absent: for ever. */
-  keptMs?(settings: Settings): number;
+  /**
+   * What may be done with the anchors that its answers give, by their kind. One of a kind that is not named here is never
+   * continued from.
+   */
+  readonly anchors: Readonly<Record<string, AnchorKind>>;
 
   /** Which blocks call and which answer: rule: Planning and shaping, 3. */
   readonly pairs: CallPairs;
@@ -83,6 +86,30 @@ export interface Codec {
   /** The items of a response that cannot be read as a whole; absent, where a response has none that stand by themselves. */
   itemsOf?(response: JsonObject): readonly JsonObject[];
 }
+
+/** What may be done with anchors of one kind. With nothing said they are continued as often as one likes, for ever. */
+export type AnchorKind = {
+  /**
+   * It is no branch point: what it stands for is continued once, whether the server gives the next state an id of its own (a
+   * message of a thread) or keeps the one id for whatever it holds now (a session). So a request whose fate is unknown uses it up,
+   * and a fork never continues what its parent may.
+   */
+  readonly isLinear?: true;
+  /** An object that is made, cut and given up by calls of its own: mode `conversation` keeps it equal to the Turn, at any age. */
+  readonly isObject?: true;
+  /** How long after an answer to a request with these settings its anchor may be continued. */
+  readonly keptMs?: (settings: Settings) => number;
+  /** Whether a setting has to be the one that the anchor was made with, as what continues from it cannot say another. */
+  readonly mustEqual?: (setting: string) => boolean;
+  /** Whether a request that continues from it can say this block, which one that says everything can. */
+  readonly takes?: (block: Block) => boolean;
+};
+
+/** What a codec says of a kind of anchors; undefined for one that it does not know. */
+export const anchorKind = (
+  { anchors }: Pick<Codec, "anchors">,
+  { kind }: Pick<Anchor, "kind">,
+): AnchorKind | undefined => (Object.hasOwn(anchors, kind) ? anchors[kind] : undefined);
 
 /** What an answer answers. */
 export type Asked = {

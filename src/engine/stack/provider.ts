@@ -65,6 +65,10 @@ export type FailureKind = (typeof failureKinds)[number];
 
 export const failureKinds = [
   "lost-state",
+  /** What can be continued once was, or another request is about to. */
+  "already-continued",
+  /** A setting is not the one that the anchor was made with. */
+  "anchor-mismatch",
   "chaining-unsupported",
   "missing-tool-output",
   "orphan-tool-output",

@@ -1,15 +1,15 @@
 import type { JsonValue } from "../../base/json.ts";
-import { type Anchor, anchorName } from "../../domain/anchor.ts";
+import { type Anchor, type AnchorId, anchorName } from "../../domain/anchor.ts";
 import { learnedName } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { StoredContexts } from "../../projections/known-contexts.ts";
 import type {
+  EventPlace,
   Invalidation,
   ScopeInvalidation,
   ServerContext,
   ServerContextsView,
   ServerObject,
-  SettingsPlace,
   Unusable,
 } from "../../projections/server-contexts.ts";
 import type { ListRef } from "./lists.ts";
@@ -23,6 +23,8 @@ export type ServerContextRows = {
   readonly before: string | null;
   /** How many contexts these facts and those before tell. */
   known: number;
+  /** How many unanswered requests' anchors they tell. */
+  unanswered: number;
   /** The lists of names that these facts add to those before. */
   readonly names: ListRef[];
   readonly texts: string[];
@@ -45,25 +47,30 @@ type ContextRow = readonly [
   held: string,
   inputLength: number,
   length: number,
-  /** `true` where it is the response of the row before; in a list where it is an object that holds it. */
-  parent: string | true | null | readonly [string],
+  /** `true` where it is the response of the row before, the id alone where it is another response. */
+  parent: true | null | string | readonly [kind: string, id: string],
   unusable: Unusable,
   tokens: number | null,
 ];
 
 type OtherFact =
   /** Settings are read where they were declared. */
-  | readonly ["settings", digest: string, place: SettingsPlace]
+  | readonly ["settings", digest: string, place: EventPlace]
   | readonly ["invalidated", anchor: string, Invalidation]
   | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
+  | readonly ["unanswered", anchor: string, place: EventPlace]
   | readonly ["learned", scope: string, capability: string, value: JsonValue]
   /** All that there are: the newest says it. */
   | readonly ["objects", objects: readonly (readonly [scope: string, ServerObject])[], cut: readonly string[]]
   | readonly ["quarantined", blockIds: readonly string[]];
 
-export const noFacts = (before: string | null, known: number): ServerContextRows => ({
+export const noFacts = (
+  before: string | null,
+  { known, unanswered }: Pick<ServerContextRows, "known" | "unanswered">,
+): ServerContextRows => ({
   before,
   known,
+  unanswered,
   names: [],
   texts: [],
   contexts: [],
@@ -79,6 +86,7 @@ export function noteFacts(
   view: ServerContextsView,
 ): void {
   noteContexts(facts, view);
+  noteUnanswered(facts, view);
   if (objectEvents.has(event.type)) noteObjects(facts, view);
   switch (event.type) {
     case "SettingsDeclared":
@@ -120,6 +128,7 @@ function noteObjects({ others }: ServerContextRows, { objects, cutObjects }: Ser
 /** All that a view holds, as a fork's first facts tell it: what its ancestors learnt. */
 export function noteInherited(facts: ServerContextRows, view: ServerContextsView): void {
   noteContexts(facts, view);
+  noteUnanswered(facts, view);
   for (const [digest, place] of view.declared) facts.others.push(["settings", digest, place]);
   for (const [anchor, invalidation] of view.invalidResponses) facts.others.push(["invalidated", anchor, invalidation]);
   for (const [scope, invalidation] of view.invalidScopes) facts.others.push(["scope-invalidated", scope, invalidation]);
@@ -133,6 +142,13 @@ export function noteInherited(facts: ServerContextRows, view: ServerContextsView
 function noteContexts(facts: ServerContextRows, { contexts }: ServerContextsView): void {
   for (const context of contexts.after(facts.known)) facts.contexts.push(rowOf(context, facts));
   facts.known = contexts.length;
+}
+
+function noteUnanswered(facts: ServerContextRows, { unanswered }: ServerContextsView): void {
+  if (unanswered.size === facts.unanswered) return;
+  for (const [anchor, place] of [...unanswered].slice(facts.unanswered))
+    facts.others.push(["unanswered", anchor, place]);
+  facts.unanswered = unanswered.size;
 }
 
 /** The text of a list of facts: a line of all but the contexts, and one of those, which is read when one of them is asked for. */
@@ -177,6 +193,9 @@ export function restoreFacts({ contexts, ...view }: ServerContextsView, facts: S
       case "scope-invalidated":
         view.invalidScopes.set(fact[1], fact[2]);
         break;
+      case "unanswered":
+        view.unanswered.set(fact[1], fact[2]);
+        break;
       case "learned": {
         const [, scope, capability, value] = fact;
         const learned = view.learned.get(scope) ?? new Map<string, JsonValue>();
@@ -187,7 +206,7 @@ export function restoreFacts({ contexts, ...view }: ServerContextsView, facts: S
         view.objects.clear();
         for (const [scope, { exchanges, ...object }] of fact[1])
           view.objects.set(scope, { ...object, exchanges: [...exchanges] });
-        for (const id of fact[2]) view.cutObjects.add(id);
+        for (const name of fact[2]) view.cutObjects.add(name);
         break;
       default:
         for (const id of fact[1]) view.quarantined.add(id);
@@ -203,13 +222,33 @@ function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): 
   };
   const { responseId, anchor, inferenceId, stream, revision, at, scope, settingsDigest, turn, held } = context;
   const { inputLength, length, unusable, tokens } = context;
-  const isNext = context.parent !== null && context.parent === contexts.at(-1)?.[0];
-  const parent = context.isInside && context.parent !== null ? ([context.parent] as const) : isNext || context.parent;
+  const before = contexts.at(-1)?.[0];
   return [
     ...([responseId, isResponse(responseId, anchor) || anchor, inferenceId, numberOf(stream), revision, at] as const),
     ...([numberOf(scope), numberOf(settingsDigest)] as const),
-    ...([turn, held === turn ? "" : held, inputLength, length, parent, unusable, tokens] as const),
+    ...([
+      turn,
+      held === turn ? "" : held,
+      inputLength,
+      length,
+      parentRow(context.parent, before),
+      unusable,
+      tokens,
+    ] as const),
   ];
+}
+
+function parentRow(parent: AnchorId | null, before: string | undefined): ContextRow[12] {
+  if (parent === null) return null;
+  const { kind, id } = parent;
+  if (kind !== "response") return [kind, id];
+  return id === before || id;
+}
+
+function parentOf(row: ContextRow[12], previous: string | null): AnchorId | null {
+  if (row === null) return null;
+  if (row === true) return previous === null ? null : { kind: "response", id: previous };
+  return typeof row === "string" ? { kind: "response", id: row } : { kind: row[0], id: row[1] };
 }
 
 const isResponse = (responseId: string, anchor: Anchor | null): boolean =>
@@ -227,8 +266,6 @@ function contextOf(row: ContextRow, texts: readonly string[], { previous, index 
     scope: texts[scope] ?? "",
     settingsDigest: texts[settings] ?? "",
     held: held === "" ? turn : held,
-    ...(typeof parent === "object" && parent !== null
-      ? { parent: parent[0], isInside: true }
-      : { parent: parent === true ? previous : parent, isInside: false }),
+    parent: parentOf(parent, previous),
   };
 }

@@ -221,6 +221,7 @@ const factsOf = ({
   quarantined,
   objects,
   cutObjects,
+  unanswered,
 }: ServerContextsView): JsonValue => ({
   declared: Object.fromEntries(declared),
   invalidResponses: Object.fromEntries(invalidResponses),
@@ -229,6 +230,7 @@ const factsOf = ({
   quarantined: [...quarantined],
   objects: Object.fromEntries([...objects].map(([scope, { anchor, ...object }]) => [scope, { ...object, anchor }])),
   cutObjects: [...cutObjects],
+  unanswered: Object.fromEntries([...unanswered].map(([name, { stream, revision }]) => [name, { stream, revision }])),
 });
 
 function snapshotsOf({ snapshots }: EventStore): SnapshotStore {

@@ -21,7 +21,7 @@ export class SnapshotWriter {
   readonly #due: SnapshotWork;
   /** Those of the last snapshot; taken apart only when another is taken. */
   #chunks: () => readonly Chunk[] = () => [];
-  #facts = noFacts(null, 0);
+  #facts = noFacts(null, { known: 0, unanswered: 0 });
   /** How many lists of names the facts tell. */
   #knownLists = 0;
   #work = { events: 0, edits: 0 };
@@ -37,7 +37,10 @@ export class SnapshotWriter {
     if (last !== null) {
       const { committed } = view.client;
       this.#chunks = () => chunksOf(committed, last.turn);
-      this.#facts = noFacts(last.facts, view.server.contexts.length);
+      this.#facts = noFacts(last.facts, {
+        known: view.server.contexts.length,
+        unanswered: view.server.unanswered.size,
+      });
       this.#knownLists = names.lists.length;
     } else noteInherited(this.#facts, view.server);
   }
@@ -104,7 +107,7 @@ export class SnapshotWriter {
     if (hasFacts(this.#facts)) {
       const text = factsText(this.#facts);
       textByName.set(listName(text), text);
-      this.#facts = noFacts(listName(text), this.#facts.known);
+      this.#facts = noFacts(listName(text), this.#facts);
     }
     this.#unsaved.push({ head, data: this.#dataOf(chunks.map(refOf), newest), textByName });
     this.#chunks = () => chunks;

@@ -12,6 +12,7 @@ import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { type Expected, type Fault, judge, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
+import { firstSeed } from "../cases.ts";
 import type { Dialect, Front } from "../dialects.ts";
 import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
@@ -81,11 +82,25 @@ export const emptyTally = (): Tally => ({
   incoherent: [],
 });
 
+/** Plays worlds of a dialect until the judge has looked at so many requests. */
+export async function play(
+  dialect: Dialect,
+  { requests, tally }: { readonly requests: number; readonly tally: Tally },
+) {
+  let playing: World | null = null;
+  await using server = await dialect.start(() => playing?.answer() ?? { output: [] });
+  for (let seed = firstSeed; tally.requests < requests && tally.incoherent.length < 5; seed += 1) {
+    server.clear();
+    playing = new World(seed, { server, dialect }, tally);
+    await playing.play();
+  }
+}
+
 /**
  * One random conversation: a server that answers at random, a stack that edits at random, and a judge that looks at every
  * request. What was said is kept by nonce, outside turnlog.
  */
-export class World {
+class World {
   readonly #random: Random;
   /** Draws what is made shorter, so that the other draws of a seed stay what they are. */
   readonly #compacting: Random;

@@ -5,6 +5,7 @@ import type { InferenceRequestedData } from "../../../src/domain/events/inferenc
 import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { type BuiltRequest, buildRequest } from "../../../src/engine/planning/build-request.ts";
+import { usedUp } from "../../../src/engine/planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan.ts";
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
@@ -44,9 +45,9 @@ export function createExchange(server: ReferenceServer) {
   const contexts: ContextLookup = {
     byTurn: (digest) => view.contexts.byTurn(digest),
     ofInference: (id) => view.contexts.ofInference(id),
-    byResponse: (name) => view.contexts.byAnchor(name),
     object: (wanted) => view.objects.get(wanted) ?? null,
-    isCut: (id) => view.cutObjects.has(id),
+    isCut: (object) => view.cutObjects.has(anchorName(object)),
+    usedUp: (context) => usedUp(view, context),
     newest: (wanted) => (wanted === scope ? newest.value : null),
     invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
     settings: (digest) => view.settings.get(digest) ?? {},

@@ -52,7 +52,6 @@ export function holding(
     inputLength: turn.length - output,
     length: turn.length,
     parent: null,
-    isInside: false,
     unusable: null,
     tokens: null,
     ...rest,
@@ -99,10 +98,10 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
   const declared = new Map([{ model: "m" }, ...settings].map((each) => [digestOf(each), each]));
   return {
     byTurn: (digest) => contexts.filter((context) => context.turn === digest && context.unusable !== "no-id"),
-    byResponse: ({ anchor }) => contexts.find((context) => context.anchor?.id === anchor.id) ?? null,
     ofInference: (inferenceId) => contexts.find((context) => context.inferenceId === inferenceId) ?? null,
     object: () => null,
     isCut: () => false,
+    usedUp: () => null,
     newest: (wanted) => {
       const context = contexts.findLast((each) => each.scope === wanted && each.unusable !== "no-id");
       return context === undefined ? null : { context, turn: newestTurn ?? null };

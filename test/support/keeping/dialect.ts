@@ -1,0 +1,94 @@
+import { type JsonObject, omitMembers } from "../../../src/base/json.ts";
+import type { AnchorKind, Codec } from "../../../src/engine/stack/codec.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
+import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
+import type { Dialect } from "../dialects.ts";
+import { toolRead } from "../toy/front.ts";
+import { type Keeping, KeepingFront, serveKeeping } from "./front.ts";
+
+/** Repeated by nothing that continues a thread. */
+const ofThread: ReadonlySet<string> = new Set(["instructions", "tools"]);
+
+const kinds: Readonly<Record<Keeping, AnchorKind>> = {
+  thread: { isLinear: true, keptMs: () => 5 * 60 * 1000, mustEqual: (name) => ofThread.has(name) },
+  // Only what is not the model's can be said to a session.
+  session: { isLinear: true, takes: ({ kind }) => !["assistant", "reasoning", "tool_call", "other"].includes(kind) },
+};
+
+/** The items of the Responses API, for a server that keeps them so. */
+const codecOf = (keeping: Keeping): Codec => ({
+  ...responsesItems,
+  name: `kept-in-${keeping}s/1`,
+  family: `kept-in-${keeping}s`,
+  anchors: { [keeping]: kinds[keeping] },
+  encodeRequest: ({ settings, ...parts }) =>
+    responsesItems.encodeRequest({
+      ...parts,
+      settings: parts.anchor?.kind === "thread" ? omitMembers(settings, ofThread) : settings,
+    }),
+  readAnswer(response, asked) {
+    const answer = responsesItems.readAnswer(response, asked);
+    const { kept_as: id } = response;
+    const { anchor, ...rest } = answer;
+    return anchor === undefined || typeof id !== "string"
+      ? rest
+      : { ...rest, anchor: { ...anchor, kind: keeping, id } };
+  },
+});
+
+const codecs = { thread: codecOf("thread"), session: codecOf("session") };
+
+/** A provider whose answers are kept in threads or sessions. */
+function keepingProvider(
+  keeping: Keeping,
+  baseURL: string,
+  options: JsonObject & { readonly model: string },
+): Provider {
+  const provider = openaiResponses({ apiKey: "sk-keeping", baseURL, ...options, transport: "json" });
+  const { conversations: _, ...others } = provider;
+  return { ...others, name: `kept-in-${keeping}s`, scope: `${keeping}s of ${baseURL}`, codec: codecs[keeping] };
+}
+
+/** A wire whose answers can be continued once. */
+export const keepingDialect = (keeping: Keeping): Dialect & { readonly violations: string[] } => {
+  const violations: string[] = [];
+  return {
+    violations,
+    codecs: [codecs[keeping]],
+    ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
+    modes: ["chained", "chained", "chained", "chained", "auto", "stateless"],
+    transports: ["json"],
+    async start(answer) {
+      const server = await startReferenceServer({
+        seed: "keeping",
+        answer: ({ reading, body }) =>
+          answer(() => ({
+            lines: readItems(reading.items, reading),
+            results: reading.items.filter((item) => item["type"] === "function_call_output").length,
+            bodyText: JSON.stringify([body, reading.items]),
+          })),
+      });
+      const front = new KeepingFront(server, keeping, violations);
+      const served = await serveKeeping(front);
+      return {
+        url: served.url,
+        requests: front.requests,
+        lines: (index) => front.lines(index),
+        responseIds: () => front.ids(),
+        forget: (id) => front.forget(id),
+        inject: (...faults) => server.inject(...faults),
+        cut: () => undefined,
+        clear: () => front.clear(),
+        async [Symbol.asyncDispose]() {
+          await served[Symbol.asyncDispose]();
+          await server[Symbol.asyncDispose]();
+        },
+      };
+    },
+    provider: (url, { transport: _, ...asked }) => keepingProvider(keeping, url, asked),
+    essence: ({ digest }) => digest,
+    toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
+  };
+};
