@@ -98,6 +98,8 @@ export function repairWords(repair: Repair): string {
       return `block ${index} sent as call ${say("callId")}: its id was taken`;
     case "answer":
       return `call ${say("callId")} of block ${index} answered as aborted: it had no result`;
+    case "restate":
+      return `block ${index} put as this server takes it (${say("reason")})`;
     default:
       return `block ${index}: ${excerpt(rule, 40)}`;
   }

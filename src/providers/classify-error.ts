@@ -129,7 +129,7 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
   [/\bprevious_response_id\b.* (not|un)\s?(supported|permitted|implemented|allowed)/i, "chaining-unsupported"],
   [/\bnot support '?previous_response_id\b/i, "chaining-unsupported"],
   [/^Your input exceeds the context window/, "context-length-exceeded"],
-  [/\b(maximum context length|exceeds the available context size)\b/i, "context-length-exceeded"],
+  [/\b(maximum context length|exceeds the (available context size|context length))\b/i, "context-length-exceeded"],
   [/^The response was filtered due to the prompt triggering/, "content-filtered"],
   [/^Rate limit reached/i, "rate-limited"],
   [/^The usage limit has been reached/, "rate-limited"],

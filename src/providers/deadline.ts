@@ -36,3 +36,9 @@ export function interruption({ signal, caller }: Deadline, partial: readonly Jso
         cause,
       });
 }
+
+/** The error of a request that nobody waited for any longer before it was sent. */
+export function abortedBeforeSending(signal: AbortSignal): ProviderError {
+  const text = "the request was aborted before it was sent";
+  return new ProviderError(text, { kind: "aborted", outcome: "rejected", cause: signal.reason });
+}

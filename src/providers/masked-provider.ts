@@ -12,49 +12,54 @@ import type { OpenaiResponses } from "./openai-options.ts";
 import type { Masked } from "./secret-spans.ts";
 import type { InputItemsPage } from "./stored-responses.ts";
 
-/** The same provider, of whose words nobody reads a secret: answers, parts of them, ids and errors. */
-export function maskedProvider(provider: OpenaiResponses, masked: () => Masked): OpenaiResponses {
-  async function saying<T>(work: (mask: Mask) => Promise<T>): Promise<T> {
-    const mask = currentMask(masked);
-    try {
-      return await work(mask);
-    } catch (error) {
-      throw maskedError(error, mask);
-    }
-  }
+/** The same provider, of whose answers, parts of them and errors nobody reads a secret. It does nothing but infer. */
+export function maskedInference(provider: Provider, masked: () => Masked): Provider {
+  return { ...provider, infer: (request) => saying(masked, (mask) => infer(provider, request, mask)) };
+}
 
+async function saying<T>(masked: () => Masked, work: (mask: Mask) => Promise<T>): Promise<T> {
+  const mask = currentMask(masked);
+  try {
+    return await work(mask);
+  } catch (error) {
+    throw maskedError(error, mask);
+  }
+}
+
+/** The same for the Responses API, with all that its endpoint can be asked beside inferences. */
+export function maskedProvider(provider: OpenaiResponses, masked: () => Masked): OpenaiResponses {
   const { conversations } = provider;
   return {
     ...provider,
     ...(provider.connect === undefined
       ? {}
-      : { connect: (...given) => saying(async () => provider.connect?.(...given)) }),
-    infer: (request) => saying((mask) => infer(provider, request, mask)),
+      : { connect: (...given) => saying(masked, async () => provider.connect?.(...given)) }),
+    infer: (request) => saying(masked, (mask) => infer(provider, request, mask)),
     waitFor: (responseId, options) =>
-      saying(async (mask) => {
+      saying(masked, async (mask) => {
         const parts = new HeldParts(options.onDelta ?? (() => undefined), mask);
         const answer = await provider.waitFor(responseId, { ...options, onDelta: (delta) => parts.take(delta) });
         parts.tellRest();
         return maskedResponse(answer, options.settings, mask);
       }),
-    cancel: (...given) => saying(() => provider.cancel(...given)),
-    retrieve: (...given) => saying(async (mask) => mask.json(await provider.retrieve(...given))),
-    delete: (...given) => saying(() => provider.delete(...given)),
-    inputItems: (...given) => saying(async (mask) => maskedPage(await provider.inputItems(...given), mask)),
+    cancel: (...given) => saying(masked, () => provider.cancel(...given)),
+    retrieve: (...given) => saying(masked, async (mask) => mask.json(await provider.retrieve(...given))),
+    delete: (...given) => saying(masked, () => provider.delete(...given)),
+    inputItems: (...given) => saying(masked, async (mask) => maskedPage(await provider.inputItems(...given), mask)),
     conversationItems: (...given) =>
-      saying(async (mask) => maskedPage(await provider.conversationItems(...given), mask)),
-    storedChain: (...given) => saying(async (mask) => maskedChain(await provider.storedChain(...given), mask)),
+      saying(masked, async (mask) => maskedPage(await provider.conversationItems(...given), mask)),
+    storedChain: (...given) => saying(masked, async (mask) => maskedChain(await provider.storedChain(...given), mask)),
     storedConversation: (...given) =>
-      saying(async (mask) => maskedChain(await provider.storedConversation(...given), mask)),
-    countInputTokens: (...given) => saying(() => provider.countInputTokens(...given)),
-    compact: (...given) => saying(async (mask) => mask.json(await provider.compact(...given))),
+      saying(masked, async (mask) => maskedChain(await provider.storedConversation(...given), mask)),
+    countInputTokens: (...given) => saying(masked, () => provider.countInputTokens(...given)),
+    compact: (...given) => saying(masked, async (mask) => mask.json(await provider.compact(...given))),
     ...(conversations === undefined
       ? {}
       : {
           conversations: {
-            create: (...given) => saying(() => conversations.create(...given)),
-            newestItems: (...given) => saying(() => conversations.newestItems(...given)),
-            deleteItem: (...given) => saying(() => conversations.deleteItem(...given)),
+            create: (...given) => saying(masked, () => conversations.create(...given)),
+            newestItems: (...given) => saying(masked, () => conversations.newestItems(...given)),
+            deleteItem: (...given) => saying(masked, () => conversations.deleteItem(...given)),
           },
         }),
   };

@@ -2,10 +2,10 @@ import type { OpenAI } from "openai";
 import type { JsonValue } from "../base/json.ts";
 import { ProviderError } from "../engine/stack/provider.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
-import { providerError, requestIdOf } from "./classify-error.ts";
-import { type Deadline, interruption } from "./deadline.ts";
+import { providerError } from "./classify-error.ts";
+import { abortedBeforeSending, type Deadline, interruption } from "./deadline.ts";
 import { jsonOf } from "./json-text.ts";
-import { MeteredBody } from "./metered-body.ts";
+import { refusalOf } from "./refusal.ts";
 import type { RequestKeys } from "./request-keys.ts";
 
 /** Where requests go, and as whom. */
@@ -127,30 +127,11 @@ class Exchange {
     const answer = await fetch(address, { ...init, redirect: "manual", signal: AbortSignal.any(signals) });
     if (answer.ok) return answer;
     // The client keeps of an error body what it understands; the whole is kept here.
-    const { status, headers } = answer;
-    const body = await new MeteredBody(answer.body, limits).errorText();
-    this.#refusal = isRedirect(status) ? redirected(answer) : providerError({ status, headers, body });
+    this.#refusal = await refusalOf(answer, limits);
     return new Response(null, { status: 400 });
   };
 
   failure(cause: unknown): ProviderError {
     return this.#refusal ?? interruption(this.#request.deadline) ?? providerError({ cause });
   }
-}
-
-const isRedirect = (status: number): boolean => status >= 300 && status < 400;
-
-/** Credentials and contents go to the address that was given, and to no other. */
-function redirected({ status, headers }: Response): ProviderError {
-  const location = headers.get("location") ?? "";
-  const to = URL.canParse(location) ? new URL(location) : null;
-  const where = to === null ? "" : ` to ${to.origin}${to.pathname}`;
-  const text = `the provider answered HTTP ${status}, a redirect${where}, which is not followed: give the address as baseURL`;
-  const requestId = requestIdOf(headers);
-  return new ProviderError(text, { kind: "invalid-request", outcome: "rejected", status, requestId });
-}
-
-function abortedBeforeSending(signal: AbortSignal): ProviderError {
-  const text = "the request was aborted before it was sent";
-  return new ProviderError(text, { kind: "aborted", outcome: "rejected", cause: signal.reason });
 }

@@ -1,10 +1,11 @@
 import { isJsonObject } from "../base/json.ts";
 import { type InferenceRequest, type InferenceResponse, ProviderError } from "../engine/stack/provider.ts";
-import { answerLimits } from "./answer-limits.ts";
+import { type AnswerLimits, answerLimits } from "./answer-limits.ts";
 import { providerError, requestIdOf } from "./classify-error.ts";
-import { createDeadline, type Deadline, interruption } from "./deadline.ts";
+import { abortedBeforeSending, createDeadline, type Deadline, interruption } from "./deadline.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
+import { refusalOf } from "./refusal.ts";
 
 export type PostJsonOptions = {
   /** Credentials and the like; the content type is set. */
@@ -26,26 +27,11 @@ export async function postJson(
   { bodyText, signal }: Pick<InferenceRequest, "bodyText" | "signal">,
   { headers = {}, timeoutMs = 600_000, fetch = globalThis.fetch }: PostJsonOptions = {},
 ): Promise<InferenceResponse> {
-  if (signal.aborted)
-    throw new ProviderError("the request was aborted before it was sent", {
-      ...{ kind: "aborted", outcome: "rejected", cause: signal.reason },
-    });
   using deadline = createDeadline(signal, timeoutMs);
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: { accept: "application/json", ...headers, "content-type": "application/json" },
-    body: bodyText,
-    redirect: "manual",
-    signal: deadline.signal,
-  }).catch((cause: unknown) => {
-    throw interruption(deadline) ?? providerError({ cause });
-  });
+  const limits = answerLimits();
+  const answer = await post(url, bodyText, { headers, accept: "application/json", fetch, limits, deadline });
   const { status, headers: told } = answer;
-  const body = new MeteredBody(answer.body, answerLimits());
-  if (!answer.ok) {
-    const text = await body.errorText();
-    throw providerError({ status, headers: told, body: jsonOf(text) ?? text });
-  }
+  const body = new MeteredBody(answer.body, limits);
   const text = await textOf(body, deadline);
   const response = jsonOf(text);
   if (isJsonObject(response)) return { response, requestId: requestIdOf(told) };
@@ -53,6 +39,38 @@ export async function postJson(
   throw new ProviderError(`the provider answered with ${what}`, {
     ...{ kind: "server-error", outcome: "unknown", status, body: text },
   });
+}
+
+type Posting = {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly accept: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly limits: AnswerLimits;
+  readonly deadline: Deadline;
+};
+
+/**
+ * Posts a JSON text as it stands; the answer comes back unread. Redirects are not followed, and nothing is sent again.
+ *
+ * @throws {ProviderError} for every status but 2xx, and when nothing answered.
+ */
+export async function post(
+  url: string,
+  bodyText: string,
+  { headers, accept, fetch, limits, deadline }: Posting,
+): Promise<Response> {
+  if (deadline.caller.aborted) throw abortedBeforeSending(deadline.caller);
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { accept, ...headers, "content-type": "application/json" },
+    body: bodyText,
+    redirect: "manual",
+    signal: deadline.signal,
+  }).catch((cause: unknown) => {
+    throw interruption(deadline) ?? providerError({ cause });
+  });
+  if (!answer.ok) throw await refusalOf(answer, limits);
+  return answer;
 }
 
 async function textOf(body: MeteredBody, deadline: Deadline): Promise<string> {

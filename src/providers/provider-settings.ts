@@ -20,14 +20,14 @@ export function settingsOf({ extraBody, ...options }: OpenaiResponsesOptions): S
     if (Object.hasOwn(connectionNames, name)) continue;
     checkSetting(name, value);
     if (!Object.hasOwn(settingNames, name) && !refusals.has(name)) throw unknownOption(name);
-    if (value !== undefined) setMember(settings, name, asJson(value, name));
+    if (value !== undefined) setMember(settings, name, settingJson(value, name));
   }
   for (const [name, value] of Object.entries(extraMembers(extraBody))) {
     checkSetting(name, value);
     if (Object.hasOwn(settingNames, name)) {
       throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
     }
-    if (value !== undefined) setMember(settings, name, asJson(value, `extraBody.${name}`));
+    if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
   }
   checkCredentials(settings);
   if (options.transport === "websocket") checkFrame(settings);
@@ -69,8 +69,8 @@ function extraMembers(extraBody: unknown): object {
   throw new ProviderSettingsError(`extraBody is ${kindOf(extraBody)}: give an object of members of the request's body`);
 }
 
-/** The value as JSON that nobody can change, so that what is recorded is what is sent. */
-function asJson(value: unknown, name: string): JsonValue {
+/** A setting as JSON that nobody can change, so that what is recorded is what is sent. */
+export function settingJson(value: unknown, name: string): JsonValue {
   try {
     // Not of its type yet: that is what is found out.
     return frozenJson(value as JsonValue, name);

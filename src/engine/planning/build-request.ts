@@ -100,7 +100,7 @@ export function shapedBlocks(
         shaped.push({ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false });
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
     const rename = here.find(({ rule }) => rule === "rename-call");
-    const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule !== "answer");
+    const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule !== "answer" && rule !== "restate");
     shaped.push({ block: rename === undefined ? block : renamed(block, callIdOf(rename)), withId });
   }
   return shaped;

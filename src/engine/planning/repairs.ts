@@ -18,6 +18,9 @@ export const answerCall = (index: number, detail: { readonly before: number; rea
   ...{ rule: "answer", index, detail },
 });
 
+/** A block is said otherwise than it stands, by the name of why: the wire has no form for it. */
+export const restate = (index: number, reason: string): Repair => ({ rule: "restate", index, detail: { reason } });
+
 /** The place in the Turn that a repair changes something at. */
 export function placeOf({ rule, index, detail }: Repair): number {
   if (!rules.has(rule))
@@ -28,4 +31,4 @@ export function placeOf({ rule, index, detail }: Repair): number {
 /** The call id that a repair says. */
 export const callIdOf = ({ detail }: Repair): string => (typeof detail["callId"] === "string" ? detail["callId"] : "");
 
-const rules: ReadonlySet<string> = new Set(["omit", "omit-id", "rename-call", "answer"]);
+const rules: ReadonlySet<string> = new Set(["omit", "omit-id", "rename-call", "answer", "restate"]);

@@ -4,7 +4,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { CallPairs } from "../stack/codec.ts";
 import { type Candidate, carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
-import { omit, omitId, placeOf } from "./repairs.ts";
+import { callIdOf, omit, omitId, placeOf, restate } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -36,6 +36,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const before = heldBefore(turn, from, { blocks, options });
   const repairs: Repair[] = [];
   let pairing = pairingAt(turn, from, { blocks, options });
+  let last: Block | null = null;
   for (const group of groupsOf(blocks, from)) {
     const [first] = group.members;
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
@@ -50,6 +51,8 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
       if (hasId && omitted === null && block.wire?.itemId !== undefined) before.itemIds.add(block.wire.itemId);
     }
     repairs.push(...repairsOf(group, options), ...paired.repairs);
+    if (options.codec.restated !== undefined)
+      last = restateGroup(group, { last, paired: paired.repairs, repairs, options });
   }
   return { repairs, pairing };
 }
@@ -138,6 +141,29 @@ function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
     open: staying.filter(({ key }) => callsByKey.get(key)?.length === 1),
     usedKeys: [...optional.map(({ key }) => key), ...staying.map(({ sentKey }) => sentKey)],
   };
+}
+
+type Restating = {
+  /** The last block before the group that is sent. */
+  readonly last: Block | null;
+  /** What answers calls among the group's blocks. */
+  readonly paired: readonly Repair[];
+  readonly repairs: Repair[];
+  readonly options: GroupOptions;
+};
+
+/** Records which blocks the wire says otherwise than they stand; gives the last one that is sent. */
+function restateGroup({ members }: Group, { last, paired, repairs, options: { codec } }: Restating): Block | null {
+  let before = last;
+  for (const { block, index, omitted } of members) {
+    if (omitted !== null) continue;
+    const answer = paired.find((repair) => repair.rule === "answer" && placeOf(repair) === index);
+    if (answer !== undefined) before = codec.abortedResult(callIdOf(answer));
+    const reason = codec.restated?.(block, before) ?? null;
+    if (reason !== null) repairs.push(restate(index, reason));
+    before = block;
+  }
+  return before;
 }
 
 function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {

@@ -71,6 +71,11 @@ export interface Codec {
    * blocks stand by themselves.
    */
   brokenGroupRule?(block: Block, group: GroupPlace): string | null;
+  /**
+   * What a request cannot say of how a block stands behind the one before it, as the name of why it is put otherwise; null where it
+   * says all. Absent, where it always does. It changes nothing: `encodeRequest` does, and the decision tells of it.
+   */
+  restated?(block: Block, before: Block | null): string | null;
   /** Whether the server takes the block only as the last one of a request. */
   standsLast?(block: Block): boolean;
 

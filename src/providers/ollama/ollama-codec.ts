@@ -1,0 +1,85 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { defineCodec } from "../define-codec.ts";
+import { readAnswer, writeAnswer } from "./ollama-answer.ts";
+import { messagesOf, refusalOf, restated } from "./ollama-messages.ts";
+
+/**
+ * Ollama's own `/api/chat` (its API documentation): one message for all that the model says at a time, arguments as objects, thinking
+ * as text without a signature. A request that is longer than the model's context is refused: nothing of it is cut in silence.
+ */
+export const ollamaCodec: Codec = defineCodec({
+  name: "ollama/1",
+  resultsStandTogether: true,
+  // Thinking is a text like any other here: it can be edited, and sent without the rest of its answer.
+  brokenGroupRule: () => null,
+  unsendableReason: refusalOf,
+  restated,
+  adjust,
+  offeredTools,
+  encodeRequest,
+  readAnswer,
+  writeAnswer,
+});
+
+function encodeRequest({ settings, input, transport }: RequestParts): string {
+  const { instructions, tools, ...members } = settings;
+  const told = instructions ?? null;
+  return JSON.stringify({
+    ...members,
+    messages: [
+      ...(told === null ? [] : [{ role: "system", content: told }]),
+      ...messagesOf(input.map(({ block }) => block)),
+    ],
+    ...(tools === undefined ? {} : { tools: isJsonList(tools) ? tools.map(toolFor) : tools }),
+    stream: transport !== "json",
+    ...{ truncate: false, shift: false },
+  });
+}
+
+/** What every request says, so that it is no setting. */
+export const decidedMembers = ["messages", "stream", "truncate", "shift"] as const;
+
+/** Tools are offered as they are everywhere; one that the caller wrote as the wire has it stays so. */
+function toolFor(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool["type"] !== undefined) return tool;
+  return { type: "function", function: tool };
+}
+
+function offeredTools({ tools }: Settings): readonly string[] {
+  return (isJsonList(tools) ? tools : []).flatMap((tool) => {
+    const { name, function: wrapped } = isJsonObject(tool) ? tool : {};
+    const told = isJsonObject(wrapped) ? wrapped["name"] : name;
+    return typeof told === "string" ? [told] : [];
+  });
+}
+
+function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { model, instructions, temperature, topP, maxOutputTokens, output, ...others } = adjustments;
+  const { reasoningEffort, parallelToolCalls, toolChoice } = others;
+  if (toolChoice !== undefined && toolChoice !== "auto") throw unknown("toolChoice", "its models choose by themselves");
+  if (parallelToolCalls === false) throw unknown("parallelToolCalls", "its models call as many tools as they like");
+  const options = present({ temperature, top_p: topP, num_predict: maxOutputTokens });
+  const before = isJsonObject(settings["options"]) ? settings["options"] : {};
+  return {
+    ...settings,
+    ...present({ model, instructions, format: output }),
+    ...(reasoningEffort === undefined ? {} : { think: thinkingOf(reasoningEffort) }),
+    ...(Object.keys(options).length === 0 ? {} : { options: { ...before, ...options } }),
+  };
+}
+
+const present = (members: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+
+function thinkingOf(effort: string): JsonValue {
+  if (effort === "none") return false;
+  if (efforts.has(effort)) return effort;
+  throw new TypeError(`Ollama knows no reasoningEffort '${effort}': give none, ${[...efforts].join(", ")}`);
+}
+
+const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "max"]);
+
+const unknown = (name: string, reason: string): TypeError =>
+  new TypeError(`Ollama has no counterpart of ${name}: ${reason}; leave it out`);

@@ -1,0 +1,158 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Draft } from "../../engine/stack/codec.ts";
+import { jsonOf } from "../json-text.ts";
+
+/** A block as far as a message is made of it: one that was recorded, or a draft. */
+type Said = Pick<Block, "kind" | "payload"> & Pick<Draft, "wire">;
+
+/**
+ * Blocks as messages. What the model said without a word of another in between is one message: of neighbours with one role the server
+ * keeps the texts, and the calls and the thinking of the first only (Ollama, template/template.go).
+ */
+export function messagesOf(blocks: readonly Said[]): readonly JsonObject[] {
+  const messages: JsonObject[] = [];
+  const names = new Map<string, JsonValue>();
+  let own: Said[] = [];
+  const finishOwn = (): void => {
+    if (own.length > 0) messages.push(assistantMessage(own));
+    own = [];
+  };
+  for (const block of blocks) {
+    const { callId, name } = block.payload;
+    if (block.kind === "tool_call" && typeof callId === "string" && name !== undefined) names.set(callId, name);
+    if (isModels(block)) {
+      own.push(block);
+      continue;
+    }
+    finishOwn();
+    messages.push(block.kind === "tool_result" ? resultMessage(block, names) : spokenMessage(block));
+  }
+  finishOwn();
+  return messages;
+}
+
+const isModels = ({ kind }: Said): boolean => kind === "assistant" || kind === "reasoning" || kind === "tool_call";
+
+/** The message that the model said in these blocks: what it thought, then what it said, then what it called. */
+export function assistantMessage(blocks: readonly Said[]): JsonObject {
+  const thoughts = blocks.filter(({ kind }) => kind === "reasoning").map(thoughtOf);
+  const texts = blocks.flatMap(({ kind, payload }) => (kind === "assistant" ? [textOf(payload["content"])] : []));
+  const calls = blocks.filter(({ kind }) => kind === "tool_call");
+  return {
+    role: "assistant",
+    content: joined(texts),
+    ...(thoughts.length === 0 ? {} : { thinking: joined(thoughts) }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map(callOf) }),
+  };
+}
+
+function spokenMessage({ kind, payload }: Said): JsonObject {
+  const { content } = payload;
+  // It has no role for developers: what they say is the system's.
+  return { role: kind === "user" ? "user" : "system", content: textOf(content), ...imagesOf(content) };
+}
+
+/** Templates name the tool, servers pair by the id. */
+function resultMessage({ payload }: Said, names: ReadonlyMap<string, JsonValue>): JsonObject {
+  const { callId, output } = payload;
+  const name = typeof callId === "string" ? names.get(callId) : undefined;
+  return {
+    role: "tool",
+    content: typeof output === "string" ? output : textOf(output),
+    ...imagesOf(output),
+    ...(name === undefined ? {} : { tool_name: name }),
+    ...(callId === undefined ? {} : { tool_call_id: callId }),
+  };
+}
+
+const callOf = ({ payload: { callId, name, arguments: given } }: Said): JsonObject => ({
+  id: callId,
+  function: { name, arguments: argumentsOf(given) ?? {} },
+});
+
+/** The arguments of a call as the object that this wire has; null for a text that spells none. */
+function argumentsOf(given: JsonValue | undefined): JsonObject | null {
+  const value = typeof given === "string" ? jsonOf(given) : undefined;
+  return isJsonObject(value) ? value : null;
+}
+
+/** What stands beside each other is told apart by an empty line, as the server does with messages. */
+const joined = (texts: readonly string[]): string => texts.join("\n\n");
+
+const textOf = (parts: JsonValue | undefined): string =>
+  joined(partsIn(parts).flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])));
+
+const thoughtOf = ({ payload: { summary, content } }: Said): string =>
+  joined([summary, content].map(textOf).filter((text) => text !== ""));
+
+function imagesOf(parts: JsonValue | undefined): { readonly images?: readonly string[] } {
+  const images = partsIn(parts).flatMap((part) => (part["type"] === "image" ? (imageData(part) ?? []) : []));
+  return images.length === 0 ? {} : { images };
+}
+
+/** The bytes of an image in base64; null where it is elsewhere. */
+function imageData({ url }: JsonObject): string | null {
+  return typeof url === "string" ? (/^data:[^,]*;base64,(.*)$/s.exec(url)?.[1] ?? null) : null;
+}
+
+const partsIn = (parts: JsonValue | undefined): readonly JsonObject[] =>
+  isJsonList(parts) ? parts.filter(isJsonObject) : [];
+
+/** Why a message cannot carry the block; null when it can. */
+export function refusalOf(block: Block): string | null {
+  const { kind, payload, type } = block;
+  switch (kind) {
+    case "reasoning":
+      return thoughtOf(block) === ""
+        ? "Ollama takes thinking as text, and the provider that gave this one shows none"
+        : null;
+    case "tool_call":
+      if (type !== "function") return `Ollama has no call of type ${type}`;
+      return argumentsOf(payload["arguments"]) === null
+        ? "Ollama takes the arguments of a call as a JSON object"
+        : null;
+    case "tool_result": {
+      const { output } = payload;
+      if (typeof output === "string") return null;
+      return isJsonList(output) ? partRefusal("tool", output) : "Ollama takes a tool's result as text and images";
+    }
+    case "other":
+      return `Ollama has nothing like ${type}`;
+    default:
+      return partRefusal(kind, block.parts);
+  }
+}
+
+function partRefusal(role: string, parts: readonly JsonValue[]): string | null {
+  for (const part of parts) {
+    const { type } = isJsonObject(part) ? part : {};
+    if (type === "text") continue;
+    const isImage = type === "image" && role !== "assistant" && role !== "system" && isJsonObject(part);
+    if (!isImage)
+      return `a message of ${role} cannot carry a part of type ${typeof type === "string" ? type : "unknown"} to Ollama`;
+    if (imageData(part) === null) return "Ollama takes images by their data, not by address or file id";
+  }
+  return null;
+}
+
+/**
+ * What a message loses of how a block stood, by name: the order of thoughts, texts and calls in one message, the bounds of texts
+ * and thoughts that are joined, the place of images, the role of developers. Null where it loses nothing.
+ */
+export function restated({ kind, role, parts, payload }: Block, before: Block | null): string | null {
+  if (role === "developer") return "role";
+  const all = kind === "tool_result" ? partsIn(payload["output"]) : parts;
+  if (all.length > 1) return "joined-parts";
+  const [place, last] = [places.get(kind), before === null ? undefined : places.get(before.kind)];
+  if (place === undefined || last === undefined) return null;
+  if (place < last) return "order";
+  return place === last && kind !== "tool_call" ? "joined-message" : null;
+}
+
+/** The order within a message. */
+const places: ReadonlyMap<Block["kind"], number> = new Map([
+  ["reasoning", 0],
+  ["assistant", 1],
+  ["tool_call", 2],
+]);

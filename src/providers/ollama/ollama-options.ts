@@ -1,0 +1,117 @@
+import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { nearestName } from "../../base/nearest-name.ts";
+import { kindOf, type OptionNames } from "../../base/options.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+import type { AnswerLimits } from "../answer-limits.ts";
+import { settingJson } from "../provider-settings.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { decidedMembers } from "./ollama-codec.ts";
+
+/** Where Ollama is. None of this is recorded, but for the address. */
+export type OllamaConnection = {
+  /** `OLLAMA_HOST`, else `http://127.0.0.1:11434`, when absent. */
+  readonly baseURL?: string | undefined;
+  /** Sent as `Authorization: Bearer KEY`, as ollama.com wants it; `OLLAMA_API_KEY` when absent, and none where that is absent too. */
+  readonly apiKey?: string | undefined;
+  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How answers come: line by line (`ndjson`, when absent), or whole. */
+  readonly transport?: "ndjson" | "json" | undefined;
+  /** For a whole answer, loading the model included; ten minutes when absent. */
+  readonly timeoutMs?: number | undefined;
+  /** How much of an answer is taken in, and how long it may pause. */
+  readonly limits?: Partial<AnswerLimits> | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+};
+
+/** What its requests say besides the conversation (Ollama's API documentation), sent and recorded as it stands. */
+export type OllamaSettings = {
+  readonly model: string;
+  /** The first system message of every request. */
+  readonly instructions?: string | undefined;
+  /** As `{ name, description, parameters }`, or as the wire has them. Tools of the engine need not be here. */
+  readonly tools?: readonly JsonObject[] | undefined;
+  /** `json`, or a JSON Schema. */
+  readonly format?: "json" | JsonObject | undefined;
+  /** Of the model: `num_ctx`, `num_predict`, `temperature`, `seed`, … */
+  readonly options?: JsonObject | undefined;
+  readonly think?: boolean | "low" | "medium" | "high" | "max" | undefined;
+  /** How long the model stays loaded: `"5m"`, or seconds. */
+  readonly keep_alive?: string | number | undefined;
+  /** Further members of the request's body. */
+  readonly extraBody?: JsonObject | undefined;
+};
+
+export type OllamaOptions = OllamaConnection & OllamaSettings;
+
+const connectionNames: OptionNames<OllamaConnection> = {
+  ...{ baseURL: true, apiKey: true, headers: true, transport: true, timeoutMs: true, limits: true, fetch: true },
+};
+
+const settingNames: OptionNames<OllamaSettings> = {
+  ...{ model: true, instructions: true, tools: true, format: true, options: true, think: true, keep_alive: true },
+  extraBody: true,
+};
+
+/**
+ * The settings among the options, in the caller's order, and what `extraBody` adds to them.
+ *
+ * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides.
+ */
+export function settingsOf({ extraBody = {}, ...options }: OllamaOptions): Settings {
+  if (typeof options.model !== "string" || options.model === "")
+    throw new ProviderSettingsError("ollama has no model: give the name of one that 'ollama list' shows");
+  const settings: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (Object.hasOwn(connectionNames, name)) continue;
+    if (!Object.hasOwn(settingNames, name)) throw unknownOption(name);
+    if (value !== undefined) setMember(settings, name, settingJson(value, name));
+  }
+  for (const [name, value] of Object.entries(extraBody)) {
+    if (Object.hasOwn(settingNames, name))
+      throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
+    if (decidedMembers.some((decided) => decided === name)) throw unknownOption(name);
+    if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
+  }
+  return settings;
+}
+
+function unknownOption(name: string): ProviderSettingsError {
+  if (decidedMembers.some((decided) => decided === name))
+    return new ProviderSettingsError(`${name} is no setting: every request decides it anew`);
+  const near = otherNames.get(name) ?? nearestName(name, Object.keys({ ...connectionNames, ...settingNames }));
+  const advice = near === null ? "" : `did you mean '${near}'? `;
+  return new ProviderSettingsError(
+    `ollama has no option '${name}': ${advice}What belongs to the model goes under options (num_ctx, temperature, …), what else belongs in the body of requests under extraBody`,
+  );
+}
+
+/** What other APIs call the same. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ...["max_tokens", "num_predict", "num_ctx", "temperature", "top_p", "seed"].map((name) => [name, "options"] as const),
+  ...["system", "response_format"].map((name) => [name, name === "system" ? "instructions" : "format"] as const),
+  ...["reasoning", "reasoning_effort"].map((name) => [name, "think"] as const),
+  ["host", "baseURL"],
+]);
+
+/**
+ * The address as Ollama's own client reads it: without a scheme it is http, and the port 11434.
+ *
+ * @throws {ProviderSettingsError} for what is no address, and for one with a user, which `fetch` refuses to send.
+ */
+export function addressOf(given: string): string {
+  const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(given);
+  const text = given === "" ? "http://127.0.0.1:11434" : hasScheme ? given : `http://${given}`;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw new ProviderSettingsError(
+      `the base URL of ollama is ${kindOf(given)}, and no URL: give one such as http://127.0.0.1:11434`,
+    );
+  if (url.username !== "" || url.password !== "")
+    throw new ProviderSettingsError(
+      "the base URL of ollama holds a user or password: give headers.authorization instead",
+    );
+  // A port of 80 reads as none.
+  if (!hasScheme && !/:\d+(\/|$)/.test(text)) url.port = "11434";
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}

@@ -1,0 +1,64 @@
+import { sha256Hex } from "../../base/sha256.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { answerLimits } from "../answer-limits.ts";
+import { isCredentialName } from "../credential-names.ts";
+import { createDeadline } from "../deadline.ts";
+import { maskedInference } from "../masked-provider.ts";
+import { post } from "../post-json.ts";
+import type { Masked } from "../secret-spans.ts";
+import { secretLengthMin } from "../secrets.ts";
+import { ollamaCodec } from "./ollama-codec.ts";
+import { advised } from "./ollama-error.ts";
+import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
+import { readAnswer } from "./read-answer.ts";
+
+export type { AnswerLimits } from "../answer-limits.ts";
+export { ollamaCodec } from "./ollama-codec.ts";
+export type { OllamaConnection, OllamaOptions, OllamaSettings } from "./ollama-options.ts";
+
+/**
+ * A model that Ollama serves, over its own `/api/chat`. A request that is longer than the model's context is refused with what to do, where
+ * Ollama by itself would leave out the oldest messages.
+ *
+ * @throws {ProviderSettingsError} for a name that is no option, and for what is no JSON or no address.
+ */
+export function ollama(options: OllamaOptions): Provider {
+  const settings = settingsOf(options);
+  const { transport = "ndjson", timeoutMs = 600_000, headers = {} } = options;
+  const apiKey = options.apiKey ?? process.env["OLLAMA_API_KEY"] ?? "";
+  const baseURL = addressOf(options.baseURL ?? process.env["OLLAMA_HOST"] ?? "");
+  const limits = answerLimits(options.limits);
+  // Looked up at each request, so that a replaced global one is used.
+  const fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
+  const sent = { ...(apiKey === "" ? {} : { authorization: `Bearer ${apiKey}` }), ...headers };
+
+  async function infer({ bodyText, transport, signal, onDelta }: InferenceRequest): Promise<InferenceResponse> {
+    using deadline = createDeadline(signal, timeoutMs);
+    const accept = transport === "json" ? "application/json" : "application/x-ndjson";
+    const posting = { headers: sent, accept, fetch, limits, deadline };
+    const answer = await post(`${baseURL}/api/chat`, bodyText, posting).catch((error: unknown) => {
+      throw advised(error);
+    });
+    return { response: await readAnswer(answer, { limits, deadline, onDelta }) };
+  }
+
+  const owner = apiKey === "" ? "" : sha256Hex(apiKey).slice(0, 12);
+  const provider: Provider = {
+    name: "ollama",
+    scope: `ollama ${baseURL} codec=${ollamaCodec.family} owner=${owner}`,
+    codec: ollamaCodec,
+    capabilities: {},
+    ...{ transport, settings, timeoutMs, infer },
+  };
+  const secrets = maskedOf(apiKey, headers);
+  return maskedInference(provider, () => secrets);
+}
+
+/** All that requests carry and nobody may read in what the server says. */
+function maskedOf(apiKey: string, headers: Readonly<Record<string, string>>): Masked {
+  const named = Object.entries(headers).filter(([name]) => isCredentialName(name));
+  const values = named.flatMap(([name, value]) =>
+    [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => ({ name: `headers.${name}`, value: text })),
+  );
+  return [{ name: "apiKey", value: apiKey }, ...values].filter(({ value }) => value.length >= secretLengthMin);
+}
