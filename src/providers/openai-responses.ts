@@ -43,14 +43,18 @@ export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponse
   responsesProvider(options, "authorization");
 
 /** @internal The same, for endpoints that want their key in another header. */
-export function responsesProvider(options: OpenaiResponsesOptions, keyHeader: KeyHeader): OpenaiResponses {
+export function responsesProvider(
+  options: OpenaiResponsesOptions,
+  keyHeader: KeyHeader,
+  now?: () => number,
+): OpenaiResponses {
   const settings = settingsOf(options);
   const { secrets = {} } = options;
   checkSecrets(settings, secrets);
   const endpoint = endpointOf(options, keyHeader);
   const client = createHttpClient(endpoint);
   const { limits } = endpoint;
-  const sockets = options.transport === "websocket" ? new SocketPool(endpoint) : null;
+  const sockets = options.transport === "websocket" ? new SocketPool(endpoint, now) : null;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta } = request;

@@ -46,6 +46,8 @@ type Opened = {
   /** Under the WebSocket: an idle one does not keep a process from ending. */
   readonly socket: Socket;
   readonly limits: AnswerLimits;
+  /** When it is to be left, by the clock of who opened it. */
+  readonly retireAt: number;
   /** After what may let others go on. */
   readonly onChange: () => void;
 };
@@ -57,6 +59,7 @@ type Opened = {
  */
 export class ResponsesSocket {
   readonly id: string;
+  readonly retireAt: number;
   /** Whether events name their lane; null until the first has come, and until then one request is out. */
   hasLanes: boolean | null = null;
   readonly #webSocket: WebSocket;
@@ -67,8 +70,9 @@ export class ResponsesSocket {
   readonly #replies = new Map<string, Reply>();
   #isRetired = false;
 
-  constructor({ id, webSocket, socket, limits, onChange }: Opened) {
+  constructor({ id, webSocket, socket, limits, retireAt, onChange }: Opened) {
     this.id = id;
+    this.retireAt = retireAt;
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#onChange = onChange;

@@ -21,15 +21,17 @@ import { ResponsesSocket } from "./responses-socket.ts";
 export class SocketPool implements AsyncDisposable {
   readonly #endpoint: Endpoint;
   readonly #sockets = new Set<ResponsesSocket>();
-  readonly #timers = new Map<ResponsesSocket, NodeJS.Timeout>();
+  readonly #now: () => number;
   readonly #byConversation = new Map<string, ResponsesSocket>();
   #opening: Promise<ResponsesSocket> | null = null;
   #change: PromiseWithResolvers<void> = Promise.withResolvers();
   /** How often in a row a connection could not be made, or broke. */
   #failures = 0;
 
-  constructor(endpoint: Endpoint) {
+  /** @param now - Milliseconds of a clock that does not stand still while the machine sleeps. */
+  constructor(endpoint: Endpoint, now: () => number = Date.now) {
     this.#endpoint = endpoint;
+    this.#now = now;
   }
 
   /** What a request of a conversation has to know of where it goes out. */
@@ -37,6 +39,7 @@ export class SocketPool implements AsyncDisposable {
     conversation: string,
     { hasLanes }: { readonly hasLanes: boolean },
   ): Omit<RequestConnection, "conversation"> {
+    this.#retireOld();
     const socket = this.#byConversation.get(conversation);
     return {
       lives: socket?.takes(laneOf(conversation)) === true ? { socket: socket.id } : null,
@@ -87,7 +90,6 @@ export class SocketPool implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
     await this.#opening?.catch(() => undefined);
     await Promise.all([...this.#sockets].map((socket) => socket.close()));
     this.#sockets.clear();
@@ -120,10 +122,17 @@ export class SocketPool implements AsyncDisposable {
 
   /** Its own, or one that others have and that takes it too. */
   #known({ conversation, lane, isNamed }: Wanted): ResponsesSocket | null {
+    this.#retireOld();
     const own = this.#byConversation.get(conversation);
     if (own?.takes(lane) === true) return own;
     const others = isNamed ? [...this.#sockets].filter(({ hasLanes }) => hasLanes !== false) : [];
     return others.find((socket) => socket.takes(lane)) ?? null;
+  }
+
+  /** Those that the server would end before a request that is sent now is answered for sure. */
+  #retireOld(): void {
+    const now = this.#now();
+    for (const socket of this.#sockets) if (socket.isFresh && socket.retireAt <= now) socket.retire();
   }
 
   #mayOpen({ isNamed }: Wanted): boolean {
@@ -149,22 +158,22 @@ export class SocketPool implements AsyncDisposable {
     if (this.#failures >= maxFailures) throw this.#givenUp(null);
     let socket: ResponsesSocket;
     try {
+      const openedAt = this.#now();
       const opened = await openSocket(this.#endpoint);
       const onChange = (): void => {
         if (!socket.isOpen) this.#forget(socket);
         this.#wake();
       };
-      socket = new ResponsesSocket({ id: `sck_${nanoid()}`, ...opened, limits: this.#endpoint.limits, onChange });
+      const { limits } = this.#endpoint;
+      // Counted from before the handshake, so that the server counts no more.
+      const retireAt = openedAt + retireAfterMs(this.#endpoint);
+      socket = new ResponsesSocket({ id: `sck_${nanoid()}`, ...opened, limits, retireAt, onChange });
     } catch (error) {
       if (!(error instanceof ProviderError) || error.kind !== "connection") throw error;
       this.#failures += 1;
       throw this.#failures >= maxFailures ? this.#givenUp(error) : error;
     }
     this.#sockets.add(socket);
-    const retiring = setTimeout(() => {
-      socket.retire();
-    }, retireAfterMs(this.#endpoint));
-    this.#timers.set(socket, retiring.unref());
     return socket;
   }
 
@@ -177,8 +186,6 @@ export class SocketPool implements AsyncDisposable {
   }
 
   #forget(socket: ResponsesSocket): void {
-    clearTimeout(this.#timers.get(socket));
-    this.#timers.delete(socket);
     this.#sockets.delete(socket);
     for (const [conversation, each] of this.#byConversation)
       if (each === socket) this.#byConversation.delete(conversation);
