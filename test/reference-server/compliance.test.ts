@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import type { ResponsesServerEvent } from "openai/resources/responses/responses";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import {
   functionCall,
@@ -7,10 +8,11 @@ import {
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
 import type { JsonObject } from "../../src/reference-server/wire.ts";
+import { SocketClient } from "../support/reference-server/socket-client.ts";
 import { create, send, stream, user } from "../support/reference-server/wire-client.ts";
 
 /*
- * The cases of the Open Responses compliance suite that go over HTTP, made anew from the specification: a response resource has
+ * The cases of the Open Responses compliance suite, made anew from the specification: a response resource has
  * every one of its fields, and each item its id, type and status.
  */
 const text = z.object({
@@ -137,4 +139,111 @@ test("a compacted conversation is a resource of its own, and one without a model
   });
   expect(compacted.parse(body).output.map(({ type }) => type)).toContain("compaction");
   expect([400, 422]).toContain((await compact({ input })).status);
+});
+
+describe("over WebSocket", () => {
+  /** The whole response of a terminal event. */
+  const completed = (event: ResponsesServerEvent) => {
+    expect(event.type).toBe("response.completed");
+    return resource.parse("response" in event ? event.response : undefined);
+  };
+  const said = (content: string) => [{ role: "user", content } as const];
+  const failure = z.object({
+    type: z.literal("error"),
+    status: z.int(),
+    error: z.object({ code: z.string().nullable(), message: z.string().min(1), type: z.string() }),
+  });
+  const unstored = { store: false } as const;
+
+  test("a response comes as numbered events, and its last one holds all of it", async () => {
+    await using server = await startReferenceServer();
+    await using client = new SocketClient(server);
+    client.send({ input: said("Count from 1 to 5.") });
+    const types: string[] = [];
+    for (;;) {
+      const event = await client.next();
+      expect("sequence_number" in event ? event.sequence_number : null).toBe(types.length);
+      types.push(event.type);
+      if (event.type === "response.created" || event.type === "response.in_progress") resource.parse(event.response);
+      if (event.type !== "response.completed") continue;
+      expect(completed(event).output).toMatchObject([{ type: "message", status: "completed" }]);
+      break;
+    }
+    expect(types[0]).toBe("response.created");
+    expect(types).toContain("response.output_text.delta");
+  });
+
+  test("responses come one after another on one connection", async () => {
+    await using server = await startReferenceServer();
+    await using client = new SocketClient(server);
+    const first = completed(await client.ask({ input: said("Say one.") }));
+    const second = completed(await client.ask({ input: said("Say two.") }));
+    expect(second.id).not.toBe(first.id);
+    expect([first, second].map((each) => each.previous_response_id)).toEqual([null, null]);
+    expect(server.sockets.open).toBe(1);
+  });
+
+  test("a response continues from the one before, stored or not", async () => {
+    for (const stored of [{}, unstored]) {
+      await using server = await startReferenceServer();
+      await using client = new SocketClient(server);
+      const first = completed(await client.ask({ ...stored, input: said("My word is kiwi.") }));
+      const asked = { ...stored, input: said("Which word?"), previous_response_id: first.id };
+      expect(completed(await client.ask(asked)).previous_response_id).toBe(first.id);
+      expect(JSON.stringify(server.reading(1)?.items)).toContain("My word is kiwi.");
+    }
+  });
+
+  test("what was not stored is gone with its connection, and the whole of it begins a new chain", async () => {
+    await using server = await startReferenceServer();
+    const first = await (async () => {
+      await using client = new SocketClient(server);
+      return completed(await client.ask({ ...unstored, input: said("My word is kiwi.") }));
+    })();
+    await using client = new SocketClient(server);
+    const lost = { ...unstored, input: said("Which word?"), previous_response_id: first.id };
+    expect(failure.parse(await client.ask(lost)).error.code).toBe("previous_response_not_found");
+    const whole = [...said("My word is kiwi."), { role: "assistant", content: "OK." } as const, ...said("Which word?")];
+    const second = completed(await client.ask({ ...unstored, input: whole }));
+    expect(second.previous_response_id).toBeNull();
+    completed(await client.ask({ ...unstored, input: said("Thanks."), previous_response_id: second.id }));
+  });
+
+  test("a response that is not there is an error that says so, and the connection goes on", async () => {
+    await using server = await startReferenceServer();
+    await using client = new SocketClient(server);
+    const event = failure.parse(await client.ask({ input: said("Hello."), previous_response_id: "resp_missing" }));
+    expect(event).toMatchObject({ status: 400, error: { code: "previous_response_not_found" } });
+    completed(await client.ask({ input: said("Hello.") }));
+  });
+
+  test("a continuation that fails takes what it continued from out of the connection's memory", async () => {
+    await using server = await startReferenceServer();
+    await using client = new SocketClient(server);
+    const first = completed(await client.ask({ ...unstored, input: said("Hello.") }));
+    const orphan = [{ type: "function_call_output", call_id: "call_bogus", output: "?" } as const];
+    const failed = await client.ask({ ...unstored, input: orphan, previous_response_id: first.id });
+    expect(failure.parse(failed).status).toBe(400);
+    const again = await client.ask({ ...unstored, input: said("Hello?"), previous_response_id: first.id });
+    expect(failure.parse(again).error.code).toBe("previous_response_not_found");
+  });
+
+  test("a compacted window begins a new chain", async () => {
+    await using server = await startReferenceServer();
+    await using client = new SocketClient(server);
+    const input = [...said("We launch on Tuesday."), { role: "assistant", content: "Understood." } as const];
+    const { body } = await send(server, "/responses/compact", {
+      method: "POST",
+      body: JSON.stringify({ model: "m", input }),
+    });
+    const { output } = z.object({ output: z.array(z.looseObject({ type: z.string() })) }).parse(body);
+    expect(output.map(({ type }) => type)).toContain("compaction");
+    client.socket.sendRaw(
+      JSON.stringify({ type: "response.create", model: "m", ...unstored, input: [...output, ...said("When?")] }),
+    );
+    const first = completed(await client.ended());
+    expect(first.previous_response_id).toBeNull();
+    const second = completed(await client.ask({ ...unstored, input: said("Sure?"), previous_response_id: first.id }));
+    expect(second.previous_response_id).toBe(first.id);
+  });
 });

@@ -1,6 +1,4 @@
 import OpenAI from "openai";
-import type { ResponsesClientEvent, ResponsesServerEvent } from "openai/resources/responses/responses";
-import { ResponsesWS } from "openai/resources/responses/ws";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import {
@@ -12,68 +10,7 @@ import {
   type SocketOptions,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-
-type Asked = Omit<Extract<ResponsesClientEvent, { type: "response.create" }>, "type" | "model">;
-
-/** The official client on one connection. */
-class Client implements AsyncDisposable {
-  readonly socket: ResponsesWS;
-  readonly #events: AsyncIterator<ResponsesServerEvent, undefined>;
-
-  constructor({ baseUrl }: ReferenceServer) {
-    this.socket = new ResponsesWS(new OpenAI({ baseURL: baseUrl, apiKey: "none" }));
-    this.#events = this.#arriving();
-  }
-
-  async *#arriving(): AsyncGenerator<ResponsesServerEvent, undefined> {
-    for await (const event of this.socket.stream()) {
-      if (event.type === "message") yield event.message;
-      if (event.type === "error" && event.error.error !== undefined) yield event.error.error;
-    }
-  }
-
-  async next(): Promise<ResponsesServerEvent> {
-    const next = await this.#events.next();
-    if (next.done === true) throw new Error("the connection was closed");
-    return next.value;
-  }
-
-  send(asked: Asked): void {
-    this.socket.send({ type: "response.create", model: "m", ...asked });
-  }
-
-  /** The terminal event of one response. */
-  async ended(): Promise<ResponsesServerEvent> {
-    for (;;) {
-      const event = await this.next();
-      if (["response.completed", "response.incomplete", "response.failed", "error"].includes(event.type)) return event;
-    }
-  }
-
-  async ask(asked: Asked): Promise<ResponsesServerEvent> {
-    this.send(asked);
-    return this.ended();
-  }
-
-  /** The id of the response that it is answered by. */
-  async askFor(asked: Asked): Promise<string> {
-    const event = await this.ask(asked);
-    if (event.type !== "response.completed") throw new Error(JSON.stringify(event));
-    return event.response.id;
-  }
-
-  closed(): Promise<void> {
-    return new Promise((resolve) => {
-      this.socket.on("close", () => {
-        resolve();
-      });
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.socket.close();
-  }
-}
+import { SocketClient } from "../support/reference-server/socket-client.ts";
 
 const start = (webSocket: SocketOptions = {}, options: ReferenceServerOptions = {}) =>
   startReferenceServer({ webSocket, ...options });
@@ -88,7 +25,7 @@ const unstored = { store: false } as const;
 
 test("a response comes as its events, in the order of a stream and numbered", async () => {
   await using server = await start({}, { script: [{ output: [functionCall("f", '{"a":1}', { callId: "call_1" })] }] });
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   client.send({ input: "go" });
   const types: string[] = [];
   for (;;) {
@@ -105,11 +42,11 @@ test("a response comes as its events, in the order of a stream and numbered", as
 
 test("an unstored response is continued from on its own connection, and nowhere else", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   const first = await client.askFor({ ...unstored, input: "one" });
   const second = await client.askFor({ ...unstored, input: "two", previous_response_id: first });
   expect(server.context(second)?.length).toBe(4);
-  await using other = new Client(server);
+  await using other = new SocketClient(server);
   expect(await other.ask({ ...unstored, input: "three", previous_response_id: second })).toMatchObject(
     notFound(second),
   );
@@ -121,13 +58,13 @@ test("an unstored response is continued from on its own connection, and nowhere 
 
 test("a lane keeps its newest response only; what is stored is found on every connection", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   const first = await client.askFor({ ...unstored, input: "one" });
   await client.askFor({ ...unstored, input: "two", previous_response_id: first });
   expect(await client.ask({ ...unstored, input: "again", previous_response_id: first })).toMatchObject(notFound(first));
   const stored = await client.askFor({ input: "kept" });
   await client.askFor({ input: "after it", previous_response_id: stored });
-  await using other = new Client(server);
+  await using other = new SocketClient(server);
   expect(await other.ask({ input: "elsewhere", previous_response_id: stored })).toMatchObject({
     type: "response.completed",
     response: { previous_response_id: stored },
@@ -136,7 +73,7 @@ test("a lane keeps its newest response only; what is stored is found on every co
 
 test("a continuation that is refused takes away what it continued from", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   const first = await client.askFor({ ...unstored, input: "one" });
   const orphan = [{ type: "function_call_output", call_id: "call_bogus", output: "?" } as const];
   expect(await client.ask({ ...unstored, input: orphan, previous_response_id: first })).toMatchObject({
@@ -150,7 +87,7 @@ test("a continuation that is refused takes away what it continued from", async (
 
 test("another lane continues from the response of one, and fails without taking it away", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   const source = await client.askFor({ ...unstored, stream_id: "main", input: "one" });
   const fork = await client.ask({ ...unstored, stream_id: "fork", input: "aside", previous_response_id: source });
   expect(fork).toMatchObject({ type: "response.completed", stream_id: "fork" });
@@ -164,7 +101,7 @@ test("another lane continues from the response of one, and fails without taking 
 test("lanes are answered beside each other, a lane in its order", async () => {
   const held = Promise.withResolvers();
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   server.inject({ kind: "delay", until: held.promise });
   client.send({ stream_id: "slow", input: "one" });
   client.send({ stream_id: "slow", input: "two" });
@@ -184,7 +121,7 @@ test("16 responses are in flight, and the rest wait", async () => {
     return { output: [message("done")] };
   };
   await using server = await start({}, { answer });
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   for (let lane = 0; lane < 17; lane += 1) client.send({ stream_id: `lane-${lane}`, input: "go" });
   while (server.requests.length < 17) await new Promise(setImmediate);
   expect(begun.length).toBe(16);
@@ -195,7 +132,7 @@ test("16 responses are in flight, and the rest wait", async () => {
 
 test("names of lanes are checked, and counted", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   const isRefused = { type: "error", status: 400, error: { code: "invalid_stream_id", param: "stream_id" } };
   expect(await client.ask({ stream_id: "no spaces", input: "go" })).toMatchObject(isRefused);
   for (let lane = 0; lane < 32; lane += 1) await client.askFor({ stream_id: `lane-${lane}`, input: "go" });
@@ -207,7 +144,7 @@ test("names of lanes are checked, and counted", async () => {
 
 test("a request that warms the connection up is not answered, and is continued from", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   const warm = await client.ask({ ...unstored, generate: false, input: "all that is known" });
   expect(warm).toMatchObject({ type: "response.completed", response: { output: [], status: "completed" } });
   const id = warm.type === "response.completed" ? warm.response.id : "";
@@ -221,7 +158,7 @@ test("a request that warms the connection up is not answered, and is continued f
 
 test("what only HTTP knows is refused, and so is every other event", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   expect(await client.ask({ background: true, input: "go" })).toMatchObject({ error: { param: "background" } });
   client.socket.sendRaw('{"type":"response.append"}');
   expect(await client.ended()).toMatchObject({ status: 400, error: { code: "invalid_value", param: "type" } });
@@ -232,7 +169,7 @@ test("what only HTTP knows is refused, and so is every other event", async () =>
 test("a connection of 60 minutes is told so, and closed", async () => {
   let now = 0;
   await using server = await start({}, { now: () => now });
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   await client.askFor({ input: "go" });
   now = 60 * 60 * 1000 - 1;
   await client.askFor({ input: "just in time" });
@@ -247,7 +184,7 @@ test("a connection of 60 minutes is told so, and closed", async () => {
     },
   });
   await closed;
-  await using next = new Client(server);
+  await using next = new SocketClient(server);
   expect(await next.ask({ input: "on another" })).toMatchObject({ type: "response.completed" });
 });
 
@@ -269,13 +206,13 @@ test.each([
   ["flat", { type: "error", code, message: text, param, stream_id: "a" }],
 ] as const)("an error has the shape that is asked for: %s", async (errors, frame) => {
   await using server = await start({ errors });
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   expect(await client.ask({ stream_id: "a", input: "go", previous_response_id: "resp_x" })).toEqual(frame);
 });
 
 test("every row of the error catalogue arrives as a frame", async () => {
   await using server = await start();
-  await using client = new Client(server);
+  await using client = new SocketClient(server);
   server.inject(cannedError("rate-limit"));
   expect(await client.ask({ input: "go" })).toMatchObject({
     type: "error",
@@ -288,7 +225,7 @@ describe("an endpoint without lanes", () => {
   test("has one response in flight, and knows no stream_id", async () => {
     const held = Promise.withResolvers();
     await using server = await start({ lanes: "none" });
-    await using client = new Client(server);
+    await using client = new SocketClient(server);
     expect(await client.ask({ stream_id: "a", input: "go" })).toMatchObject({
       error: { code: "unknown_parameter", param: "stream_id" },
     });
@@ -301,7 +238,7 @@ describe("an endpoint without lanes", () => {
 
   test("or does as if it were not there", async () => {
     await using server = await start({ lanes: "ignored" });
-    await using client = new Client(server);
+    await using client = new SocketClient(server);
     const event = await client.ask({ stream_id: "a", input: "go" });
     expect(event).toMatchObject({ type: "response.completed" });
     expect("stream_id" in event).toBe(false);
@@ -337,33 +274,33 @@ test("upgrades are refused where there are no WebSockets, for as long as a test 
 describe("what goes wrong on the way", () => {
   test("a socket is cut in the middle of an answer, which then does not exist", async () => {
     await using server = await start();
-    await using client = new Client(server);
+    await using client = new SocketClient(server);
     const closed = client.closed();
     server.inject({ kind: "cut", afterBytes: 2_000 });
     client.send({ input: "go" });
     expect(await client.next()).toMatchObject({ type: "response.created" });
     await closed;
     expect(server.requests[0]?.hasFaultFired).toBe(true);
-    await using other = new Client(server);
+    await using other = new SocketClient(server);
     const [id = ""] = server.responseIds();
     expect(await other.ask({ input: "on", previous_response_id: id })).toMatchObject(notFound(id));
   });
 
   test("an answer is stored of which the client never hears", async () => {
     await using server = await start();
-    await using client = new Client(server);
+    await using client = new SocketClient(server);
     const closed = client.closed();
     server.inject({ kind: "lost-acknowledgement" });
     client.send({ input: "go" });
     await closed;
-    await using other = new Client(server);
+    await using other = new SocketClient(server);
     const [id = ""] = server.responseIds();
     expect(await other.ask({ input: "on", previous_response_id: id })).toMatchObject({ type: "response.completed" });
   });
 
   test("a frame is no JSON", async () => {
     await using server = await start();
-    await using client = new Client(server);
+    await using client = new SocketClient(server);
     const raw: unknown[] = [];
     client.socket.on("raw", (data) => raw.push(data));
     server.inject({ kind: "frame", data: '{"type":', afterFrames: 1 });
@@ -375,7 +312,7 @@ describe("what goes wrong on the way", () => {
 
   test("all sockets are cut", async () => {
     await using server = await start();
-    await using client = new Client(server);
+    await using client = new SocketClient(server);
     await client.askFor({ input: "go" });
     expect(server.sockets.open).toBe(1);
     const closed = client.closed();
