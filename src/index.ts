@@ -18,7 +18,7 @@ export type { ContextCandidate } from "./conversation/candidates.ts";
 export { compareConversations, type MergeBase, type TurnDeparture } from "./conversation/compare.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
-export type { DeletedResponses, DeleteStoredOptions } from "./conversation/delete-stored.ts";
+export type { DeletedStored, DeleteStoredOptions } from "./conversation/delete-stored.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "./conversation/diff.ts";
 export type { ExplainedBlock, RequestExplanation } from "./conversation/explain.ts";
 export type { ImportedConversation, ImportStoredOptions, LostPart } from "./conversation/import-stored.ts";

@@ -209,6 +209,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
     kept("anchor", "anchor.kind", "anchor.id", "change", "keeps", "items[]"),
     named("scope"),
   ),
+  ServerConversationDeleted: all(kept("anchor", "anchor.kind", "anchor.id", "found"), named("scope")),
   ToolStarted: kept("blockId", "name", "idempotencyKey"),
   ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
   ToolParked: kept("blockId", "name"),

@@ -46,7 +46,7 @@ import {
   checkedByWhom,
   checkedLabels,
 } from "./conversation-options.ts";
-import { type DeletedResponses, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
+import { type DeletedStored, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
@@ -341,14 +341,14 @@ export class Conversation extends ReadableConversation {
   }
 
   /**
-   * Has a server forget the responses that it stored for this conversation: those of a provider's endpoint, layers' own requests
-   * among them, and not what a fork inherited. That they are to be deleted is durable before the first is, so that nothing is
+   * Has a server forget what it stored for this conversation: responses of a provider's endpoint, layers' own requests among them,
+   * and conversation objects with their items; not what a fork inherited. That they are to be deleted is durable before the first is, so that nothing is
    * continued from them; what the server answered is recorded for each. Called again, it tries those that failed.
    *
    * @throws {RunInProgressError} while a run is open.
    * @throws {TypeError} for a provider that cannot delete, and for an option that is none.
    */
-  async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedResponses> {
+  async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedStored> {
     return deleteStored(this.#stream, provider, options);
   }
 

@@ -2,23 +2,24 @@ import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { Anchor } from "../domain/anchor.ts";
 import { isRequest } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+import { anchorKind } from "../engine/stack/codec.ts";
 import { type Provider, ProviderError } from "../engine/stack/provider.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../log/writer/owner.ts";
 import { type ActorOption, checkedByWhom } from "./conversation-options.ts";
 
 export type DeleteStoredOptions = ActorOption & {
-  /** No further response is deleted once it aborts. */
+  /** Nothing further is deleted once it aborts. */
   readonly signal?: AbortSignal;
 };
 
-/** What became of the responses that a server stored for a conversation, by their ids. */
-export type DeletedResponses = {
+/** What became of the responses and conversation objects that a server stored for a conversation, by their ids. */
+export type DeletedStored = {
   readonly deleted: readonly string[];
   /** Those that the server did not have any more. */
   readonly missing: readonly string[];
   /** Those of which nobody knows: deleting again tries them again. */
-  readonly failed: readonly { readonly responseId: string; readonly error: ProviderError }[];
+  readonly failed: readonly { readonly id: string; readonly error: ProviderError }[];
 };
 
 const optionNames: OptionNames<DeleteStoredOptions> = { actor: true, signal: true };
@@ -28,7 +29,7 @@ export async function deleteStored(
   stream: ConversationWriter,
   provider: Provider,
   options: DeleteStoredOptions,
-): Promise<DeletedResponses> {
+): Promise<DeletedStored> {
   checkOptions("deleteStored", options, optionNames);
   if (provider.delete === undefined)
     throw new TypeError(
@@ -44,23 +45,33 @@ export async function deleteStored(
     if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
   };
   const { scope } = provider;
-  const stored = await storedResponses(stream.read(0), scope);
+  const stored = await storedAnchors(stream.read(0), scope);
+  const isObject = (anchor: Anchor): boolean => anchorKind(provider.codec, anchor)?.isObject === true;
+  if ([...stored.values()].some(isObject) && provider.deleteConversation === undefined)
+    throw new TypeError(
+      `deleteStored: the provider ${provider.name} deletes no conversation objects, and this conversation has one: give one that does, as openaiResponses does`,
+    );
   const deleted: string[] = [];
   const missing: string[] = [];
-  const failed: { readonly responseId: string; readonly error: ProviderError }[] = [];
+  const failed: { readonly id: string; readonly error: ProviderError }[] = [];
   const intents = [...stored.values()].map((anchor): ProposedEvent => {
     return { event: { type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "deleted" } }, actor };
   });
   for (let from = 0; from < intents.length; from += maxIntents) await commit(intents.slice(from, from + maxIntents));
-  for (const responseId of stored.keys()) {
+  for (const [id, anchor] of stored) {
     if (signal.aborted) break;
     try {
-      const found = await isFound(provider, responseId, signal);
-      await commit([{ event: { type: "ResponseDeleted", version: 1, data: { scope, responseId, found } }, actor }]);
-      (found ? deleted : missing).push(responseId);
+      const found = await isFound(() =>
+        isObject(anchor) ? provider.deleteConversation?.(id, { signal }) : provider.delete?.(id, { signal }),
+      );
+      const event: ProposedEvent["event"] = isObject(anchor)
+        ? { type: "ServerConversationDeleted", version: 1, data: { scope, anchor, found } }
+        : { type: "ResponseDeleted", version: 1, data: { scope, responseId: id, found } };
+      await commit([{ event, actor }]);
+      (found ? deleted : missing).push(id);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      failed.push({ responseId, error });
+      failed.push({ id, error });
     }
   }
   return { deleted, missing, failed };
@@ -69,9 +80,9 @@ export async function deleteStored(
 /** How many intents one append holds. */
 const maxIntents = 1_000;
 
-async function isFound(provider: Provider, responseId: string, signal: AbortSignal): Promise<boolean> {
+async function isFound(deletion: () => Promise<void> | undefined): Promise<boolean> {
   try {
-    await provider.delete?.(responseId, { signal });
+    await deletion();
     return true;
   } catch (error) {
     if (error instanceof ProviderError && error.status === 404) return false;
@@ -81,17 +92,22 @@ async function isFound(provider: Provider, responseId: string, signal: AbortSign
 
 /**
  * The responses that a server may still hold, by their ids, those that layers asked for beside the conversation and those that
- * nobody waited for to the end among them. What a fork inherited is its parent's.
+ * nobody waited for to the end among them, and then the conversation objects that were made for it, those that it has left too.
+ * What a fork inherited is its parent's.
  */
-async function storedResponses(
+async function storedAnchors(
   events: AsyncIterable<RecordedEvent>,
   scope: string,
 ): Promise<ReadonlyMap<string, Anchor>> {
   const stored = new Map<string, Anchor>();
+  const objects = new Map<string, Anchor>();
   const asked = new Set<string>();
   for await (const { event } of events) {
     if (isRequest(event) && event.data.scope === scope) asked.add(event.data.inferenceId);
     if (event.type === "ResponseDeleted" && event.data.scope === scope) stored.delete(event.data.responseId);
+    if (event.type === "ServerConversationChanged" && event.data.scope === scope)
+      objects.set(event.data.anchor.id, event.data.anchor);
+    if (event.type === "ServerConversationDeleted" && event.data.scope === scope) objects.delete(event.data.anchor.id);
     if (event.type !== "ResponseStarted" && event.type !== "ResponseReceived" && event.type !== "WarmUpAnswered")
       continue;
     const { inferenceId, responseId } = event.data;
@@ -102,5 +118,5 @@ async function storedResponses(
     if (unusable === "not-stored") stored.delete(responseId);
     else stored.set(responseId, anchor);
   }
-  return stored;
+  return new Map([...stored, ...objects]);
 }

@@ -141,6 +141,9 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     case "ResponseDeleted":
       state.deleted.add(deletedName(event.data));
       break;
+    case "ServerConversationDeleted":
+      state.deleted.add(anchorName(event.data));
+      break;
     case "EventSkipped":
       // The run that the event stood in is over.
       if (runId !== null && state.run?.id === runId) state.run = null;

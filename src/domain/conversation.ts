@@ -69,6 +69,8 @@ export function decide(state: ConversationState, event: Proposed, runId: string 
     case "WarmUpAnswered":
     case "WarmUpFailed":
       return once(event, state.warmUps.get(event.data.inferenceId) !== "closed");
+    case "ServerConversationDeleted":
+      return once(event, !state.deleted.has(anchorName(event.data)));
     case "ToolFinished":
       // One that comes late is no part of a run any more.
       if (event.data.late === true) return once(event, !state.lateTools.has(event.data.blockId));
@@ -96,6 +98,7 @@ type ProposedInRun = Exclude<
     | "WarmUpRequested"
     | "WarmUpAnswered"
     | "WarmUpFailed"
+    | "ServerConversationDeleted"
   >
 >;
 

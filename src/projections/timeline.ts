@@ -225,6 +225,7 @@ type InferenceEvent = ConversationEventOf<
   | "ContextImported"
   | "ResponseDeleted"
   | "ServerConversationChanged"
+  | "ServerConversationDeleted"
 >;
 
 function inferenceWords(event: InferenceEvent): string {
@@ -275,10 +276,10 @@ function inferenceWords(event: InferenceEvent): string {
       return `learnt ${learnedName(event.data)} = ${JSON.stringify(event.data.value)}: ${excerpt(event.data.reason, textLength)}`;
     case "ContextImported":
       return `${event.data.responseId} holds ${counted(event.data.length, "block")} at the server`;
-    case "ResponseDeleted": {
-      const { responseId, found } = event.data;
-      return found ? `${responseId} is deleted at the server` : `${responseId} was not at the server any more`;
-    }
+    case "ResponseDeleted":
+      return deletedWords(event.data.responseId, event.data.found);
+    case "ServerConversationDeleted":
+      return deletedWords(event.data.anchor.id, event.data.found);
     case "ServerConversationChanged": {
       const { anchor, change, items = [] } = event.data;
       return change === "made"
@@ -289,6 +290,9 @@ function inferenceWords(event: InferenceEvent): string {
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
   }
 }
+
+const deletedWords = (id: string, found: boolean): string =>
+  found ? `${id} is deleted at the server` : `${id} was not at the server any more`;
 
 /** Where a conversation came from: `fork of cnv_8f3k@12`; null for one that came from nowhere. */
 export function describeOrigin(origin: ConversationOrigin): string | null {

@@ -4,7 +4,7 @@ import type { AnswerLimits } from "./answer-limits.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import type { HttpClient } from "./openai-http.ts";
 import { readObject } from "./read-answer.ts";
-import { objectPath } from "./responses-endpoints.ts";
+import { isItemGone, objectPath } from "./responses-endpoints.ts";
 
 type Calls = { readonly client: HttpClient; readonly limits: AnswerLimits; readonly timeoutMs: number };
 
@@ -34,10 +34,7 @@ export function conversationObjects({ client, limits, timeoutMs }: Calls): Conve
       try {
         await call({ method: "delete", path: `${objectPath(id)}/items/${encodeURIComponent(itemId)}` }, signal);
       } catch (error) {
-        // It is gone, which is what was asked.
-        const isGone =
-          error instanceof ProviderError && error.status === 404 && error.kind !== "conversation-not-found";
-        if (!isGone) throw error;
+        if (!isItemGone(error)) throw error;
       }
     },
   };

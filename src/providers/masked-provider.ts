@@ -45,6 +45,7 @@ export function maskedProvider(provider: OpenaiResponses, masked: () => Masked):
     cancel: (...given) => saying(masked, () => provider.cancel(...given)),
     retrieve: (...given) => saying(masked, async (mask) => mask.json(await provider.retrieve(...given))),
     delete: (...given) => saying(masked, () => provider.delete(...given)),
+    deleteConversation: (...given) => saying(masked, () => provider.deleteConversation(...given)),
     inputItems: (...given) => saying(masked, async (mask) => maskedPage(await provider.inputItems(...given), mask)),
     conversationItems: (...given) =>
       saying(masked, async (mask) => maskedPage(await provider.conversationItems(...given), mask)),

@@ -38,6 +38,22 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
     return pageOf(await call({ method: "get", path: path + query }, { signal }));
   }
 
+  async function remove(path: string, options: CallOptions): Promise<void> {
+    // Some servers answer with nothing.
+    await call({ method: "delete", path }, options, async (answer) => {
+      await answer.body?.cancel();
+      return {};
+    });
+  }
+
+  async function removeItem(path: string, options: CallOptions): Promise<void> {
+    try {
+      await remove(path, options);
+    } catch (error) {
+      if (!isItemGone(error)) throw error;
+    }
+  }
+
   return {
     retrieve: (responseId, { include, ...options } = {}) =>
       call(
@@ -45,12 +61,17 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
         options,
       ),
 
-    async delete(responseId, options = {}) {
-      // Some servers answer with nothing.
-      await call({ method: "delete", path: responsePath(responseId) }, options, async (answer) => {
-        await answer.body?.cancel();
-        return {};
-      });
+    delete: (responseId, options = {}) => remove(responsePath(responseId), options),
+
+    async deleteConversation(objectId, options = {}) {
+      const path = objectPath(objectId);
+      for (let pages = 0; pages < maxPages; pages += 1) {
+        const { items } = await page(`${path}/items`, { ...options, limit: 100 });
+        const ids = items.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+        if (ids.length === 0) break;
+        for (const id of ids) await removeItem(`${path}/items/${encodeURIComponent(id)}`, options);
+      }
+      await remove(path, options);
     },
 
     inputItems: (responseId, options = {}) => page(`${responsePath(responseId)}/input_items`, options),
@@ -71,6 +92,13 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
     },
   };
 }
+
+/** How many pages of items are deleted with their object. */
+const maxPages = 10_000;
+
+/** An item that is gone is deleted, which is what was asked; an object that is gone is another thing. */
+export const isItemGone = (error: unknown): boolean =>
+  error instanceof ProviderError && error.status === 404 && error.kind !== "conversation-not-found";
 
 export const responsePath = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;
 

@@ -33,6 +33,8 @@ export type ResponsesEndpoints = {
   ): Promise<JsonObject>;
   /** Has the server forget a response. A conversation that goes on from it learns that when it is refused. */
   delete(responseId: string, options?: CallOptions): Promise<void>;
+  /** Has the server forget a conversation object, after each of the items that it holds: deleted alone it leaves them behind. */
+  deleteConversation(objectId: string, options?: CallOptions): Promise<void>;
   inputItems(responseId: string, options?: InputItemsOptions): Promise<InputItemsPage>;
   /** The items that a conversation object holds now. */
   conversationItems(objectId: string, options?: InputItemsOptions): Promise<InputItemsPage>;

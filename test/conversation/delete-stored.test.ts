@@ -53,7 +53,7 @@ test("what is not there any more is missing, and what failed is tried again", as
         : fetch(address, init),
   });
   const first = await world.conversation.deleteStored(down);
-  expect(first).toMatchObject({ deleted: [], missing: [gone], failed: [{ responseId: kept, error: { status: 503 } }] });
+  expect(first).toMatchObject({ deleted: [], missing: [gone], failed: [{ id: kept, error: { status: 503 } }] });
   // It may or may not be deleted: nothing goes on from it.
   expect((await world.say("three"))?.decision).toMatchObject({ strategy: "full" });
   expect((await world.conversation.deleteStored(world.provider)).deleted).toContain(kept);
@@ -73,6 +73,56 @@ test("what layers asked beside the conversation is deleted too; what was not sto
   await world.conversation.append("two");
   await world.conversation.run(createEngine({ provider: unstored }));
   expect(await world.conversation.deleteStored(unstored)).toMatchObject({ deleted: [], missing: [] });
+});
+
+test("conversation objects are deleted with their items, those that the conversation has left too, and none is gone on in", async () => {
+  await using world = await opened({ mode: "conversation", sleep: async () => undefined });
+  const { server, provider, conversation } = world;
+  await world.say("one");
+  server.inject({ kind: "cut", afterBytes: 0 });
+  await rejectionOf(world.say("two"));
+  await world.say("three");
+  const made = dataOf(await eventsOf(conversation), "ServerConversationChanged").map(({ anchor }) => anchor);
+  expect(made).toHaveLength(2);
+  const fork = await conversation.fork();
+  expect(await fork.deleteStored(provider)).toMatchObject({ deleted: [] });
+  const { length } = await eventsOf(conversation);
+  const before = server.requests.length;
+  const { deleted, missing, failed } = await conversation.deleteStored(provider);
+  expect({ deleted: deleted.slice(-2), missing, failed }).toEqual({
+    ...{ deleted: made.map(({ id }) => id), missing: [], failed: [] },
+  });
+  const events = (await eventsOf(conversation)).slice(length);
+  expect(dataOf(events, "AnchorInvalidated").slice(-2)).toMatchObject(
+    made.map((anchor) => ({ anchor, reason: "deleted" })),
+  );
+  expect(dataOf(events, "ServerConversationDeleted")).toMatchObject(made.map((anchor) => ({ anchor, found: true })));
+  for (const { id } of made) {
+    expect(server.conversation(id)).toBeUndefined();
+    // Deleted with its object alone, an item would stay.
+    const calls = server.requests.slice(before).map(({ method, path }) => `${method} ${path}`);
+    expect(calls.filter((call) => call.startsWith(`DELETE /v1/conversations/${id}/items/`))).not.toEqual([]);
+  }
+  const step = await world.say("four");
+  expect(step?.decision).toMatchObject({ strategy: "full", anchor: { length: 0 } });
+  expect(made.map(({ id }) => id)).not.toContain(step?.decision.anchor?.id);
+  expect((await conversation.deleteStored(provider)).deleted).toEqual([step?.responseId, step?.decision.anchor?.id]);
+});
+
+test("an object that is gone is missing, and one whose items could not be deleted is tried again", async () => {
+  await using world = await opened({ mode: "conversation" });
+  const { server, provider, conversation } = world;
+  const object = (await world.say("one"))?.decision.anchor?.id ?? "";
+  const down = openaiResponses({
+    ...{ model: "m", apiKey: "sk-test", baseURL: server.baseUrl },
+    fetch: async (address, init) =>
+      new Request(address, init).url.includes("/items/") ? new Response("down", { status: 503 }) : fetch(address, init),
+  });
+  expect((await conversation.deleteStored(down)).failed).toMatchObject([{ id: object, error: { status: 503 } }]);
+  expect(server.conversation(object)).toHaveLength(2);
+  await fetch(`${server.baseUrl}/conversations/${object}`, { method: "DELETE" });
+  expect(await conversation.deleteStored(provider)).toEqual({ deleted: [], missing: [object], failed: [] });
+  expect(await conversation.deleteStored(provider)).toEqual({ deleted: [], missing: [], failed: [] });
 });
 
 test("a provider that cannot delete, and an option that is none, are refused before anything is written", async () => {

@@ -257,6 +257,18 @@ export const responseDeleted = z.strictObject({
   }),
 });
 
+/** The same of a conversation object, with the items in it. */
+export const serverConversationDeleted = z.strictObject({
+  type: z.literal("ServerConversationDeleted"),
+  version: z.literal(1),
+  data: z.strictObject({
+    scope: z.string(),
+    anchor: anchorSchema,
+    /** Whether the server still had it. */
+    found: z.boolean(),
+  }),
+});
+
 /** What a server said that it holds under a response, which no request of this conversation made. */
 export const contextImported = z.strictObject({
   type: z.literal("ContextImported"),

@@ -234,6 +234,13 @@ export interface Provider extends Partial<AsyncDisposable> {
   delete?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
 
   /**
+   * Has the server forget a conversation object, and the items that it holds, which some servers keep when their object is gone.
+   *
+   * @throws {ProviderError} `conversation-not-found` when it is not there; else when not all could be deleted, or nobody knows.
+   */
+  deleteConversation?(objectId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+
+  /**
    * A response that the server stores, with those that it goes on from, as far back as they are there.
    *
    * @throws {ProviderError} when the response is not there or is not finished, and when the server cannot be read.
