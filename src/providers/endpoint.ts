@@ -3,9 +3,8 @@ import { SecretReference } from "../log/codec/references.ts";
 import { answerLimits } from "./answer-limits.ts";
 import { isCredentialName } from "./credential-names.ts";
 import type { Endpoint } from "./openai-http.ts";
-import type { OpenaiResponsesOptions } from "./openai-options.ts";
+import type { ConnectionOptions } from "./openai-options.ts";
 import { requestKeys } from "./request-keys.ts";
-import { responsesItems } from "./responses-items.ts";
 import type { Masked } from "./secret-spans.ts";
 import { type Secrets, secretLengthMin, secretValue } from "./secrets.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
@@ -13,32 +12,54 @@ import { ProviderSettingsError } from "./settings-error.ts";
 /** The header that an endpoint wants its key in: `Authorization: Bearer KEY`, or Azure's own. */
 export type KeyHeader = "authorization" | "api-key";
 
+/** Where a kind of server is, and how a program says so, unless its options do. */
+export type ServerPlace = {
+  readonly baseURL: string;
+  /** The variables that are read in the place of `apiKey` and `baseURL`. */
+  readonly keyVariable: string;
+  readonly addressVariable: string | null;
+  /** Servers of one's own ask for no key. */
+  readonly needsKey: boolean;
+};
+
+export const openaiPlace: ServerPlace = {
+  baseURL: "https://api.openai.com/v1",
+  ...{ keyVariable: "OPENAI_API_KEY", addressVariable: "OPENAI_BASE_URL", needsKey: true },
+};
+
+/** Options as far as they say where a server is, and who asks. */
+type PlaceOptions = Omit<ConnectionOptions, "capabilities" | "systemAs" | "transport" | "extraBody">;
+
 /**
  * Where requests go, and as whom. The official client reads these variables too; they are read here because the scope has to
  * name what they say.
  *
  * @throws {ProviderSettingsError} when there is no API key, or no base URL that is one.
  */
-export function endpointOf(options: OpenaiResponsesOptions, keyHeader: KeyHeader): Endpoint {
-  const { secrets = {}, apiKey: given = process.env["OPENAI_API_KEY"] ?? "" } = options;
+export function endpointOf(options: PlaceOptions, keyHeader: KeyHeader, place: ServerPlace = openaiPlace): Endpoint {
+  const { secrets = {}, apiKey: given = process.env[place.keyVariable] ?? "" } = options;
   const isAsked = typeof given === "function";
   if (isAsked && options.credentialsOwner === undefined) {
     const text = "apiKey is a function, whose keys change: give credentialsOwner, so that chains outlast a key";
     throw new ProviderSettingsError(text);
   }
   const apiKey = isAsked ? "none" : secretValue("apiKey", given, secrets);
-  if (apiKey === "") throw new ProviderSettingsError("there is no API key: set OPENAI_API_KEY, or give apiKey");
-  const { address, basic } = addressOf(options);
+  const isOpen = apiKey === "" && !place.needsKey;
+  if (apiKey === "" && !isOpen)
+    throw new ProviderSettingsError(`there is no API key: set ${place.keyVariable}, or give apiKey`);
+  const { address, basic } = addressOf(options, place);
+  const isOpenai = place === openaiPlace;
   const headers = Object.entries(options.headers ?? {}).map(
     ([name, value]) => [name, secretValue(`headers.${name}`, value, secrets)] as const,
   );
   return {
-    apiKey,
+    apiKey: isOpen ? "none" : apiKey,
     keys: isAsked ? requestKeys(given) : null,
     baseURL: address,
-    organization: options.organization ?? (process.env["OPENAI_ORG_ID"] || null),
-    project: options.project ?? (process.env["OPENAI_PROJECT_ID"] || null),
+    organization: options.organization ?? ((isOpenai && process.env["OPENAI_ORG_ID"]) || null),
+    project: options.project ?? ((isOpenai && process.env["OPENAI_PROJECT_ID"]) || null),
     headers: {
+      ...(isOpen ? { Authorization: null } : {}),
       ...(keyHeader === "api-key" ? { "api-key": apiKey, Authorization: null } : {}),
       ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }),
       ...Object.fromEntries(headers),
@@ -51,22 +72,30 @@ export function endpointOf(options: OpenaiResponsesOptions, keyHeader: KeyHeader
 }
 
 /** What a response id and a ciphertext are good for (rule: Contexts and anchors). An address's query may hold a key: it stays out of it. */
-export function scopeOf({ baseURL, organization, project, apiKey }: Endpoint, owner: string | undefined): string {
+export function scopeOf(
+  { baseURL, organization, project, apiKey }: Endpoint,
+  family: string,
+  owner: string | undefined,
+): string {
   const { origin, pathname } = new URL(baseURL);
   const parts = [
-    `openai-responses ${origin}${pathname.replace(/\/+$/, "")}`,
+    `${family} ${origin}${pathname.replace(/\/+$/, "")}`,
     `organization=${organization ?? ""}`,
     `project=${project ?? ""}`,
-    `codec=${responsesItems.family}`,
+    `codec=${family}`,
     `owner=${owner ?? sha256Hex(apiKey).slice(0, 12)}`,
   ];
   return parts.join(" ");
 }
 
 /** All that requests carry and nobody may read in what the provider says, by what it is called there. */
-export function credentialsOf(options: OpenaiResponsesOptions, { apiKey, keys }: Endpoint): () => Masked {
+export function credentialsOf(
+  options: PlaceOptions,
+  { apiKey, keys }: Endpoint,
+  place: ServerPlace = openaiPlace,
+): () => Masked {
   const { secrets = {} } = options;
-  const { search, searchParams, basic } = addressOf(options);
+  const { search, searchParams, basic } = addressOf(options, place);
   const values = [
     ...Object.entries(secrets).map(([name, value]) => [name, value ?? ""] as const),
     ["apiKey", keys === null ? apiKey : ""] as const,
@@ -109,8 +138,9 @@ type Address = {
   readonly basic: { readonly password: string; readonly token: string } | null;
 };
 
-function addressOf(options: OpenaiResponsesOptions): Address {
-  const given = options.baseURL ?? (process.env["OPENAI_BASE_URL"] || "https://api.openai.com/v1");
+function addressOf({ baseURL }: PlaceOptions, place: ServerPlace): Address {
+  const variable = place.addressVariable === null ? "" : process.env[place.addressVariable];
+  const given = baseURL ?? (variable || place.baseURL);
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     // Neither user nor query are shown: both may hold a credential.

@@ -11,7 +11,8 @@ import { maskedProvider } from "./masked-provider.ts";
 import { createHttpClient, type Endpoint } from "./openai-http.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
 import { settingsOf } from "./provider-settings.ts";
-import { readAnswer, tellItems } from "./read-answer.ts";
+import { readAnswer } from "./read-answer.ts";
+import { tellItems } from "./response-answers.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
 import { responsesItems } from "./responses-items.ts";
@@ -126,7 +127,7 @@ export function responsesProvider(
   const endpoints = responsesEndpoints({ client, endpoint, model: settings["model"], secrets });
   const provider: OpenaiResponses = {
     name: "openai-responses",
-    scope: scopeOf(endpoint, options.credentialsOwner),
+    scope: scopeOf(endpoint, responsesItems.family, options.credentialsOwner),
     codec: responsesItems,
     ...capabilitiesOf(options.capabilities),
     transport: options.transport ?? "sse",

@@ -1,44 +1,22 @@
-import { frozenJson } from "../base/frozen-json.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import { nearestName } from "../base/nearest-name.ts";
-import { kindOf } from "../base/options.ts";
+import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
 import type { Settings } from "../engine/stack/codec.ts";
+import { checkedSettings, type OptionWords } from "./checked-settings.ts";
 import { isCredentialName } from "./credential-names.ts";
 import { connectionNames, type OpenaiResponsesOptions, settingNames } from "./openai-options.ts";
 import { ownMembers } from "./request-body.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /**
- * The request settings among a provider's options, in the caller's order, and what `extraBody` adds to them.
+ * The request settings among the options of the Responses API.
  *
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, for settings that would put the context
  * out of our hands, and for a credential of an MCP tool that would be recorded.
  */
-export function settingsOf({ extraBody, ...options }: OpenaiResponsesOptions): Settings {
-  const settings: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(options)) {
-    if (Object.hasOwn(connectionNames, name)) continue;
-    checkSetting(name, value);
-    if (!Object.hasOwn(settingNames, name) && !refusals.has(name)) throw unknownOption(name);
-    if (value !== undefined) setMember(settings, name, settingJson(value, name));
-  }
-  for (const [name, value] of Object.entries(extraMembers(extraBody))) {
-    checkSetting(name, value);
-    if (Object.hasOwn(settingNames, name)) {
-      throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
-    }
-    if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
-  }
+export function settingsOf(options: OpenaiResponsesOptions): Settings {
+  const settings = checkedSettings(options, words);
   checkCredentials(settings);
   if (options.transport === "websocket") checkFrame(settings);
   return settings;
-}
-
-function unknownOption(name: string): ProviderSettingsError {
-  const near = otherNames.get(name) ?? nearestName(name, Object.keys({ ...connectionNames, ...settingNames }));
-  const advice = near === null ? "" : `did you mean '${near}'? `;
-  const text = `openaiResponses has no option '${name}': ${advice}What else belongs in the body of requests goes under extraBody`;
-  return new ProviderSettingsError(text);
 }
 
 /** What other APIs call the same. */
@@ -51,34 +29,14 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ["functions", "tools"],
 ]);
 
-/** What is refused unless it is off. */
-function checkSetting(name: string, value: unknown): void {
-  const refusal = value !== undefined && value !== null && value !== false ? refusals.get(name) : undefined;
-  if (refusal !== undefined) throw new ProviderSettingsError(`the setting ${name} is not supported: ${refusal}`);
-  if (ownMembers.has(name)) throw new ProviderSettingsError(`${name} is no setting: every request decides it anew`);
-}
-
 const refusals: ReadonlyMap<string, string> = new Map([
   ["conversation", "a conversation object keeps a context of its own; turnlog chains by response id"],
   ["prompt", "a stored prompt brings items that turnlog does not see; give instructions instead"],
 ]);
 
-function extraMembers(extraBody: unknown): object {
-  if (extraBody === undefined) return {};
-  if (typeof extraBody === "object" && extraBody !== null && !Array.isArray(extraBody)) return extraBody;
-  throw new ProviderSettingsError(`extraBody is ${kindOf(extraBody)}: give an object of members of the request's body`);
-}
-
-/** A setting as JSON that nobody can change, so that what is recorded is what is sent. */
-export function settingJson(value: unknown, name: string): JsonValue {
-  try {
-    // Not of its type yet: that is what is found out.
-    return frozenJson(value as JsonValue, name);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new ProviderSettingsError(`the setting ${cause.message}`, { cause });
-  }
-}
+const words: OptionWords = {
+  ...{ provider: "openaiResponses", connectionNames, settingNames, decided: ownMembers, refusals, otherNames },
+};
 
 /** What a frame says of itself, and what goes over HTTP only. */
 function checkFrame(settings: JsonObject): void {

@@ -1,14 +1,15 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { utf8Length } from "../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
+import type { AnswerForm, AnswerStream } from "./answer-form.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { classifyFailure, providerError } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
-import { deltasOf } from "./deltas.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
 import type { HttpClient, ServerEvent } from "./openai-http.ts";
-import { ResponseStream, withPartial } from "./response-stream.ts";
+import { responseForm } from "./response-answers.ts";
+import { withPartial } from "./response-stream.ts";
 
 type Reading = {
   readonly client: Pick<HttpClient, "events">;
@@ -17,12 +18,14 @@ type Reading = {
   readonly onDelta: (delta: StreamDelta) => void;
   /** Called, and waited for, with every response of a stream that is not the last word yet. */
   readonly onUnderWay?: (response: JsonObject) => Promise<void>;
+  /** What answers are in this dialect; those of the Responses API when absent. */
+  readonly form?: AnswerForm;
   /** Puts the events together; what broke off is taken up with the same. */
-  readonly stream?: ResponseStream;
+  readonly stream: AnswerStream;
 };
 
 /**
- * Reads the response resource out of an HTTP answer, JSON or event stream: whichever it is, not what was asked for or
+ * Reads the answer of a model out of an HTTP answer, JSON or event stream: whichever it is, not what was asked for or
  * what the content type says.
  *
  * @throws {ProviderError} for a response that failed, an error in a stream, a stream that ends early, what is no response at
@@ -34,7 +37,7 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
   const response = /^(event|data|id|retry)?:/.test(start)
     ? await readStream({ body, chunks, headers: answer.headers }, reading)
     : await readJson({ body, chunks, answer }, reading);
-  return checkedResponse(response, body, answer.headers);
+  return checkedResponse(response, body, { headers: answer.headers, form: reading.form });
 }
 
 /**
@@ -45,15 +48,15 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
 export function checkedResponse(
   response: JsonObject,
   read: Pick<MeteredBody, "bytes" | "limits">,
-  headers: Pick<Headers, "get"> | null = null,
+  {
+    headers,
+    form = responseForm,
+  }: { readonly headers?: Pick<Headers, "get">; readonly form?: AnswerForm | undefined } = {},
 ): JsonObject {
-  const { output } = response;
-  const items = isJsonList(output) ? output.filter(isJsonObject) : [];
+  const items = form.itemsOf(response);
   checkItems(items, read);
-  // A server that names no status may still say that it failed.
-  const hasFailed = response["status"] === "failed" || (!hasStatus(response) && (response["error"] ?? null) !== null);
-  if (!hasFailed) return response;
-  const error = providerError({ body: response, headers });
+  if (!form.hasFailed(response)) return response;
+  const error = providerError({ body: response, headers: headers ?? null });
   throw items.length === 0 ? error : withPartial(error, items);
 }
 
@@ -77,8 +80,6 @@ const textOf = (opened: Opened, deadline: Deadline): Promise<string> =>
     throw broken(deadline, cause, { partial: [], body: opened.body });
   });
 
-const hasStatus = ({ status }: JsonObject): boolean => typeof status === "string";
-
 /** An item is no larger than what was read of the answer. */
 function checkItems(items: readonly JsonObject[], { bytes, limits }: Pick<MeteredBody, "bytes" | "limits">): void {
   if (bytes <= limits.itemBytes) return;
@@ -92,27 +93,18 @@ type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[] };
 
 async function readJson(
   { body: metered, chunks, answer }: Opened & { readonly answer: Response },
-  { deadline, onDelta }: Reading,
+  { deadline, onDelta, form = responseForm }: Reading,
 ): Promise<JsonObject> {
   const text = await textOf({ body: metered, chunks }, deadline);
   const body = jsonOf(text) ?? text;
-  if (!isJsonObject(body) || !isJsonList(body["output"])) throw notAResponse(answer, text);
-  tellItems(body, onDelta);
+  if (!isJsonObject(body) || !form.isAnswer(body)) throw notAResponse(answer, text);
+  form.tell(body, onDelta);
   return body;
-}
-
-/** Shows an answer that came whole, item by item. */
-export function tellItems({ output }: JsonObject, onDelta: Reading["onDelta"]): void {
-  const items = isJsonList(output) ? output.filter(isJsonObject) : [];
-  for (const [index, item] of items.entries()) {
-    for (const delta of deltasOf(item, index)) onDelta(delta);
-    onDelta({ type: "item-done", outputIndex: index, item });
-  }
 }
 
 async function readStream(
   { body, chunks, headers }: Opened & { readonly headers: Headers },
-  { client, deadline, limits, onDelta, onUnderWay, stream = new ResponseStream(onDelta, limits.itemBytes) }: Reading,
+  { client, deadline, limits, onUnderWay, stream }: Reading,
 ): Promise<JsonObject> {
   body.asStream();
   const controller = new AbortController();
@@ -122,7 +114,11 @@ async function readStream(
     const next = await events.next().catch((cause: unknown) => {
       throw broken(deadline, cause, { partial: stream.partial, body });
     });
-    if (next.done === true) throw broken(deadline, undefined, { partial: stream.partial, body });
+    if (next.done === true) {
+      const ended = stream.end?.() ?? null;
+      if (ended !== null) return ended;
+      throw broken(deadline, undefined, { partial: stream.partial, body });
+    }
     body.endEvent();
     const { event, data } = next.value;
     if (!isJsonObject(data)) continue;

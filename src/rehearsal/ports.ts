@@ -25,6 +25,15 @@ export type RehearsalTransport = (typeof rehearsalTransports)[number];
 
 export const rehearsalTransports = ["json", "sse", "websocket"] as const;
 
+/** The providers that rehearsals are played with, by the name that the command line has for them. */
+export const rehearsalProviders = [
+  "responses",
+  "chat",
+  ...(["chat-openai", "chat-deepseek", "chat-mistral", "chat-groq", "chat-llama.cpp", "chat-ollama"] as const),
+] as const;
+
+export type RehearsalProvider = (typeof rehearsalProviders)[number];
+
 /** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
 export interface RehearsalParts {
   /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */

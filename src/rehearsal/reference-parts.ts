@@ -1,5 +1,4 @@
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { openaiResponses } from "../providers/openai-responses.ts";
 import {
   expectedReading,
   functionCall,
@@ -14,23 +13,21 @@ import {
 import { createMemoryStore } from "../stores/memory/store.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { Entry, Part } from "./entries.ts";
-import type { RehearsalParts, RehearsalServer } from "./ports.ts";
+import type { RehearsalParts, RehearsalProvider, RehearsalServer } from "./ports.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "./rehearse.ts";
+import { type RehearsedProvider, rehearsedProviders } from "./rehearsed-providers.ts";
 
 /**
- * What a rehearsal is played with: the reference server, which judges it, and the provider for OpenAI's servers.
+ * What a rehearsal is played with: the reference server, which judges it, and a provider for one of the dialects that it speaks.
  *
  * Without a store each conversation gets a memory store of its own, so that a long rehearsal takes no more memory than
  * its longest conversation.
  */
-export function rehearsalParts(store: TurnlogStore | null): RehearsalParts {
+export function rehearsalParts(store: TurnlogStore | null, provider: RehearsalProvider = "responses"): RehearsalParts {
+  const played = rehearsedProviders[provider];
   return {
-    startServer,
-    provider: ({ baseUrl }, transport) =>
-      openaiResponses({
-        ...{ model: "rehearsal", baseURL: baseUrl, apiKey: "rehearsal", transport },
-        ...(transport === "websocket" ? { store: false } : {}),
-      }),
+    startServer: (answer) => startServer(answer, played),
+    provider: ({ baseUrl }, transport) => played.provider(baseUrl, transport),
     openStore: async () => store ?? new TurnlogStore(createMemoryStore()),
     closeStore: async (opened) => {
       if (opened !== store) await opened.close();
@@ -53,8 +50,12 @@ export const rehearseChats = (
     ...options,
   });
 
-async function startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer> {
+async function startServer(
+  answer: (request: number) => readonly Entry[],
+  { server: dialect, reads = (each) => each }: RehearsedProvider,
+): Promise<RehearsalServer> {
   const server = await startReferenceServer({
+    ...dialect,
     // Ids are in the bodies: with the same ones the same rehearsal sends the same bytes.
     seed: "rehearsal",
     // All requests of a conversation are counted, and then cleared.
@@ -73,7 +74,8 @@ async function startServer(answer: (request: number) => readonly Entry[]): Promi
     difference(request, expected) {
       const reading = server.reading(asked()[request]?.index ?? -1);
       if (reading === undefined) return undefined;
-      const judgement = judge(expectedReading(expected), readItems(reading.items, reading));
+      const read = expected.map(reads).filter((each) => each !== null);
+      const judgement = judge(expectedReading(read), readItems(reading.items, reading));
       return judgement.coherent ? null : judgement.summary;
     },
     clear: () => {
@@ -83,8 +85,9 @@ async function startServer(answer: (request: number) => readonly Entry[]): Promi
   };
 }
 
+/** All else is asked of conversation objects. */
 const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
-  method === "POST" && path === "/v1/responses";
+  method === "POST" && !path.startsWith("/v1/conversations");
 
 function itemOf(entry: Entry): ScriptedItem {
   switch (entry.kind) {

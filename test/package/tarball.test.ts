@@ -69,7 +69,7 @@ test.each([
   const compilerOptions = { ...options, target: "es2024", strict: true, skipLibCheck: false, types: ["node"] };
   await writeJson(join(project, "tsconfig.json"), { compilerOptions });
   expect(await outputOf([join(root, "node_modules/typescript/bin/tsc"), "-p", project], { cwd: folder })).toBe("");
-  expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe("scripted: chained\nopenai: Hello.\n");
+  expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe("scripted: chained\nopenai: Hello.\nchat: Hello.\n");
 });
 
 test("a CommonJS project requires the package as it is", async () => {
@@ -126,6 +126,7 @@ const strangersCode = `
 import { type Conversation, createEngine, openStore, type RunResult, tool } from "turnlog";
 import { scripted } from "turnlog/testing";
 import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
+import { chatCompletions, type ChatCompletionsOptions } from "turnlog/chat";
 import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
 import { message, type ReferenceServer, startReferenceServer } from "turnlog/testing";
 import { openSqliteStore, type SqliteStore } from "turnlog/sqlite";
@@ -149,6 +150,10 @@ const model: OpenaiResponses = openaiResponses({ model: "any", apiKey: "none", b
 const other = store.conversation();
 await other.append("Hello?");
 console.log("openai:", (await other.run(createEngine({ provider: model }))).text);
+const asked: ChatCompletionsOptions = { model: "any", apiKey: "none", baseURL: server.baseUrl };
+const third = store.conversation();
+await third.append(user("Hi."));
+console.log("chat:", (await third.run(createEngine({ provider: chatCompletions(asked) }))).text);
 
 await using events: SqliteStore = await openSqliteStore("./typed.db", { mustExist: true });
 events satisfies AsyncDisposable;

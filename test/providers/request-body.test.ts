@@ -38,8 +38,11 @@ const goldens = readdirSync(goldenFolder).flatMap((folder) =>
   readdirSync(join(goldenFolder, folder)).map((file) => [folder, file] as const),
 );
 
+/** The others write blocks only. */
+const ofItems = goldens.filter(([folder]) => bodyEncoders.has(folder));
+
 describe("every released encoder", () => {
-  test.each(goldens)("still writes the bytes of %s/%s", (folder, file) => {
+  test.each(ofItems)("still writes the bytes of %s/%s", (folder, file) => {
     const { parts, body } = readGolden(folder, file);
     expect(bodyEncoders.get(folder)?.(parts)).toBe(body);
   });

@@ -118,6 +118,7 @@ test("prints a rehearsal as one stable document", async () => {
   const figures = figuresOf(ended);
   expect(ended.code).toBe(0);
   expect(Object.keys(figures)).toEqual([
+    "provider",
     "mode",
     "transport",
     "switches",
@@ -147,6 +148,26 @@ test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", 
   const figures = figuresOf(ended);
   expect(figures).toMatchObject({ transport, incoherent: 0, coherent: figures["requests"] });
   expect(Number(figures["chained"])).toBeGreaterThan(0);
+});
+
+test("asks in another dialect, in the mode that its provider can do", async () => {
+  const ended = await turnlog("rehearse", "--generate", "a", "--limit", "1", "--provider", "chat", "--json");
+  expect(ended.code).toBe(0);
+  const figures = figuresOf(ended);
+  expect(figures).toMatchObject({ provider: "chat", mode: "stateless", full: figures["requests"], incoherent: 0 });
+});
+
+test.each([
+  [
+    ["--provider", "chat-openai", "--reasoning"],
+    /--provider chat-openai cannot go with --reasoning: .*give --provider chat$/,
+  ],
+  [["--provider", "chat", "--transport", "websocket"], /--transport websocket: give --transport sse or json$/],
+  [["--provider", "chat", "--mode", "chained"], /cannot go with --mode chained: .*give --mode stateless or auto$/],
+])("refuses what a provider cannot do by name: %j", async (options, expected) => {
+  const refused = await turnlog("rehearse", "--generate", "a", ...options);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr.trim()).toMatch(expected);
 });
 
 test("refuses conversation objects over WebSocket by name", async () => {
@@ -215,7 +236,7 @@ const importDocument = z.strictObject({
     malformed: z.array(z.strictObject({ line: z.number(), message: z.string() })),
   }),
 });
-const figure = z.union([z.number(), z.enum(["chained", "json", "sse", "websocket"])]);
+const figure = z.union([z.number(), z.enum(["chained", "stateless", "json", "sse", "websocket", "responses", "chat"])]);
 const rehearsalDocument = z.strictObject({ version: z.literal(1), data: z.record(z.string(), figure) });
 
 const importOf = ({ stdout }: Outcome) => importDocument.parse(JSON.parse(stdout)).data;

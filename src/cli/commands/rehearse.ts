@@ -2,8 +2,10 @@ import { counted, grouped } from "../../projections/wording.ts";
 import { type ChatDocument, type ChatLine, readChatFile } from "../../rehearsal/chat-format.ts";
 import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";
+import type { RehearsalProvider } from "../../rehearsal/ports.ts";
 import { rehearsalParts } from "../../rehearsal/reference-parts.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll } from "../../rehearsal/rehearse.ts";
+import { rehearsedProviders } from "../../rehearsal/rehearsed-providers.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
 import { rehearsalDocument } from "../documents/running.ts";
@@ -14,7 +16,9 @@ const maxGenerated = 120;
 /** How many incoherent requests are shown one by one. */
 const maxShown = 20;
 
-type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "mode" | "transport" | "switchModes"> & {
+type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "transport" | "switchModes"> & {
+  readonly mode?: RehearsalOptions["mode"];
+  readonly provider: RehearsalProvider;
   readonly generate?: string;
   readonly limit?: number;
   readonly reasoning?: boolean;
@@ -32,13 +36,15 @@ export const rehearse = commandCode({
       seed,
       editRate,
       edits,
-      mode,
+      provider,
+      mode = rehearsedProviders[provider].mode ?? "chained",
       transport,
       switchModes = false,
       reasoning = false,
       parallel = false,
       keep = false,
     } = options;
+    checkProvider(options);
     // No source says that a connection continues a conversation object.
     if (mode === "conversation" && transport === "websocket")
       throw new UsageError(
@@ -56,7 +62,7 @@ export const rehearse = commandCode({
     await using store = keep ? await context.openStore({ mustExist: false }) : null;
     let figures: RehearsalFigures;
     try {
-      figures = await rehearseAll(documents, rehearsalParts(store), {
+      figures = await rehearseAll(documents, rehearsalParts(store, provider), {
         ...{ seed, editRate, edits, mode, transport, switchModes, reasoning, parallel, signal },
         onIncoherence: (incoherence) => incoherent.push(incoherence),
         onConversation: (done) => {
@@ -73,7 +79,7 @@ export const rehearse = commandCode({
     if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);
     noteIncoherent(context, incoherent);
     if (keep) context.note(`its conversations are in ${shownUrl(context.storeUrl)}`);
-    yield figures;
+    yield { provider, ...figures };
     return exitCodeOf(figures, malformed.length);
   },
 
@@ -82,6 +88,7 @@ export const rehearse = commandCode({
     const bytes = (count: number): string => `${grouped(count)} bytes`;
     table([
       ["conversations", grouped(conversations)],
+      ["provider", figures.provider],
       [
         "mode",
         figures.switches === 0
@@ -107,6 +114,21 @@ export const rehearse = commandCode({
     if (requests > 0 || incoherent > 0) print(style.bold(verdict));
   },
 });
+
+/** Whether a provider can do what is asked for, so that it is no figure of something else. */
+function checkProvider({ provider, transport, mode, reasoning = false }: Options): void {
+  const { hasWebSocket = false, showsReasoning = true, mode: ownMode } = rehearsedProviders[provider];
+  if (ownMode === "stateless" && (mode === "chained" || mode === "conversation"))
+    throw new UsageError(
+      `--provider ${provider} cannot go with --mode ${mode}: its server keeps nothing to continue from; give --mode stateless or auto`,
+    );
+  if (transport === "websocket" && !hasWebSocket)
+    throw new UsageError(`--provider ${provider} cannot go with --transport websocket: give --transport sse or json`);
+  if (reasoning && !showsReasoning)
+    throw new UsageError(
+      `--provider ${provider} cannot go with --reasoning: its server shows none; leave --reasoning out, or give --provider chat`,
+    );
+}
 
 /** One incoherent request outweighs everything else that went wrong. */
 export function exitCodeOf(

@@ -1,5 +1,5 @@
 import { modes } from "../../engine/stack/chain-policy.ts";
-import { rehearsalTransports } from "../../rehearsal/ports.ts";
+import { rehearsalProviders, rehearsalTransports } from "../../rehearsal/ports.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, newId, numberIn, oneMore, option, serverAddress, settlement, someText } from "../option-values.ts";
 
@@ -35,7 +35,13 @@ export const tryOut: CommandGroup = {
         option("--seed <seed>", "the seed of the random edits").default("1"),
         option("--limit <count>", "maximum number of conversations").argParser(count),
         option("--keep", "leave the conversations in the store, which is made where there is none"),
-        option("--mode <mode>", "who holds the conversation between two requests").choices(modes).default("chained"),
+        option("--provider <name>", "in which dialect the server is asked")
+          .choices(rehearsalProviders)
+          .default("responses"),
+        option(
+          "--mode <mode>",
+          "who holds the conversation between two requests; chained where the provider can",
+        ).choices(modes),
         option("--transport <how>", "how requests are sent; over WebSocket nothing is stored")
           .choices(rehearsalTransports)
           .default("sse"),

@@ -3,7 +3,7 @@ import { decisionSchema, divergenceSchema } from "../../domain/events/inference-
 import { jsonValueSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import { modes } from "../../engine/stack/chain-policy.ts";
-import { rehearsalTransports } from "../../rehearsal/ports.ts";
+import { rehearsalProviders, rehearsalTransports } from "../../rehearsal/ports.ts";
 import { shells } from "../completion.ts";
 import { conversation, count, list, revision } from "./parts.ts";
 
@@ -43,6 +43,7 @@ export const demoDocument = z.strictObject({
 
 /** `turnlog rehearse`: bytes are of request bodies, without headers. */
 export const rehearsalDocument = z.strictObject({
+  provider: z.enum(rehearsalProviders),
   mode: z.enum(modes),
   transport: z.enum(rehearsalTransports),
   /** How often a request was sent in another mode than the one before it. */

@@ -102,7 +102,8 @@ function callDraft({ id, function: called, custom }: JsonObject, ownId: string):
   return isText(name) && typeof given === "string" ? [plainDraft(toolCall({ callId, name, arguments: given }))] : [];
 }
 
-function tokensIn(usage: JsonValue) {
+/** Tokens as a server of this wire counts them. */
+export function tokensIn(usage: JsonValue) {
   const told = isJsonObject(usage) ? usage : {};
   const prompt = isJsonObject(told["prompt_tokens_details"]) ? told["prompt_tokens_details"] : {};
   const completion = isJsonObject(told["completion_tokens_details"]) ? told["completion_tokens_details"] : {};

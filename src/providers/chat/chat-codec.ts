@@ -38,7 +38,9 @@ function encodeRequest({ settings, input, transport }: RequestParts, dialect: Ch
     dialect,
   );
   const told = instructions ?? null;
-  const messages = told === null ? said : [{ role: "system", content: told }, ...said];
+  const thoughtful =
+    dialect.wantsThoughts === true && offeredTools(settings).length > 0 ? said.map(withThoughts) : said;
+  const messages = told === null ? thoughtful : [{ role: "system", content: told }, ...thoughtful];
   return JSON.stringify({
     ...members,
     ...(tools === undefined ? {} : { tools: isJsonList(tools) ? tools.map(toolFor) : tools }),
@@ -46,6 +48,12 @@ function encodeRequest({ settings, input, transport }: RequestParts, dialect: Ch
     ...(transport === "sse" ? { stream: true, stream_options: { include_usage: true } } : {}),
   });
 }
+
+/** What was edited, or said by another model, has no thoughts of this one: the member stands there without any. */
+const withThoughts = (message: JsonObject): JsonObject =>
+  message["role"] === "assistant" && message["reasoning_content"] === undefined
+    ? { ...message, reasoning_content: "" }
+    : message;
 
 /** Tools are offered as they are everywhere; one that the caller wrote as the wire has it stays so. */
 function toolFor(tool: JsonValue): JsonValue {

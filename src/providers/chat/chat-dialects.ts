@@ -8,17 +8,28 @@ export type ChatDialect = {
   readonly hasThinkingParts?: true;
   /** What bounds the length of an answer. */
   readonly outputLimit: "max_completion_tokens" | "max_tokens";
-  /** Ids of calls are nine letters and digits: others are made anew from them. */
-  readonly hasShortCallIds?: true;
+  /** Every message of the model has to have that member, where the request offers tools. */
+  readonly wantsThoughts?: true;
+  /** Ids of calls that the server takes as they are, and the length of those that others are made into. */
+  readonly callIds?: { readonly taken: RegExp; readonly length: number };
+  /** Tools whose input is free text, and messages of a developer, are OpenAI's own: for others he is the system. */
+  readonly isOpenai?: true;
 };
 
+const nineLetters = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };
+
 export const chatDialects = {
-  openai: { codec: "chat/1", reasoningMember: null, outputLimit: "max_completion_tokens" },
-  // V4 refuses a request with tools that leaves out what was thought before a call.
-  deepseek: { codec: "chat-deepseek/1", reasoningMember: "reasoning_content", outputLimit: "max_tokens" },
+  openai: {
+    ...{ codec: "chat/1", reasoningMember: null, outputLimit: "max_completion_tokens", isOpenai: true },
+    callIds: { taken: /^.{1,40}$/s, length: 40 },
+  },
+  deepseek: {
+    ...{ codec: "chat-deepseek/1", reasoningMember: "reasoning_content", outputLimit: "max_tokens" },
+    wantsThoughts: true,
+  },
   mistral: {
     ...{ codec: "chat-mistral/1", reasoningMember: null, outputLimit: "max_tokens" },
-    ...{ hasThinkingParts: true, hasShortCallIds: true },
+    ...{ hasThinkingParts: true, callIds: nineLetters },
   },
   groq: { codec: "chat-groq/1", reasoningMember: null, outputLimit: "max_completion_tokens" },
   vllm: { codec: "chat-vllm/1", reasoningMember: "reasoning", outputLimit: "max_completion_tokens" },

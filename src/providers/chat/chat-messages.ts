@@ -56,8 +56,9 @@ export function assistantMessage(blocks: readonly Said[], dialect: ChatDialect):
 
 function otherMessage({ kind, payload }: Said, dialect: ChatDialect): JsonObject {
   if (kind !== "tool_result") {
-    const { role } = payload;
-    return { role: role ?? "user", content: contentOf(partsIn(payload).map(wirePart)) };
+    const { role = "user" } = payload;
+    const told = role === "developer" && dialect.isOpenai !== true ? "system" : role;
+    return { role: told, content: contentOf(partsIn(payload).map(wirePart)) };
   }
   const { callId, output } = payload;
   const content = isJsonList(output) ? contentOf(output.filter(isJsonObject).map(wirePart)) : output;
@@ -81,9 +82,9 @@ function callOf({ payload }: Said, dialect: ChatDialect): JsonObject {
     : { id, type: "function", function: { name, arguments: given } };
 }
 
-function idFor(callId: JsonValue | undefined, { hasShortCallIds }: ChatDialect): JsonValue | undefined {
-  if (hasShortCallIds !== true || typeof callId !== "string" || /^[a-zA-Z0-9]{9}$/.test(callId)) return callId;
-  return sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, 9);
+function idFor(callId: JsonValue | undefined, { callIds }: ChatDialect): JsonValue | undefined {
+  if (callIds === undefined || typeof callId !== "string" || callIds.taken.test(callId)) return callId;
+  return sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, callIds.length);
 }
 
 const thoughtOf = ({ payload }: Said): string => [payload["summary"], payload["content"]].flatMap(textsIn).join("\n\n");
@@ -114,14 +115,19 @@ function wirePart(part: JsonObject): JsonObject {
 }
 
 /** Why a message cannot carry the block; null when it can. */
-export function refusalOf(block: Block, { reasoningMember, hasThinkingParts, codec }: ChatDialect): string | null {
+export function refusalOf(
+  block: Block,
+  { reasoningMember, hasThinkingParts, codec, isOpenai }: ChatDialect,
+): string | null {
   const { kind, payload, type } = block;
   const wire = codec.replace(/\/[^/]*$/, "");
   switch (kind) {
     case "reasoning":
       return reasoningMember === null && hasThinkingParts !== true ? `${wire} takes no reasoning back` : null;
     case "tool_call":
-      return type === "function" || type === "custom" ? null : `${wire} has no call of type ${type}`;
+      return type === "function" || (type === "custom" && isOpenai === true)
+        ? null
+        : `${wire} has no call of type ${type}`;
     case "tool_result": {
       const { output } = payload;
       const isText = typeof output === "string" || (isJsonList(output) && output.every(isTextPart));

@@ -1,56 +1,64 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
+import type { AnswerForm, AnswerStream } from "../answer-form.ts";
 import { providerError } from "../classify-error.ts";
 import { withPartial } from "../response-stream.ts";
+import { tokensIn } from "./chat-answer.ts";
 
 /**
  * Puts a streamed completion together: the texts of its chunks are joined, calls by their `index`; every other member is the
  * last one that was said (providers.md, section 3).
  */
-export class ChatStream {
+export class ChatStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
   readonly #message: Record<string, JsonValue> = {};
   readonly #calls = new Map<number, Record<string, JsonValue>>();
   readonly #choice: Record<string, JsonValue> = {};
   readonly #response: Record<string, JsonValue> = {};
   #textBytes = 0;
 
-  constructor(onDelta: (delta: StreamDelta) => void) {
+  /** @param itemBytes - The most that the texts of the answer may have together. */
+  constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
-  }
-
-  /** Whether the server has said how the answer ended: what follows is its usage. */
-  get isFinished(): boolean {
-    return typeof this.#choice["finish_reason"] === "string";
-  }
-
-  /** The bytes of the longest text so far. */
-  get textBytes(): number {
-    return this.#textBytes;
-  }
-
-  /** The completion as an answer that is not streamed would have it. */
-  get response(): JsonObject {
-    const calls = [...this.#calls].toSorted(([left], [right]) => left - right).map(([, call]) => call);
-    const message = { role: "assistant", content: null, ...this.#message };
-    const called = calls.length === 0 ? message : { ...message, tool_calls: calls };
-    return { ...this.#response, choices: [{ index: 0, ...this.#choice, message: called }] };
-  }
-
-  /** What has come of an answer that breaks off. */
-  get partial(): readonly JsonObject[] {
-    const { content } = this.#message;
-    return typeof content === "string" && content !== "" ? [{ role: "assistant", content }] : [];
+    this.#itemBytes = itemBytes;
   }
 
   /**
-   * Takes a chunk.
+   * The completion as an answer that is not streamed would have it; null where the server has not said how it ended. What
+   * follows that is its usage.
+   */
+  end(): JsonObject | null {
+    if (typeof this.#choice["finish_reason"] !== "string") return null;
+    const calls = [...this.#calls].toSorted(([left], [right]) => left - right).map(([, call]) => call);
+    const message = { role: "assistant", content: null, ...this.#message };
+    const called = calls.length === 0 ? message : { ...message, tool_calls: calls };
+    return {
+      ...usageOfGroq(this.#response),
+      ...this.#response,
+      choices: [{ index: 0, ...this.#choice, message: called }],
+    };
+  }
+
+  get isTooLarge(): boolean {
+    return this.#textBytes > this.#itemBytes;
+  }
+
+  /** What the model had said and thought of an answer that breaks off; calls are kept whole or not at all. */
+  get partial(): readonly JsonObject[] {
+    const said = Object.entries(this.#message).filter(([name, value]) => deltaTypes.has(name) && value !== "");
+    return said.length === 0 ? [] : [{ role: "assistant", ...Object.fromEntries(said) }];
+  }
+
+  /**
+   * Takes a chunk; the last one is not told from others, so that none is the answer.
    *
    * @throws {ProviderError} for one that tells an error.
    */
-  take(chunk: JsonObject): void {
+  take(_: string | null, chunk: JsonObject): null {
     if ((chunk["error"] ?? null) !== null) throw this.failure(chunk);
     const { choices, ...members } = chunk;
+    if (isJsonObject(members["usage"])) this.#onDelta({ type: "usage", usage: tokensIn(members["usage"]) });
     for (const [name, value] of Object.entries(members))
       if (value !== undefined && value !== null)
         setMember(
@@ -66,6 +74,7 @@ export class ChatStream {
         if (value !== undefined && value !== null) setMember(this.#choice, name, value);
       if (isJsonObject(delta)) this.#takeDelta(delta);
     }
+    return null;
   }
 
   /** An error that the server told in its stream, with what had come until then. */
@@ -79,7 +88,9 @@ export class ChatStream {
       if (value === undefined || value === null) continue;
       setMember(this.#message, name, joined(this.#message[name], value, name));
       const type = deltaTypes.get(name);
-      if (type !== undefined) this.#tell(type, 0, value);
+      if (type === undefined) continue;
+      for (const part of isJsonList(value) ? value.filter(isJsonObject) : []) this.#tellPart(part);
+      this.#tell(type, 0, value);
     }
     for (const part of isJsonList(calls) ? calls.filter(isJsonObject) : []) this.#takeCall(part);
   }
@@ -94,6 +105,12 @@ export class ChatStream {
       setMember(call, name, isJsonObject(value) ? joinedMembers(call[name], value) : value);
       if (isJsonObject(value)) this.#tell("tool-call-delta", place + 1, value["arguments"] ?? value["input"]);
     }
+  }
+
+  /** Thoughts come as parts of the content, each with texts of its own. */
+  #tellPart({ type, text, thinking }: JsonObject): void {
+    if (type !== "thinking") this.#tell("text-delta", 0, text);
+    else for (const { text: thought } of objectsIn(thinking)) this.#tell("reasoning-delta", 0, thought);
   }
 
   #tell(
@@ -119,8 +136,35 @@ const piecewise: ReadonlySet<string> = new Set([...deltaTypes.keys(), "arguments
 
 function joined(before: JsonValue | undefined, value: JsonValue, name: string): JsonValue {
   if (typeof before === "string" && typeof value === "string" && piecewise.has(name)) return before + value;
+  if (name === "content" && before !== undefined && (isJsonList(before) || isJsonList(value)))
+    return partsOf(value).reduce(withPart, partsOf(before));
   if (isJsonList(before) && isJsonList(value)) return [...before, ...value];
   return value;
+}
+
+const objectsIn = (value: JsonValue | undefined): readonly JsonObject[] =>
+  isJsonList(value) ? value.filter(isJsonObject) : [];
+
+/** Content as parts: a server may go over from the one form to the other, as Mistral does when its model has thought. */
+const partsOf = (content: JsonValue): readonly JsonObject[] =>
+  typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : objectsIn(content);
+
+/** A part that goes on with the one before it is one with it. */
+function withPart(parts: readonly JsonObject[], part: JsonObject): readonly JsonObject[] {
+  const last = parts.at(-1);
+  const { type, text, thinking, ...more } = part;
+  if (last === undefined || last["type"] !== type) return [...parts, part];
+  if (typeof text === "string" && typeof last["text"] === "string")
+    return [...parts.slice(0, -1), { ...last, text: last["text"] + text, ...more }];
+  if (!isJsonList(thinking)) return [...parts, part];
+  const thoughts = objectsIn(thinking).reduce(withPart, objectsIn(last["thinking"]));
+  return [...parts.slice(0, -1), { ...last, thinking: thoughts, ...more }];
+}
+
+/** Groq tells the usage of a stream in a member of its own. */
+function usageOfGroq({ x_groq: own }: JsonObject): JsonObject {
+  const usage = isJsonObject(own) ? own["usage"] : undefined;
+  return usage === undefined ? {} : { usage };
 }
 
 function joinedMembers(before: JsonValue | undefined, members: JsonObject): JsonObject {
@@ -129,4 +173,22 @@ function joinedMembers(before: JsonValue | undefined, members: JsonObject): Json
     for (const [name, value] of Object.entries(each))
       if (value !== undefined && value !== null) setMember(all, name, joined(all[name], value, name));
   return all;
+}
+
+/** A completion, as one JSON object. */
+export const completionForm: AnswerForm = {
+  isAnswer: ({ choices }) => isJsonList(choices),
+  itemsOf: messagesIn,
+  hasFailed: ({ error }) => (error ?? null) !== null,
+  tell(response, onDelta) {
+    const stream = new ChatStream(onDelta);
+    const deltas = messagesIn(response).map(({ tool_calls: calls, ...message }) => ({
+      ...{ ...message, tool_calls: objectsIn(calls).map((call, index) => ({ index, ...call })) },
+    }));
+    for (const delta of deltas.slice(0, 1)) stream.take(null, { choices: [{ index: 0, delta }] });
+  },
+};
+
+function messagesIn({ choices }: JsonObject): readonly JsonObject[] {
+  return objectsIn(choices).flatMap(({ message }) => (isJsonObject(message) ? [message] : []));
 }

@@ -3,7 +3,7 @@ import { nearestName } from "../../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
-import { settingJson } from "../provider-settings.ts";
+import { settingJson } from "../checked-settings.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 

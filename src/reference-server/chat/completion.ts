@@ -79,11 +79,22 @@ export function completionChunks(
     ...Object.entries(members).flatMap(([name, value]) => (typeof value === "string" ? texts(name, value) : [])),
     ...(typeof content === "string"
       ? texts("content", content)
-      : objectsOf(content).map((part) => chunk({ content: [part] }))),
+      : objectsOf(content).flatMap((part) => partDeltas(part, deltaLength).map((piece) => chunk({ content: piece })))),
     ...objectsOf(calls).flatMap((call, index) =>
       callChunks(call, deltaLength).map((piece) => chunk({ tool_calls: [{ index, ...piece }] })),
     ),
     ...usage,
+  ];
+}
+
+/** Thoughts come as parts, and the text behind them as text. */
+function partDeltas(part: JsonObject, deltaLength: number): readonly Json[] {
+  const { thinking, closed = true } = part;
+  if (part["type"] !== "thinking") return [[part]];
+  const pieces = objectsOf(thinking).flatMap(({ text }) => chunks(stringOf(text) ?? "", deltaLength));
+  return [
+    ...pieces.map((text) => [{ type: "thinking", thinking: [{ type: "text", text }] }]),
+    [{ type: "thinking", thinking: [], closed }],
   ];
 }
 

@@ -13,7 +13,7 @@ const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => (
 function played(chunks: readonly JsonObject[]) {
   const deltas: StreamDelta[] = [];
   const stream = new ChatStream((delta) => deltas.push(delta));
-  for (const each of chunks) stream.take(each);
+  for (const each of chunks) stream.take(null, each);
   return { stream, deltas };
 }
 
@@ -31,8 +31,7 @@ test("texts are joined, calls by their index; the usage comes last", () => {
     chunk({}, "tool_calls"),
     { ...head, choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } },
   ]);
-  expect(stream.isFinished).toBe(true);
-  expect(stream.response).toEqual({
+  expect(stream.end()).toEqual({
     ...head,
     object: "chat.completion",
     usage: { prompt_tokens: 3, completion_tokens: 4 },
@@ -62,7 +61,7 @@ test("texts are joined, calls by their index; the usage comes last", () => {
 test("an error in a stream says what had come until then", () => {
   const { stream } = played([chunk({ role: "assistant", content: "It is" })]);
   expect(() => {
-    stream.take({ error: { message: "overloaded", code: "server_error" } });
+    stream.take(null, { error: { message: "overloaded", code: "server_error" } });
   }).toThrow(
     expect.objectContaining({
       ...{ kind: "server-error", outcome: "unknown", message: "overloaded" },
@@ -72,5 +71,39 @@ test("an error in a stream says what had come until then", () => {
 });
 
 test("a stream that says nothing of its end is not finished", () => {
-  expect(played([chunk({ content: "It is" })]).stream.isFinished).toBe(false);
+  expect(played([chunk({ content: "It is" })]).stream.end()).toBeNull();
+});
+
+test("parts of the content that go on with the one before are one part, as Mistral thinks and speaks", () => {
+  const thinking = (text: string) => ({ type: "thinking", thinking: [{ type: "text", text }] });
+  const { stream, deltas } = played([
+    chunk({ role: "assistant", content: "" }),
+    chunk({ content: [thinking("Wh")] }),
+    chunk({ content: [{ ...thinking("ere?"), closed: true }] }),
+    chunk({ content: "In " }),
+    chunk({ content: "Rome." }, "stop"),
+  ]);
+  expect(stream.end()).toMatchObject({
+    choices: [
+      {
+        message: {
+          content: [
+            { ...thinking("Where?"), closed: true },
+            { type: "text", text: "In Rome." },
+          ],
+        },
+      },
+    ],
+  });
+  expect(deltas.map(({ type }) => type)).toEqual(["reasoning-delta", "reasoning-delta", "text-delta", "text-delta"]);
+});
+
+test("the usage of a stream is heard, and found where Groq tells it", () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 2 } };
+  const { deltas } = played([{ ...head, choices: [], usage }]);
+  expect(deltas).toEqual([
+    { type: "usage", usage: { inputTokens: 3, cachedInputTokens: 2, outputTokens: 4, reasoningTokens: 0 } },
+  ]);
+  const { stream } = played([{ ...chunk({ content: "A." }, "stop"), x_groq: { id: "req_1", usage } }]);
+  expect(stream.end()).toMatchObject({ usage, x_groq: { id: "req_1" } });
 });

@@ -1,0 +1,124 @@
+import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
+import { nearestName } from "../../base/nearest-name.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { SecretReference } from "../../log/codec/references.ts";
+import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { requestIdOf } from "../classify-error.ts";
+import { createDeadline } from "../deadline.ts";
+import { credentialsOf, endpointOf, openaiPlace, type ServerPlace, scopeOf } from "../endpoint.ts";
+import { maskedInference } from "../masked-provider.ts";
+import { createHttpClient } from "../openai-http.ts";
+import { readAnswer } from "../read-answer.ts";
+import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { chatCodecs } from "./chat-codec.ts";
+import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
+import { type ChatCompletionsOptions, chatConnectionNames, chatSettingNames } from "./chat-options.ts";
+import { ChatStream, completionForm } from "./chat-stream.ts";
+
+export type { AnswerLimits } from "../answer-limits.ts";
+export type { KeySource, TextOrSecret, WithSecrets } from "../openai-options.ts";
+export type { Secrets } from "../secrets.ts";
+export type { ChatDialectName } from "./chat-dialects.ts";
+export type {
+  ChatCompletionsOptions,
+  ChatConnectionOptions,
+  ChatDecidedMember,
+  ChatSettings,
+} from "./chat-options.ts";
+
+/**
+ * A provider for any server of Chat Completions, on the official `openai` client, whose retries are off. Such servers keep
+ * nothing: every request holds the whole Turn.
+ *
+ * @throws {ProviderSettingsError} when there is no API key where one is needed, or a setting cannot be sent.
+ */
+export function chatCompletions(options: ChatCompletionsOptions): Provider {
+  const settings = checkedSettings(options, words);
+  const { secrets = {}, dialect = "openai", transport = "sse" } = options;
+  checkChoice("dialect", dialect, chatDialectNames);
+  checkChoice("transport", transport, ["json", "sse"]);
+  checkSecrets(settings, secrets);
+  for (const name of rewritten)
+    if (holdsSecret(settings[name]))
+      throw new ProviderSettingsError(`${name} hold a secret, which a message cannot carry: give a text without it`);
+  const codec = chatCodecs[dialect];
+  const place = places[dialect];
+  const endpoint = endpointOf(options, "authorization", place);
+  const client = createHttpClient(endpoint);
+  const { limits, timeoutMs } = endpoint;
+
+  async function infer(request: InferenceRequest): Promise<InferenceResponse> {
+    const { onDelta } = request;
+    const members = Object.fromEntries(Object.entries(request.settings).filter(([name]) => !rewritten.includes(name)));
+    const bodyText = fillSecrets(request.bodyText, members, secrets);
+    using deadline = createDeadline(request.signal, timeoutMs);
+    const accept = request.transport === "sse" ? "text/event-stream" : "application/json";
+    const answer = await client.send({ method: "post", path: "/chat/completions", bodyText, accept, deadline });
+    const stream = new ChatStream(onDelta, limits.itemBytes);
+    const response = await readAnswer(answer, { client, limits, deadline, onDelta, stream, form: completionForm });
+    return { response, requestId: requestIdOf(answer.headers) };
+  }
+
+  const provider: Provider = {
+    name: `chat-${dialect}`,
+    scope: scopeOf(endpoint, codec.family, options.credentialsOwner),
+    ...{ codec, capabilities: {}, transport, settings, timeoutMs, infer },
+  };
+  return maskedInference(provider, credentialsOf(options, endpoint, place));
+}
+
+/** Settings that stand in a body otherwise than they were given. */
+const rewritten: readonly string[] = ["instructions", "tools"];
+
+/** Where the servers of each dialect are, by their documentation. */
+const places: Readonly<Record<ChatDialectName, ServerPlace>> = {
+  openai: openaiPlace,
+  deepseek: hosted("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+  mistral: hosted("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+  groq: hosted("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  vllm: ownServer("http://127.0.0.1:8000/v1", "VLLM_API_KEY"),
+  "llama.cpp": ownServer("http://127.0.0.1:8080/v1", "LLAMA_API_KEY"),
+  ollama: ownServer("http://127.0.0.1:11434/v1", "OLLAMA_API_KEY"),
+};
+
+function hosted(baseURL: string, keyVariable: string): ServerPlace {
+  return { baseURL, keyVariable, addressVariable: null, needsKey: true };
+}
+
+function ownServer(baseURL: string, keyVariable: string): ServerPlace {
+  return { baseURL, keyVariable, addressVariable: null, needsKey: false };
+}
+
+function checkChoice(name: string, given: string, choices: readonly string[]): void {
+  if (choices.includes(given)) return;
+  const near = nearestName(given, choices);
+  const advice = near === null ? "" : `did you mean '${near}'? `;
+  throw new ProviderSettingsError(`${name} is '${given}': ${advice}give one of ${choices.join(", ")}`);
+}
+
+function holdsSecret(value: JsonValue | undefined): boolean {
+  if (value instanceof SecretReference) return true;
+  if (isJsonList(value)) return value.some(holdsSecret);
+  return isJsonObject(value) && Object.values(value).some(holdsSecret);
+}
+
+const words: OptionWords = {
+  provider: "chatCompletions",
+  connectionNames: chatConnectionNames,
+  settingNames: chatSettingNames,
+  decided: new Set(["messages", "stream", "stream_options"]),
+  refusals: new Map([
+    ["n", "one answer is read of a response"],
+    ["functions", "servers have replaced it: give tools"],
+    ["function_call", "servers have replaced it: give tool_choice"],
+  ]),
+  otherNames: new Map([
+    ["input", "messages are made of the conversation: append to it"],
+    ["max_output_tokens", "max_completion_tokens"],
+    ["reasoning", "reasoning_effort"],
+    ["text", "response_format"],
+    ["system", "instructions"],
+    ["capabilities", "dialect"],
+  ]),
+};

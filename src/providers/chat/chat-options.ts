@@ -1,0 +1,59 @@
+import type { ChatCompletionCreateParamsBase } from "openai/resources/chat/completions/completions";
+import type { OptionNames } from "../../base/options.ts";
+import type { ConnectionOptions, WithSecrets } from "../openai-options.ts";
+import type { ChatDialectName } from "./chat-dialects.ts";
+
+/** Where the model is and how it is asked. None of this is recorded. */
+export type ChatConnectionOptions = Omit<
+  ConnectionOptions,
+  "apiKey" | "baseURL" | "capabilities" | "systemAs" | "transport" | "organization" | "project"
+> & {
+  /** Whose Chat Completions the server speaks; `openai` when absent. It decides on thoughts, ids of calls, and the defaults below. */
+  readonly dialect?: ChatDialectName | undefined;
+  /**
+   * The variable of the dialect when absent: `OPENAI_API_KEY`, `DEEPSEEK_API_KEY`, `MISTRAL_API_KEY`, `GROQ_API_KEY`; servers of
+   * one's own (vllm, llama.cpp, ollama) ask for none. Masked wherever the provider repeats it. A function is asked before every
+   * request; `credentialsOwner` then says whose keys they are.
+   */
+  readonly apiKey?: ConnectionOptions["apiKey"];
+  /** Where the server of the dialect usually is when absent; for `openai`, `OPENAI_BASE_URL` comes first. */
+  readonly baseURL?: string | undefined;
+  /** How requests are sent; `sse` when absent. */
+  readonly transport?: "json" | "sse" | undefined;
+};
+
+/** Members of a request's body that every request decides anew. */
+export type ChatDecidedMember = "messages" | "stream" | "stream_options";
+
+/**
+ * The other members of a request's body, as the `openai` client types them, sent and recorded as they stand; any text in them
+ * may be `secret("NAME")`, but for instructions and tools.
+ */
+export type ChatSettings = {
+  readonly [Name in Exclude<
+    keyof ChatCompletionCreateParamsBase,
+    ChatDecidedMember | "model" | "n" | "function_call" | "functions"
+  >]?: WithSecrets<ChatCompletionCreateParamsBase[Name]> | undefined;
+} & {
+  /** The first message of every request, of role `system`. */
+  readonly instructions?: string | undefined;
+};
+
+/** The options of `chatCompletions`: where the model is, and the settings of its requests. */
+export type ChatCompletionsOptions = { readonly model: string } & ChatConnectionOptions &
+  ChatSettings & { readonly [Name in ChatDecidedMember]?: never };
+
+export const chatConnectionNames: OptionNames<ChatConnectionOptions> = {
+  ...{ dialect: true, apiKey: true, baseURL: true, credentialsOwner: true, headers: true, transport: true },
+  ...{ secrets: true, timeoutMs: true, limits: true, fetch: true, extraBody: true },
+};
+
+export const chatSettingNames: OptionNames<Pick<ChatCompletionsOptions, "model"> & ChatSettings> = {
+  ...{ model: true, instructions: true, audio: true, frequency_penalty: true, logit_bias: true, logprobs: true },
+  ...{ max_completion_tokens: true, max_tokens: true, metadata: true, modalities: true, moderation: true },
+  ...{ parallel_tool_calls: true, prediction: true, presence_penalty: true, prompt_cache_key: true },
+  ...{ prompt_cache_options: true, prompt_cache_retention: true, reasoning_effort: true, response_format: true },
+  ...{ safety_identifier: true, seed: true, service_tier: true, stop: true, store: true, temperature: true },
+  ...{ tool_choice: true, tools: true, top_logprobs: true, top_p: true, user: true, verbosity: true },
+  web_search_options: true,
+};

@@ -1,0 +1,59 @@
+import type { Mode } from "../engine/stack/chain-policy.ts";
+import type { Provider } from "../engine/stack/provider.ts";
+import { chatCompletions } from "../providers/chat/chat-completions.ts";
+import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
+import { openaiResponses } from "../providers/openai-responses.ts";
+import type { ReferenceServerOptions } from "../reference-server/server.ts";
+import type { Expected } from "./expected.ts";
+import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
+
+/** A dialect as rehearsals play it. */
+export type RehearsedProvider = {
+  /** How the reference server differs. */
+  readonly server?: Partial<ReferenceServerOptions>;
+  /** A provider that speaks to the reference server at this address, which ends with `/v1`. */
+  readonly provider: (baseUrl: string, transport: RehearsalTransport) => Provider;
+  /** The mode that it is played in unless told otherwise; `chained` when absent. */
+  readonly mode?: Mode;
+  /** False where the server shows no reasoning: none is added to the answers. */
+  readonly showsReasoning?: false;
+  /** What the model reads of a thing in this dialect; null: nothing. Absent, it reads everything as it was said. */
+  readonly reads?: (expected: Expected) => Expected | null;
+  /** Whether the provider goes over WebSocket too. */
+  readonly hasWebSocket?: true;
+};
+
+/** Every provider that a rehearsal can be played with: one line each. */
+export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedProvider>> = {
+  responses: { provider: responses, hasWebSocket: true },
+  chat: chat("vllm"),
+  "chat-openai": { ...chat("openai"), showsReasoning: false, reads: (expected) => expected },
+  "chat-deepseek": chat("deepseek"),
+  "chat-mistral": chat("mistral"),
+  "chat-groq": {
+    ...chat("groq"),
+    reads: (expected) => (expected.kind === "reasoning" ? null : withoutDeveloper(expected)),
+  },
+  "chat-llama.cpp": chat("llama.cpp"),
+  "chat-ollama": chat("ollama"),
+};
+
+const asked = { model: "rehearsal", apiKey: "rehearsal" };
+
+function responses(baseURL: string, transport: RehearsalTransport): Provider {
+  return openaiResponses({ ...asked, baseURL, transport, ...(transport === "websocket" ? { store: false } : {}) });
+}
+
+function chat(dialect: ChatDialectName): RehearsedProvider {
+  return {
+    ...{ server: { chat: dialect }, mode: "stateless" },
+    provider: (baseURL, transport) =>
+      chatCompletions({ ...asked, baseURL, dialect, transport: transport === "json" ? "json" : "sse" }),
+    reads: withoutDeveloper,
+  };
+}
+
+/** Only OpenAI has developers: for others they are the system. */
+function withoutDeveloper(expected: Expected): Expected {
+  return "role" in expected && expected.role === "developer" ? { ...expected, role: "system" } : expected;
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { generateDocuments } from "../../src/rehearsal/generate.ts";
+import type { Incoherence } from "../../src/rehearsal/play.ts";
+import { type RehearsalParts, rehearsalProviders } from "../../src/rehearsal/ports.ts";
+import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";
+import { rehearse } from "../../src/rehearsal/rehearse.ts";
+import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import { replaying } from "../support/rehearsal/playing.ts";
+
+/** The same parts, of whose conversations every event is checked and every request made again, byte for byte. */
+function verifying(parts: RehearsalParts): RehearsalParts {
+  return {
+    ...parts,
+    async closeStore(store) {
+      const { problems, requests } = await store.verify();
+      expect(problems).toEqual([]);
+      expect(requests).toBeGreaterThan(0);
+      await parts.closeStore(store);
+    },
+  };
+}
+
+test.each(rehearsalProviders)("%s: every request is accepted, and reads what it has to read", async (provider) => {
+  const { mode = "chained", showsReasoning = true } = rehearsedProviders[provider];
+  for (const [transport, editRate] of [
+    ["sse", 0],
+    ["json", 0.5],
+    ["sse", 0.5],
+  ] as const) {
+    const incoherent: Incoherence[] = [];
+    const figures = await rehearse(
+      generateDocuments("shapes", 8),
+      verifying(replaying(rehearsalParts(null, provider))),
+      {
+        ...{ seed: "1", edits: "all", parallel: true, reasoning: showsReasoning, editRate, transport, mode },
+        onIncoherence: (each) => incoherent.push(each),
+      },
+    );
+    expect(incoherent).toEqual([]);
+    expect(figures.requests).toBeGreaterThan(20);
+  }
+});
