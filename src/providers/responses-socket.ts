@@ -69,6 +69,8 @@ export class ResponsesSocket {
   readonly #lanes = new Set<string>();
   readonly #replies = new Map<string, Reply>();
   #isRetired = false;
+  /** The server takes no lanes but those that it knows. */
+  #isFull = false;
 
   constructor({ id, webSocket, socket, limits, retireAt, onChange }: Opened) {
     this.id = id;
@@ -110,7 +112,7 @@ export class ResponsesSocket {
     if (!this.isFresh || this.#lanes.has(lane)) return this.isFresh;
     // Before anything was answered it remembers nothing, and whoever asks next finds out.
     if (this.hasLanes === null) return this.isIdle;
-    return this.#lanes.size < (this.hasLanes ? maxLanes : 1);
+    return !this.#isFull && this.#lanes.size < (this.hasLanes ? maxLanes : 1);
   }
 
   /** Keeps the lane for a request, until `release`, where there is room for one. */
@@ -139,6 +141,12 @@ export class ResponsesSocket {
     if (this.isIdle) this.#socket.unref();
     this.#closeIfDone();
     this.#onChange();
+  }
+
+  /** The server has refused a lane for being one too many: it goes elsewhere, and so do others that are new. */
+  refuse(lane: string): void {
+    this.#isFull = true;
+    this.#lanes.delete(lane);
   }
 
   /** Takes no new requests, and is closed when those that it has are answered. */

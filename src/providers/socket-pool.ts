@@ -83,7 +83,9 @@ export class SocketPool implements AsyncDisposable {
       // After an error of its own the server waits for the next request. Whatever else went wrong, frames may still come.
       if (!isAnswer(error)) socket.retire();
       if (error instanceof ProviderError && error.kind === "stream-cut") this.#failures += 1;
-      throw hasExpired(error) ? onAnother(error) : error;
+      const isFull = hasCode(error, "websocket_stream_limit_reached");
+      if (isFull) socket.refuse(lane);
+      throw isFull || hasExpired(error) ? onAnother(error) : error;
     } finally {
       socket.release(lane);
     }
@@ -236,10 +238,12 @@ const retireAfterMs = ({ timeoutMs }: Endpoint): number =>
 const isAnswer = (error: unknown): boolean =>
   error instanceof ProviderError && error.body !== null && !hasExpired(error);
 
-const hasExpired = (error: unknown): error is ProviderError =>
-  error instanceof ProviderError && error.providerCode === "websocket_connection_limit_reached";
+const hasExpired = (error: unknown): error is ProviderError => hasCode(error, "websocket_connection_limit_reached");
 
-/** It was refused for the age of the connection alone: another one takes it. */
+const hasCode = (error: unknown, code: string): error is ProviderError =>
+  error instanceof ProviderError && error.providerCode === code;
+
+/** It was refused for the connection's sake alone, which is too old or has too many lanes: another one takes it. */
 const onAnother = ({ message, status, providerCode, body }: ProviderError): ProviderError =>
   new ProviderError(message, { kind: "connection", outcome: "rejected", status, providerCode, body });
 

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { isJsonObject } from "../../src/base/json.ts";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { Engine, EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
@@ -173,6 +174,42 @@ test("16 requests are on their way on a connection, and the next waits", async (
   expect(server.requests.map(({ socket, status }) => [socket, status])).toEqual(
     Array.from({ length: 18 }, () => [0, 200]),
   );
+});
+
+test("a server that takes fewer lanes gets no more of them, and the next conversation has another connection", async () => {
+  const lanes = new Map<number | null, Set<string>>();
+  const maxLanes = 2;
+  const error = {
+    type: "invalid_request_error",
+    code: "websocket_stream_limit_reached",
+    message: "no",
+    param: "stream_id",
+  };
+  const full = { kind: "answer", status: 400, body: { error } } as const;
+  const server = await startServer({
+    faults({ socket = null, body }) {
+      const name = isJsonObject(body) && typeof body["stream_id"] === "string" ? body["stream_id"] : "";
+      const known = lanes.get(socket) ?? new Set();
+      lanes.set(socket, known);
+      if (known.size === maxLanes && !known.has(name)) return full;
+      known.add(name);
+      return undefined;
+    },
+  });
+  const workshop = createWorkshop();
+  const engine = engineOn(server, workshop);
+  const conversations = Array.from({ length: 3 }, (_, n) => workshop.store.conversation(`cnv_many_${n}`));
+  for (const text of ["one", "two"]) for (const conversation of conversations) await say(conversation, engine, text);
+  expect(server.requests.map(({ socket, status }) => [socket, status])).toEqual([
+    [0, 200],
+    [0, 200],
+    [0, 400],
+    [1, 200],
+    [0, 200],
+    [0, 200],
+    [1, 200],
+  ]);
+  for (const conversation of conversations) expect((await shapesOf(conversation)).at(-1)).toBe("websocket chained");
 });
 
 test("an endpoint that knows no lanes has a connection for each conversation, and is remembered", async () => {

@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
+import { RunFailedError } from "../../src/engine/session/errors.ts";
+import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import {
+  type Fault,
+  message,
+  type ReceivedRequest,
+  type ReferenceServer,
+  reasoning,
+  startReferenceServer,
+} from "../../src/reference-server/server.ts";
+import { catalogue } from "../support/providers/error-catalogue.ts";
+import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
+
+/** What is continued from: what the server stores, what the connection remembers, or nothing. */
+type Mode = "stored" | "local" | "stateless";
+const modes: readonly Mode[] = ["stored", "local", "stateless"];
+
+const maxRetries = 2;
+
+/** What is sent for a request that is refused once, and for one that is refused each time, by mode: `C` continues, `F` is whole. */
+type Sent = Readonly<Record<Mode, readonly [once: string, always: string]>>;
+const once: Sent = { stored: ["C", "C"], local: ["C", "C"], stateless: ["F", "F"] };
+const whole: Sent = { stored: ["CF", "CF"], local: ["CF", "CF"], stateless: ["F", "F"] };
+// What a connection remembers a refusal takes away (responses-api.md, 2.6): what is stored is still there.
+const later: Sent = { stored: ["CC", "CCC"], local: ["CF", "CFF"], stateless: ["FF", "FFF"] };
+/** Another connection takes it; nothing that ended with this one is continued from there. */
+const elsewhere: Sent = { stored: ["CC", "CCC"], local: ["CF", "CFF"], stateless: ["FF", "FFF"] };
+
+/** The reaction to each kind of refusal, from responses-api.md, Q5. What is not named here is told to the caller at once. */
+const reactions: ReadonlyMap<string, Sent> = new Map([
+  ["lost-state", whole],
+  ["chaining-unsupported", whole],
+  ["missing-tool-output", whole],
+  ["orphan-tool-output", whole],
+  ["reasoning-pairing", whole],
+  ["duplicate-item", whole],
+  // The whole names items by their ids, where they are stored.
+  ["item-not-found", { ...whole, stored: ["CF", "CFF"] }],
+  // What is new holds no reasoning: what the server holds of it is sent whole without.
+  ["invalid-encrypted-content", { ...whole, stateless: ["FF", "FF"] }],
+  ["rate-limited", later],
+  ["conversation-locked", later],
+]);
+
+/** Two rows are about the connection, and not about what was asked. */
+const ofConnection: ReadonlyMap<string, Sent> = new Map([
+  ["a socket of sixty minutes", elsewhere],
+  ["too many lanes", elsewhere],
+]);
+
+type Row = (typeof rows)[number];
+const rows = catalogue.map((row) => ({ ...row, status: row.status ?? 400 }));
+
+const errorOf = (body: JsonValue): JsonObject =>
+  isJsonObject(body) && isJsonObject(body["error"]) ? body["error"] : {};
+
+/** One way in which a server says no on a socket: a frame, and how many of the answer's come before it. */
+type Shape = {
+  readonly name: string;
+  readonly afterFrames: number;
+  readonly frame: (row: Row, lane: JsonObject) => JsonObject;
+  /** It does not say all that the row says, so that some kinds cannot be told from it. */
+  readonly isTold: (row: Row) => boolean;
+};
+
+const hasError = ({ body }: Row): boolean => Object.keys(errorOf(body)).length > 0;
+
+const shapes: readonly Shape[] = [
+  {
+    name: "the documented frame",
+    afterFrames: 0,
+    frame: ({ status, body }, lane) => ({ type: "error", status, ...lane, ...(isJsonObject(body) ? body : {}) }),
+    isTold: () => true,
+  },
+  {
+    name: "a frame without type and param, as seen",
+    afterFrames: 0,
+    frame({ status, body }, lane) {
+      const { code = null, message: text = null } = errorOf(body);
+      return { type: "error", status, ...lane, error: { code, message: text } };
+    },
+    // Whose parameter it is only `param` says.
+    isTold: (row) => hasError(row) && row.of !== "zero data retention",
+  },
+  {
+    name: "a flat frame without a status",
+    afterFrames: 0,
+    frame({ body }, lane) {
+      const { code = null, message: text = null, param = null } = errorOf(body);
+      return { type: "error", code, message: text, param, ...lane };
+    },
+    isTold: hasError,
+  },
+  {
+    name: "an error in the middle of the events",
+    afterFrames: 2,
+    frame: ({ body }, lane) => ({ type: "error", sequence_number: 2, ...lane, error: errorOf(body) }),
+    isTold: hasError,
+  },
+  {
+    name: "a frame that names no lane",
+    afterFrames: 0,
+    frame: ({ status, body }) => ({ type: "error", status, ...(isJsonObject(body) ? body : {}) }),
+    isTold: () => true,
+  },
+  {
+    name: "a response that failed",
+    afterFrames: 1,
+    frame({ body }, lane) {
+      const { code = null, message: text = null } = errorOf(body);
+      const failed = { id: "resp_begun", object: "response", status: "failed", output: [] };
+      const response = { ...failed, error: { code, message: text } };
+      return { type: "response.failed", sequence_number: 1, response, ...lane };
+    },
+    isTold: hasError,
+  },
+];
+
+/** Answers the requests that are to be refused. */
+let refuse: (request: ReceivedRequest) => Fault | undefined = () => undefined;
+let server: ReferenceServer;
+beforeAll(async () => {
+  server = await startReferenceServer({
+    answer: () => ({ output: [reasoning({ summary: "thought" }), message("answer")] }),
+    faults: (request) => refuse(request),
+  });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+type Asked = { readonly sent: string; readonly failure: unknown; readonly talk: ReturnType<typeof talkTo> };
+
+/** A conversation of one answer, then a message whose request is refused, once or each time. */
+async function ask(shape: Shape, row: Row, { mode, times }: { readonly mode: Mode; readonly times: number }) {
+  const talk = talkTo(mode);
+  await talk.say("one");
+  const before = server.requests.length;
+  let left = times;
+  refuse = ({ body }) => {
+    if (left === 0) return undefined;
+    left -= 1;
+    const lane = isJsonObject(body) && typeof body["stream_id"] === "string" ? { stream_id: body["stream_id"] } : {};
+    return { kind: "frame", data: JSON.stringify(shape.frame(row, lane)), afterFrames: shape.afterFrames };
+  };
+  const failure = await talk.say("two").then(
+    () => null,
+    (error: unknown) => (error instanceof RunFailedError ? error.cause : error),
+  );
+  refuse = () => undefined;
+  const sent = server.requests.slice(before).map(({ body }) => {
+    const anchor = isJsonObject(body) ? body["previous_response_id"] : undefined;
+    return typeof anchor === "string" ? "C" : "F";
+  });
+  return { sent: sent.join(""), failure, talk } satisfies Asked;
+}
+
+function talkTo(mode: Mode) {
+  const workshop = createWorkshop();
+  const provider = openaiResponses({
+    ...{ model: "m", baseURL: server.baseUrl, apiKey: "key-of-the-test", transport: "websocket" },
+    ...(mode === "local" ? { store: false } : {}),
+  });
+  const chosen = mode === "stateless" ? ({ mode } as const) : {};
+  const engine = workshop.engine({ provider, ...chosen, retry: { maxRetries } });
+  onTestFinished(() => engine[Symbol.asyncDispose]());
+  return {
+    workshop,
+    async say(text: string): Promise<void> {
+      await workshop.conversation.append(text);
+      await workshop.conversation.run(engine);
+    },
+  };
+}
+
+/** Everything that was said is in the Turn once, a failure is on record, and the conversation goes on with all of it. */
+async function checkNothingLost({ failure, talk }: Asked): Promise<void> {
+  const { workshop } = talk;
+  const texts = async (): Promise<readonly string[]> => {
+    const turn = await workshop.conversation.turn();
+    return turn.blocks.filter(({ kind }) => kind !== "reasoning").map(({ text }) => text);
+  };
+  const answered = failure === null ? ["answer"] : [];
+  expect(await texts()).toEqual(["one", "answer", "two", ...answered]);
+  await talk.say("three");
+  expect((await texts()).slice(0, -1)).toEqual(["one", "answer", "two", ...answered, "three"]);
+  const { responseId = "" } = server.requests.at(-1) ?? {};
+  const read = JSON.stringify(server.reading(responseId)?.items);
+  for (const text of ["one", "two", "three"]) expect(read.split(`"${text}"`)).toHaveLength(2);
+}
+
+const reactionTo = ({ of, kind }: Row, mode: Mode): readonly [string, string] =>
+  (ofConnection.get(of) ?? reactions.get(kind) ?? once)[mode];
+
+/** As what it is recorded: what is about a connection is no more of the request than a connection that was refused. */
+const kindOf = ({ of, kind }: Row): string => (ofConnection.has(of) ? "connection" : kind);
+
+describe.each(shapes)("over WebSocket, told in $name", (shape) => {
+  const told = rows.filter((row) => shape.isTold(row));
+  const kinds = [...Map.groupBy(told, kindOf).values()].flatMap((of) => of.slice(0, 1));
+  // What is done about a row its kind says: one of each is told in every mode, the rest where the most is at stake.
+  const inModes = told.flatMap((row) =>
+    (kinds.includes(row) ? modes : (["local"] as const)).map((mode) => [row.of, mode, row] as const),
+  );
+
+  test.each(inModes)("%s, %s: the reaction of its kind, and nothing lost", async (_, mode, row) => {
+    const [sentOnce] = reactionTo(row, mode);
+    const asked = await ask(shape, row, { mode, times: 1 });
+    expect(asked.sent).toBe(sentOnce);
+    if (sentOnce.length > 1) expect(asked.failure).toBeNull();
+    else expect(asked.failure).toMatchObject({ kind: kindOf(row), outcome: row.outcome ?? "rejected" });
+    const failed = dataOf(await eventsOf(asked.talk.workshop.conversation), "InferenceFailed");
+    expect(failed.map(({ kind }) => kind)).toEqual([kindOf(row)]);
+    await checkNothingLost(asked);
+  });
+
+  const stubborn = kinds.flatMap((row) => modes.map((mode) => [kindOf(row), mode, row] as const));
+
+  test.each(stubborn)("%s each time, %s: as often as its reaction says, and nothing lost", async (kind, mode, row) => {
+    const [, sentAlways] = reactionTo(row, mode);
+    const asked = await ask(shape, row, { mode, times: Number.POSITIVE_INFINITY });
+    expect(asked.sent).toBe(sentAlways);
+    expect(asked.failure).toMatchObject({ kind, outcome: row.outcome ?? "rejected" });
+    await checkNothingLost(asked);
+  });
+});
