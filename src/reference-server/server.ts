@@ -7,6 +7,7 @@ import { emptyConversation } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
 import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
+import { createOllamaFront } from "./ollama/ollama-front.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { handle, type Parts } from "./routes.ts";
 import { createScript } from "./script.ts";
@@ -72,7 +73,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(seed);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
-  const fronts = [createChatFront].map((create) => create({ ...options, seed }));
+  const fronts = [createChatFront, createOllamaFront].map((create) => create({ ...options, seed }));
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };

@@ -12,8 +12,6 @@ import { messagesOf, refusalOf, restated } from "./ollama-messages.ts";
 export const ollamaCodec: Codec = defineCodec({
   name: "ollama/1",
   resultsStandTogether: true,
-  // Thinking is a text like any other here: it can be edited, and sent without the rest of its answer.
-  brokenGroupRule: () => null,
   unsendableReason: refusalOf,
   restated,
   adjust,

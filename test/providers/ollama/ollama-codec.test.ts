@@ -102,11 +102,12 @@ describe("what Ollama has no form for", () => {
   });
 
   test("is put otherwise where it can be, and the decision says so: the order within a message, joined texts, the developer", () => {
+    const group = { id: "inf_1", index: 0, size: 1, stored: false };
     const blocks = [
       system("Be exact.", "developer"),
       user([text("A"), text("B")]),
       assistant("One."),
-      reasoning("Hm."),
+      reasoning("Hm.").withWire({ scope: "s", group }),
       assistant("Two."),
       toolCall({ callId: "c", name: "n", arguments: "{}" }),
       assistant("Three."),

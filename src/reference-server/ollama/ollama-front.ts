@@ -1,0 +1,139 @@
+import { createHash } from "node:crypto";
+import type { ScriptedAnswer } from "../answers.ts";
+import { defaultDeltaLength } from "../by-id.ts";
+import { asJson } from "../delivery.ts";
+import { chunks } from "../frames.ts";
+import type { Front, FrontAnswer, FrontCall } from "../front.ts";
+import type { ReferenceServerOptions } from "../options.ts";
+import { tokensIn } from "../prefix-cache.ts";
+import type { Refusal } from "../refusals.ts";
+import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { readingOf } from "./reading.ts";
+import { checkRequest, said } from "./request.ts";
+
+/** Ollama's own `/api/chat` (providers.md, section 4): it keeps nothing between two requests. */
+export function createOllamaFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
+  const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
+  let answers = 0;
+
+  function render(body: JsonObject, prompt: number, { answer, error }: Rendered): FrontAnswer {
+    const hash = createHash("sha256").update(`${options.seed}:ollama:${answers}`).digest("hex");
+    answers += 1;
+    if (answer.status === "failed") {
+      const { status, body: told } = said(
+        answer.error?.message ?? "an error was encountered while running the model",
+        500,
+      );
+      return { outgoing: asJson(status, told), responseId: undefined };
+    }
+    const message = messageOf(answer, hash);
+    const head = {
+      model: stringOf(body["model"]) ?? "",
+      created_at: new Date((options.now ?? Date.now)()).toISOString(),
+    };
+    const end = {
+      ...{ done: true, done_reason: doneReason(answer, body) },
+      ...{ total_duration: 1_000_000, load_duration: 1_000, prompt_eval_count: prompt, prompt_eval_duration: 2_000 },
+      ...{ eval_count: tokensIn([JSON.stringify(message)]), eval_duration: 3_000 },
+      ...answer.usage,
+    };
+    if (body["stream"] === false)
+      return {
+        outgoing: error === undefined ? asJson(200, { ...head, message, ...end }) : asJson(500, errorLine(error)),
+        responseId: undefined,
+      };
+    const lines = linesOf(message, deltaLength).map((each) => ({ ...head, message: each, done: false }));
+    const last = { ...head, message: { role: "assistant", content: "" }, ...end };
+    const told = error === undefined ? [...lines, last] : [...lines.slice(0, 1), errorLine(error)];
+    const text = told.map((line) => `${JSON.stringify(line)}\n`).join("");
+    return { outgoing: { status: 200, contentType: "application/x-ndjson", text }, responseId: undefined };
+  }
+
+  return {
+    takes: (method, path) => method === "POST" && path.endsWith("/api/chat"),
+    accept({ body }): FrontCall | { readonly refusal: Refusal } {
+      if (!isObject(body)) return { refusal: said("invalid character in the request body") };
+      const wrong = checkRequest(body, models);
+      if (wrong !== undefined) return { refusal: wrong };
+      const messages = objectsOf(body["messages"]);
+      const tools = tokensIn(objectsOf(body["tools"]).map((tool) => JSON.stringify(tool)));
+      const fitting = within(messages, maxContextTokens - tools);
+      if (fitting.length < messages.length && body["truncate"] === false)
+        return { refusal: said("the input length exceeds the context length") };
+      const prompt = tools + sizeOf(fitting);
+      return {
+        body,
+        reading: () => readingOf(body, fitting),
+        render: (answer, error) => render(body, prompt, { answer, error }),
+      };
+    },
+    serverError: (message) => said(message, 500),
+    clear() {
+      answers = 0;
+    },
+  };
+}
+
+type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
+
+const errorLine = ({ message }: JsonObject): JsonObject => ({ error: stringOf(message) ?? "the model runner failed" });
+
+const sizeOf = (messages: readonly JsonObject[]): number =>
+  tokensIn(messages.map((message) => JSON.stringify(message)));
+
+/** The oldest messages are left out until the rest fits; what the system says, and the last message, stay. */
+function within(messages: readonly JsonObject[], max: number): readonly JsonObject[] {
+  for (let start = 0; start < messages.length; start += 1) {
+    const system = messages.slice(0, start).filter(({ role }) => role === "system");
+    const kept = [...system, ...messages.slice(start)];
+    if (sizeOf(kept) <= max || start === messages.length - 1) return kept;
+  }
+  return messages;
+}
+
+/** A request without messages only loads the model. */
+function doneReason({ status }: ScriptedAnswer, { messages }: JsonObject): string {
+  if (isArray(messages) && messages.length === 0) return "load";
+  return status === "incomplete" ? "length" : "stop";
+}
+
+/** The message that scripted items are. Throws for one that no model of Ollama says. */
+function messageOf(answer: ScriptedAnswer, hash: string): JsonObject {
+  const thoughts: string[] = [];
+  const texts: string[] = [];
+  const calls: JsonObject[] = [];
+  for (const { item } of answer.output) {
+    if (item["type"] === "reasoning") thoughts.push(...textsIn(item["summary"]), ...textsIn(item["content"]));
+    else if (item["type"] === "message") texts.push(...textsIn(item["content"]));
+    else if (item["type"] === "function_call") calls.push(callOf(item, hash, calls.length));
+    else throw new Error(`a model of Ollama does not say ${stringOf(item["type"]) ?? "this"}`);
+  }
+  return {
+    role: "assistant",
+    content: texts.join("\n\n"),
+    ...(thoughts.length === 0 ? {} : { thinking: thoughts.join("\n\n") }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}
+
+const textsIn = (parts: JsonObject[string] | undefined): readonly string[] =>
+  (isArray(parts) ? objectsOf(parts) : []).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+
+function callOf(item: JsonObject, hash: string, index: number): JsonObject {
+  // JSON.parse makes nothing but JSON values.
+  const given = JSON.parse(stringOf(item["arguments"]) ?? "{}") as Json;
+  if (!isObject(given)) throw new Error("a model of Ollama gives a call its arguments as an object");
+  const id =
+    stringOf(item["call_id"]) ?? `call_${createHash("sha256").update(`${hash}/${index}`).digest("hex").slice(0, 8)}`;
+  return { id, function: { index, name: item["name"] ?? "", arguments: given } };
+}
+
+/** What a stream says one after another: thoughts and texts in pieces, calls whole. */
+function linesOf({ thinking, content, tool_calls: calls }: JsonObject, deltaLength: number): readonly JsonObject[] {
+  const plain = { role: "assistant", content: "" };
+  return [
+    ...chunks(stringOf(thinking) ?? "", deltaLength).map((piece) => ({ ...plain, thinking: piece })),
+    ...chunks(stringOf(content) ?? "", deltaLength).map((piece) => ({ ...plain, content: piece })),
+    ...objectsOf(calls).map((call) => ({ ...plain, tool_calls: [call] })),
+  ];
+}

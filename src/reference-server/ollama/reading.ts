@@ -1,0 +1,69 @@
+import type { Reading } from "../options.ts";
+import { isArray, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+
+/** What a model reads of a request: its messages, as the items that they would be on the wire of the Responses API. */
+export const readingOf = (body: JsonObject, messages: readonly JsonObject[]): Reading => ({
+  items: itemsOf(collated(messages)),
+  // Instructions are a message here.
+  instructions: null,
+  tools: objectsOf(body["tools"]).map(({ function: called, ...tool }) => ({
+    ...tool,
+    ...objectsOf([called ?? null])[0],
+  })),
+});
+
+/**
+ * Neighbours of one role are one message, but for results: their texts are joined, images are marked in them, and of calls and
+ * thoughts only the first message's are kept (Ollama, template/template.go).
+ */
+function collated(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const all: JsonObject[] = [];
+  for (const message of messages) {
+    const last = all.at(-1);
+    if (last === undefined || last["role"] !== message["role"] || message["role"] === "tool") {
+      all.push(message);
+      continue;
+    }
+    const texts = [last["content"], message["content"]].map((content) => stringOf(content) ?? "");
+    const images = [...imagesOf(last), ...imagesOf(message)];
+    all[all.length - 1] = { ...last, content: texts.join("\n\n"), ...(images.length === 0 ? {} : { images }) };
+  }
+  return all;
+}
+
+const imagesOf = ({ images = null }: JsonObject): readonly Json[] => (isArray(images) ? images : []);
+
+/** A result names its call by id, or answers the first that waits. */
+function itemsOf(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  let open: string[] = [];
+  let made = 0;
+  for (const message of messages) {
+    const { role = "", content = "" } = message;
+    const images = imagesOf(message).map((data) => ({ type: "input_image", image_url: stringOf(data) ?? "" }));
+    if (role === "tool") {
+      const id = stringOf(message["tool_call_id"]) ?? open[0] ?? null;
+      open = open.filter((each) => each !== id);
+      const parts = [...images, { type: "input_text", text: content }];
+      items.push({ type: "function_call_output", call_id: id, output: images.length === 0 ? content : parts });
+      continue;
+    }
+    const thinking = stringOf(message["thinking"]) ?? "";
+    if (role === "assistant" && thinking !== "")
+      items.push({ type: "reasoning", summary: [{ type: "summary_text", text: thinking }] });
+    if (content !== "" || images.length > 0)
+      items.push({
+        type: "message",
+        role,
+        content: [...images, ...(content === "" ? [] : [{ type: "text", text: content }])],
+      });
+    for (const { id, function: called } of role === "assistant" ? objectsOf(message["tool_calls"]) : []) {
+      const { name = "", arguments: given = {} } = objectsOf([called ?? null])[0] ?? {};
+      made += 1;
+      const callId = stringOf(id) ?? `unnamed ${made}`;
+      open.push(callId);
+      items.push({ type: "function_call", call_id: callId, name, arguments: JSON.stringify(given) });
+    }
+  }
+  return items;
+}
