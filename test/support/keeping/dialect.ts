@@ -1,18 +1,18 @@
 import { type JsonObject, omitMembers } from "../../../src/base/json.ts";
 import type { AnchorKind, Codec } from "../../../src/engine/stack/codec.ts";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
+import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../../src/providers/responses-items.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
 import type { Dialect } from "../dialects.ts";
 import { toolRead } from "../toy/front.ts";
-import { type Keeping, KeepingFront, serveKeeping } from "./front.ts";
+import { type Keeping, KeepingFront, keptMs, serveKeeping } from "./front.ts";
 
 /** Repeated by nothing that continues a thread. */
 const ofThread: ReadonlySet<string> = new Set(["instructions", "tools"]);
 
 const kinds: Readonly<Record<Keeping, AnchorKind>> = {
-  thread: { isLinear: true, keptMs: () => 5 * 60 * 1000, mustEqual: (name) => ofThread.has(name) },
+  thread: { isLinear: true, keptMs: () => keptMs, mustEqual: (name) => ofThread.has(name) },
   // Only what is not the model's can be said to a session.
   session: { isLinear: true, takes: ({ kind }) => !["assistant", "reasoning", "tool_call", "other"].includes(kind) },
 };
@@ -41,14 +41,46 @@ const codecOf = (keeping: Keeping): Codec => ({
 const codecs = { thread: codecOf("thread"), session: codecOf("session") };
 
 /** A provider whose answers are kept in threads or sessions. */
-function keepingProvider(
+export function keepingProvider(
   keeping: Keeping,
   baseURL: string,
   options: JsonObject & { readonly model: string },
 ): Provider {
   const provider = openaiResponses({ apiKey: "sk-keeping", baseURL, ...options, transport: "json" });
   const { conversations: _, ...others } = provider;
-  return { ...others, name: `kept-in-${keeping}s`, scope: `${keeping}s of ${baseURL}`, codec: codecs[keeping] };
+  const infer: Provider["infer"] = async (request) => {
+    try {
+      return await provider.infer(request);
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.providerCode !== "already_continued") throw error;
+      throw new ProviderError(error.message, { kind: "already-continued", outcome: "rejected", status: error.status });
+    }
+  };
+  return { ...others, infer, name: `kept-in-${keeping}s`, scope: `${keeping}s of ${baseURL}`, codec: codecs[keeping] };
+}
+
+/** A server that keeps what it answers so, behind an address. */
+export async function startKeeping(
+  keeping: Keeping,
+  answer: Parameters<Dialect["start"]>[0],
+  { violations, clock }: { readonly violations: string[]; readonly clock?: () => number },
+) {
+  const server = await startReferenceServer({
+    seed: "keeping",
+    answer: ({ reading, body }) =>
+      answer(() => ({
+        lines: readItems(reading.items, reading),
+        results: reading.items.filter((item) => item["type"] === "function_call_output").length,
+        bodyText: JSON.stringify([body, reading.items]),
+      })),
+  });
+  const front = new KeepingFront(server, { keeping, violations, clock });
+  const served = await serveKeeping(front);
+  const close = async (): Promise<void> => {
+    await served[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  };
+  return { front, server, url: served.url, [Symbol.asyncDispose]: close };
 }
 
 /** A wire whose answers can be continued once. */
@@ -61,19 +93,10 @@ export const keepingDialect = (keeping: Keeping): Dialect & { readonly violation
     modes: ["chained", "chained", "chained", "chained", "auto", "stateless"],
     transports: ["json"],
     async start(answer) {
-      const server = await startReferenceServer({
-        seed: "keeping",
-        answer: ({ reading, body }) =>
-          answer(() => ({
-            lines: readItems(reading.items, reading),
-            results: reading.items.filter((item) => item["type"] === "function_call_output").length,
-            bodyText: JSON.stringify([body, reading.items]),
-          })),
-      });
-      const front = new KeepingFront(server, keeping, violations);
-      const served = await serveKeeping(front);
+      const kept = await startKeeping(keeping, answer, { violations });
+      const { front, server, url } = kept;
       return {
-        url: served.url,
+        url,
         requests: front.requests,
         lines: (index) => front.lines(index),
         responseIds: () => front.ids(),
@@ -81,10 +104,7 @@ export const keepingDialect = (keeping: Keeping): Dialect & { readonly violation
         inject: (...faults) => server.inject(...faults),
         cut: () => undefined,
         clear: () => front.clear(),
-        async [Symbol.asyncDispose]() {
-          await served[Symbol.asyncDispose]();
-          await server[Symbol.asyncDispose]();
-        },
+        [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),
       };
     },
     provider: (url, { transport: _, ...asked }) => keepingProvider(keeping, url, asked),

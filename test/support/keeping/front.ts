@@ -1,13 +1,23 @@
 import { createServer } from "node:http";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/base/json.ts";
-import { type ReferenceServer, readItems } from "../../../src/reference-server/server.ts";
+import { type Reading, type ReferenceServer, readItems } from "../../../src/reference-server/server.ts";
 import type { Front } from "../dialects.ts";
 
 /** How a server keeps what it answered: as messages of threads, or in sessions. */
 export type Keeping = "thread" | "session";
 
 /** What one id stands for: the newest response in it, the settings that it was made with, and whether it was continued. */
-type State = { response: string; readonly settings: JsonObject; isContinued: boolean };
+type State = { response: string; readonly settings: JsonObject; isContinued: boolean; readonly at: number };
+
+type KeepingOptions = {
+  readonly keeping: Keeping;
+  /** Takes what no client may ask of it. */
+  readonly violations: string[];
+  readonly clock?: (() => number) | undefined;
+};
+
+/** How long a message of a thread is kept. */
+export const keptMs = 5 * 60 * 1000;
 
 type Exchange = Front["requests"][number] & { readonly server: number | null };
 
@@ -19,22 +29,28 @@ type Exchange = Front["requests"][number] & { readonly server: number | null };
 export class KeepingFront {
   readonly requests: Exchange[] = [];
   readonly #violations: string[];
+  readonly #clock: () => number;
   readonly #states = new Map<string, State>();
   readonly #server: ReferenceServer;
   readonly #keeping: Keeping;
 
-  /** @param violations - Takes what no client may ask of it. */
-  constructor(server: ReferenceServer, keeping: Keeping, violations: string[]) {
+  constructor(server: ReferenceServer, { keeping, violations, clock = () => 0 }: KeepingOptions) {
     this.#server = server;
     this.#keeping = keeping;
     this.#violations = violations;
+    this.#clock = clock;
   }
 
   /** What the model read for a request, in lines. */
   lines(index: number): readonly string[] | undefined {
-    const server = this.requests[index]?.server ?? null;
-    const reading = server === null ? undefined : this.#server.reading(server);
+    const reading = this.reading(index);
     return reading && readItems(reading.items, reading);
+  }
+
+  /** The same as it stands in the items. */
+  reading(index: number): Reading | undefined {
+    const server = this.requests[index]?.server ?? null;
+    return server === null ? undefined : this.#server.reading(server);
   }
 
   /** The ids that can be named. */
@@ -93,6 +109,10 @@ export class KeepingFront {
       body: { error: { code, message: `${code}: ${named}`, type: "invalid_request_error", param: null } },
     });
     if (state === undefined) return refused(404, "previous_response_not_found");
+    if (this.#keeping === "thread" && this.#clock() - state.at > keptMs) {
+      this.#violations.push(`${named} was continued when it was not kept any more`);
+      return refused(404, "previous_response_not_found");
+    }
     if (this.#keeping === "session") return null;
     const repeated = ["instructions", "tools"].filter((name) => Object.hasOwn(said, name));
     if (repeated.length > 0) this.#violations.push(`${named} was continued with ${repeated.join(" and ")}`);
@@ -116,7 +136,7 @@ export class KeepingFront {
     }
     if (state !== undefined) state.isContinued = true;
     const id = this.#keeping === "thread" ? response : `session_${response}`;
-    this.#states.set(id, { response, settings, isContinued: false });
+    this.#states.set(id, { response, settings, isContinued: false, at: this.#clock() });
     return id;
   }
 }
