@@ -24,6 +24,8 @@ export type Wire = {
   readonly partial?: true;
   /** The item did not come whole, in a response that did. */
   readonly incomplete?: true;
+  /** To the provider it stands for all that came before it: it was made of that by a compaction. */
+  readonly compacts?: true;
   /** What only the provider can read: encrypted reasoning, a compaction, a signature. */
   readonly ciphertext?: string;
   /** What a plain encoding of the payload lacks of the item received, as `jsonDifference` tells it. */

@@ -49,6 +49,7 @@ function draftOf(item: JsonObject): Draft {
     ...(typeof id === "string" && payload["id"] === undefined ? { itemId: id } : {}),
     ...(isSealed(kind) && typeof ciphertext === "string" ? { ciphertext } : {}),
     ...(item["status"] === "incomplete" ? { incomplete: true } : {}),
+    ...(item["type"] === "compaction" ? { compacts: true } : {}),
   };
   const residue = residueOf({ kind, payload, wire }, item);
   return { kind, payload, wire: residue === undefined ? wire : { ...wire, residue } };

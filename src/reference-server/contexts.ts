@@ -1,4 +1,5 @@
 import type { Ciphertexts } from "./ciphertext.ts";
+import { sinceCompaction } from "./compacting.ts";
 import { answeredBy, type Call, callOf, resultOf } from "./pairs.ts";
 import {
   badCiphertext,
@@ -25,6 +26,7 @@ export interface Link {
   readonly ids: ReadonlySet<string>;
   /** Calls of the whole context that nothing has answered. */
   readonly open: readonly Call[];
+  /** Of what the model reads: from the newest compaction item on. */
   readonly tokens: number;
 }
 
@@ -67,7 +69,10 @@ export function extend(parent: Link | undefined, items: readonly JsonObject[], a
     if (call !== undefined) open.push(optionalWhereAsync(call, { item, asyncTools }));
   }
   const ids = items.flatMap((item) => itemIdOf(item) ?? []);
-  return { parent, items, ids: new Set(ids), open, tokens: (parent?.tokens ?? 0) + tokensOf(items) };
+  const read = sinceCompaction(items);
+  const isFresh = read.length < items.length || typeOf(items[0] ?? {}) === "compaction";
+  const tokens = (isFresh ? 0 : (parent?.tokens ?? 0)) + tokensOf(read);
+  return { parent, items, ids: new Set(ids), open, tokens };
 }
 
 /** The context of a request, or why a server refuses the input behind that parent. */

@@ -1,5 +1,6 @@
-import type { ScriptedAnswer } from "./answers.ts";
+import { compaction, type ScriptedAnswer } from "./answers.ts";
 import { checkAzureInput, contentFilters } from "./azure.ts";
+import { isCompactedNow, uncompacted } from "./compacting.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
 import { addItems, brokenPair } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
@@ -94,7 +95,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       if ("refusal" in checked) return checked;
       const { withheld } = checked;
       if (state.conversationId !== null) locked.add(state.conversationId);
-      const reading = readingOf({ parent: state.parent, link: admitted.link, body, fault, options, withheld });
+      const reading = readingOf({ memory, parent: state.parent, link: admitted.link, body, fault, options, withheld });
       return { body, before: admitted.link, input: admitted.link.items, withheld, reading, ...state };
     },
     queue(request) {
@@ -172,8 +173,11 @@ async function respond(to: {
   const at = now();
   const createdAt = seconds(at);
   const answered = await script.answer({ body, reading, arrival, fault });
-  const finished = memory.finish(answered.output);
+  const isCompacted = options.compacts === true && isCompactedNow(body, before.tokens);
+  const finished = memory.finish([...(isCompacted ? [compaction()] : []), ...answered.output]);
   const output = finished.map(({ item }) => item);
+  if (isCompacted)
+    memory.compacted.set(stringOf(output[0]?.["id"]) ?? "", uncompacted(itemsOf(before), memory.compacted));
   const context = extend(before, output, asyncToolsOf(body));
   memory.issue(finished, false);
   if (options.checksReasoning !== undefined) bindReasoning(memory.bindings, { before, output, body });
@@ -266,6 +270,7 @@ function checkCapabilities(body: JsonObject, options: DialectOptions): Refusal |
 }
 
 function readingOf(of: {
+  readonly memory: Memory;
   readonly parent: Link | undefined;
   readonly link: Link;
   readonly body: JsonObject;
@@ -276,7 +281,7 @@ function readingOf(of: {
   return () => {
     const earlier = itemsOf(of.parent);
     const kept = of.options.dropsSystem === true ? earlier.filter((item) => item["role"] !== "system") : earlier;
-    const all = [...kept, ...of.link.items];
+    const all = uncompacted([...kept, ...of.link.items], of.memory.compacted);
     const isRead = (item: JsonObject): boolean => !isWithheld(item, of.withheld);
     const items =
       of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all.filter(isRead);
@@ -298,7 +303,7 @@ function headOf(of: {
   const { request, answered, fault, output } = of;
   const { body } = request;
   const reasoning = output.filter((item) => item["type"] === "reasoning");
-  const cached = request.before.parent?.tokens ?? 0;
+  const cached = Math.min(request.before.parent?.tokens ?? 0, request.before.tokens);
   const input =
     request.before.tokens + tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
   const tokens = { input, cached, output: tokensOf(output), reasoning: tokensOf(reasoning) };

@@ -44,6 +44,8 @@ export interface Memory {
   readonly ciphertexts: Ciphertexts;
   /** By item id, where the server checks reasoning. */
   readonly bindings: Map<string, ReasoningBinding>;
+  /** What compaction items stand for, by their ids, where the server makes them itself. */
+  readonly compacted: Map<string, readonly JsonObject[]>;
   /** The same ids in the same order for the same seed. */
   nextId(prefix: string): string;
   /** Gives scripted items what a server adds: ids, call ids. */
@@ -97,6 +99,7 @@ export function createMemory(seed: string): Memory {
     issued,
     ciphertexts,
     bindings: new Map(),
+    compacted: new Map(),
     nextId,
     finish: (output) => output.map((scripted) => ({ ...scripted, item: withIds(scripted.item, nextId) })),
     issue(output, isStored) {

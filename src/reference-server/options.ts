@@ -85,6 +85,11 @@ export interface DialectOptions {
    * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused.
    */
   readonly checksReasoning?: "withholds" | "refuses";
+  /**
+   * Compacts where a request asks for it (`context_management`) and its context has more tokens than that: the answer begins with a
+   * compaction item, which a later reading shows as what it stands for.
+   */
+  readonly compacts?: boolean;
   /** false: takes ciphertexts of other servers, for replays of recorded requests. */
   readonly verifiesCiphertexts?: boolean;
   /** Whose Chat Completions it speaks at `/v1/chat/completions`; `openai` when left out. */

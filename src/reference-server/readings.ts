@@ -1,4 +1,5 @@
 import { hashOf, reasoningKey } from "./ciphertext.ts";
+import { sinceCompaction } from "./compacting.ts";
 import { answeredBy, type Call, callOf, resultOf } from "./pairs.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, sortedText, stringOf, typeOf } from "./wire.ts";
 
@@ -33,7 +34,8 @@ export function readItems(items: readonly JsonObject[], settings: ReadingSetting
   const lines = instructions === "" ? [] : [lineOf({ kind: "instructions", content: hashOf(instructions) })];
   lines.push(...(settings.tools ?? []).map((tool) => toolLine(tool, undefined)));
   const calls: Open = { open: [], ordinals: [], count: 0 };
-  for (const item of items) lines.push(...readItem(item, calls));
+  // A compaction item stands for all items before it: the model reads them no more.
+  for (const item of sinceCompaction(items)) lines.push(...readItem(item, calls));
   return lines;
 }
 

@@ -1,4 +1,5 @@
 import { sealedItemId } from "./ciphertext.ts";
+import { sinceCompaction } from "./compacting.ts";
 import { itemsOf, type Link } from "./contexts.ts";
 import type { DialectOptions } from "./options.ts";
 import { readItems } from "./readings.ts";
@@ -72,7 +73,7 @@ interface Place {
 }
 
 function bindingAt(items: readonly JsonObject[], { at, body }: Place): ReasoningBinding {
-  const before = items.slice(0, at);
+  const before = sinceCompaction(items.slice(0, at));
   const settings = { instructions: stringOf(body["instructions"]) ?? null, tools: objectsOf(body["tools"]) };
   const others = before.filter((item) => typeOf(item) !== "reasoning");
   return {

@@ -105,8 +105,9 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     adoptConversation: (conversationId) =>
       void memory.conversations.set(conversationId, emptyConversation(conversationId)),
     clear() {
-      const { responses, conversations, issued, bindings } = memory;
-      for (const map of [responses, conversations, issued, bindings, parts.readings, parts.underWay]) map.clear();
+      const { responses, conversations, issued, bindings, compacted } = memory;
+      for (const map of [responses, conversations, issued, bindings, compacted, parts.readings, parts.underWay])
+        map.clear();
       for (const list of [parts.requests, parts.faults]) list.length = 0;
       Object.assign(arrivals, { count: 0, bytes: 0 });
       inference.clear();

@@ -10,7 +10,9 @@ export type GroupOptions = {
   /** Ids of blocks whose ciphertext the provider refused. */
   readonly quarantined: ReadonlySet<string>;
   /** Why a block is left out although its endpoint gave it and has not refused it. */
-  readonly unwanted?: (block: Block) => string | null;
+  readonly unwanted?: (block: Block, index: number) => string | null;
+  /** Whether a block is known to stand, at the endpoint, for all that is before it now. */
+  readonly covers?: (block: Block, index: number) => boolean;
 };
 
 /** A block to send, with what is known of its group: the items of one response, which are replayed together. */
@@ -90,7 +92,10 @@ export function legaliseGroup(group: Group, options: GroupOptions): void {
 }
 
 /** Why a block cannot be part of a request at all. */
-function unsendable({ block, hasId }: Candidate, options: GroupOptions): string | null {
+export function unsendable(
+  { block, index, hasId }: Pick<Candidate, "block" | "index" | "hasId">,
+  options: GroupOptions,
+): string | null {
   const { kind, wire, id } = block;
   if (wire?.partial === true && kind !== "assistant") return "partial";
   if (wire?.incomplete === true && kind === "tool_call") return "incomplete-call";
@@ -98,7 +103,7 @@ function unsendable({ block, hasId }: Candidate, options: GroupOptions): string 
   const isOwn = kind === "reasoning" || kind === "other";
   if (isOwn && wire !== null && wire.scope !== options.scope) return "foreign";
   if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";
-  const unwanted = options.unwanted?.(block) ?? null;
+  const unwanted = options.unwanted?.(block, index) ?? null;
   if (unwanted !== null) return unwanted;
   return options.codec.unsendableReason(block, { withId: hasId }) === null ? null : "unsendable";
 }

@@ -250,9 +250,23 @@ const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
   codec: request.codec,
   itemIds: request.capabilities.itemIds === true,
   quarantined: request.contexts.quarantined,
-  unwanted: (block: Block) => unwantedReason(request, block),
+  unwanted: (block: Block, index: number) =>
+    unwantedReason(request, block) ?? (coversWhatIsBefore(request, block, index) === false ? "stale-compaction" : null),
+  covers: (block: Block, index: number) => coversWhatIsBefore(request, block, index) === true,
   heldFrom,
 });
+
+/**
+ * Whether a compaction stands for what is before it: it says what was there when it was made, whatever became of that since. Null for
+ * other blocks, and where the log does not have the answer that it came in.
+ */
+function coversWhatIsBefore({ contexts, turn }: PlanRequest, { wire }: Block, index: number): boolean | null {
+  if (wire?.compacts !== true || wire.group === undefined) return null;
+  const made = contexts.ofInference(wire.group.id);
+  if (made === null) return null;
+  const isInPlace = made.inputLength + wire.group.index === index && made.length <= turn.length;
+  return isInPlace && turn.contextAt(made.length) === made.turn;
+}
 
 /** What a request names to continue from a context. */
 function named({ anchor, responseId }: ServerContext): Anchor {

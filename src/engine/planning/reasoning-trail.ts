@@ -26,6 +26,8 @@ const atTheBeginning: BoundPlace = { others: emptyContext, reasoning: null };
 export type HeldItem = {
   readonly index: number;
   readonly isReasoning: boolean;
+  /** It stands for what came before it: what is made behind it is bound to nothing earlier. */
+  readonly compacts?: boolean;
   /** What it counts as; null for what is not there. */
   readonly digest: string | null;
   /** Why it was left out. */
@@ -168,8 +170,9 @@ export function itemsOf(held: HeldItems): readonly HeldItem[] {
 }
 
 /** What stands before the block that comes next. */
-export function behind({ others, reasoning }: BoundPlace, { digest, isReasoning }: HeldItem): BoundPlace {
+export function behind({ others, reasoning }: BoundPlace, { digest, isReasoning, compacts }: HeldItem): BoundPlace {
   if (digest === null) return { others, reasoning };
+  if (compacts === true) return { others: extendContext(emptyContext, digest), reasoning: null };
   if (isReasoning) return { others, reasoning: { digest, before: reasoning } };
   return { others: extendContext(others, digest), reasoning };
 }
@@ -190,9 +193,10 @@ export function isSamePlace(made: BoundPlace, now: BoundPlace): boolean {
 
 function itemOf(block: Block, index: number, isBare = false): HeldItem {
   const isReasoning = block.kind === "reasoning";
-  // Reasoning says under which id it was given out, also where it goes without; an item that only the server knows does not.
-  const digest = isBare && block.kind === "other" ? withoutItemId(block).digest : block.digest;
-  return { index, isReasoning, digest, omitted: null };
+  const compacts = block.wire?.compacts === true;
+  // What is encrypted says under which id it was given out, also where it goes without; an item that only the server knows does not.
+  const digest = isBare && block.kind === "other" && !compacts ? withoutItemId(block).digest : block.digest;
+  return { index, isReasoning, compacts, digest, omitted: null };
 }
 
 const leftOut = ({ kind }: Block, index: number, { detail }: Repair): HeldItem => ({

@@ -2,7 +2,15 @@ import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { CallPairs } from "../stack/codec.ts";
-import { type Candidate, carriesId, type Group, type GroupOptions, groupsOf, legaliseGroup } from "./groups.ts";
+import {
+  type Candidate,
+  carriesId,
+  type Group,
+  type GroupOptions,
+  groupsOf,
+  legaliseGroup,
+  unsendable,
+} from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
 import { callIdOf, omit, omitId, placeOf, restate } from "./repairs.ts";
 
@@ -34,11 +42,13 @@ type ShapedPrefix = {
 function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const blocks = turn.after(from);
   const before = heldBefore(turn, from, { blocks, options });
+  const start = from === 0 ? compactedUpTo(blocks, options) : from;
   const repairs: Repair[] = [];
   let pairing = pairingAt(turn, from, { blocks, options });
   let last: Block | null = null;
   for (const group of groupsOf(blocks, from)) {
     const [first] = group.members;
+    for (const member of group.members) if (member.index < start) member.omitted = "compacted";
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
       first.omitted = "not-last";
     group.isRepeated = group.members.some(
@@ -55,6 +65,19 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
       last = restateGroup(group, { last, paired: paired.repairs, repairs, options });
   }
   return { repairs, pairing };
+}
+
+/**
+ * Where what is sent whole begins: with the newest block that stands, at this endpoint, for all that came before it. With the first
+ * one where a call before it is answered behind it.
+ */
+function compactedUpTo(blocks: readonly Block[], options: ShapeOptions): number {
+  const at = blocks.findLastIndex(
+    (block, index) =>
+      options.covers?.(block, index) === true &&
+      unsendable({ block, index, hasId: carriesId(block, options) }, options) === null,
+  );
+  return at > 0 && openIn(blocks.slice(0, at), 0, options.codec).length === 0 ? at : 0;
 }
 
 /** Each round leaves out at least one block more, or takes the group apart or its ids away once. */

@@ -24,7 +24,7 @@ const typesSent = (body: JsonValue | undefined): readonly (JsonValue | undefined
 
 test.each([
   ["chained, with the new message only", "chained", ["user"]],
-  ["stateless, with the item where it stood", "stateless", ["user", "compaction", "assistant", "user"]],
+  ["stateless, with the item in the place of all before it", "stateless", ["compaction", "assistant", "user"]],
 ] as const)(
   "a compaction of the server's is a block of the Turn, and the next request goes on %s",
   async (_, mode, sent) => {

@@ -25,6 +25,13 @@ const planning: readonly PlantedFault[] = [
     suite: "coherence/coherence",
   },
   {
+    of: "a server's compaction stands for a Turn that was edited since",
+    file: "engine/planning/plan.ts",
+    find: "return isInPlace && turn.contextAt(made.length) === made.turn;",
+    put: "return isInPlace;",
+    suite: "engine/inference/compacting-law",
+  },
+  {
     of: "a request continues from another endpoint's response",
     file: "engine/planning/plan.ts",
     find: "context.scope === scope && (only",

@@ -33,7 +33,7 @@ export type ThinkingServer = ReferenceServer & {
 export async function startThinkingServer(checksReasoning: "withholds" | "refuses"): Promise<ThinkingServer> {
   let random = createRandom(0);
   const answer = (): ScriptedAnswer => ({ output: drawnAnswer(random) });
-  const server = await startReferenceServer({ checksReasoning, answer, maxKept: 200 });
+  const server = await startReferenceServer({ checksReasoning, compacts: true, answer, maxKept: 200 });
   return {
     ...server,
     checks: checksReasoning === "refuses" ? "refuse" : "withhold",
@@ -101,6 +101,7 @@ function drawnEngine(random: Random, server: ThinkingServer, counted: { edits: n
     store: random.chance(0.7),
     instructions: random.chance(0.9) ? "Be brief." : "Be kind.",
     systemAs: random.chance(0.8) ? "input" : "instructions",
+    ...(random.chance(0.3) ? { context_management: [{ type: "compaction", compact_threshold: 150 }] } : {}),
     ...(random.chance(0.1) ? { reasoning: { context: "current_turn" } as const } : {}),
     capabilities: {
       itemIds: random.chance(0.7),
