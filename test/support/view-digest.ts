@@ -21,6 +21,9 @@ export function viewDigest(view: ConversationView): string {
       invalidResponses: Object.fromEntries(server.invalidResponses),
       invalidScopes: Object.fromEntries(server.invalidScopes),
       learned: Object.fromEntries([...server.learned].map(([scope, learned]) => [scope, Object.fromEntries(learned)])),
+      unanswered: [...server.unanswered.keys()].sort(),
+      objects: Object.fromEntries([...server.objects].map(([scope, object]) => [scope, { ...object }])),
+      cutObjects: [...server.cutObjects].sort(),
       quarantined: [...server.quarantined].sort(),
       newest: Object.fromEntries(
         [...newest].map(([scope, { context, turn }]) => [scope, { context: context.inferenceId, turn: turn.digest }]),

@@ -87,7 +87,7 @@ export function noteFacts(
 ): void {
   noteContexts(facts, view);
   noteUnanswered(facts, view);
-  if (objectEvents.has(event.type)) noteObjects(facts, view);
+  if (objectEvents.has(event.type)) noteObjects(facts, view, event.type === "AnchorInvalidated");
   switch (event.type) {
     case "SettingsDeclared":
       facts.others.push(["settings", event.data.digest, { stream, revision }]);
@@ -117,9 +117,14 @@ const objectEvents: ReadonlySet<string> = new Set([
   ...["InferenceRequested", "InferenceFailed", "ResponseReceived"],
 ]);
 
-function noteObjects({ others }: ServerContextRows, { objects, cutObjects }: ServerContextsView): void {
+/** @param mayBeLast - That there is none is a fact, too: the facts before may tell of the one that is gone. */
+function noteObjects(
+  { others }: ServerContextRows,
+  { objects, cutObjects }: ServerContextsView,
+  mayBeLast = false,
+): void {
   const known = others.findIndex(([type]) => type === "objects");
-  if (known < 0 && objects.size + cutObjects.size === 0) return;
+  if (known < 0 && objects.size + cutObjects.size === 0 && !mayBeLast) return;
   const fact = ["objects", [...objects], [...cutObjects]] as const;
   if (known < 0) others.push(fact);
   else others[known] = fact;
