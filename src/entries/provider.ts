@@ -23,6 +23,7 @@ export type {
   RequestParts,
   SentBlock,
   Settings,
+  SignedPlace,
 } from "../engine/stack/codec.ts";
 export {
   type ConversationObjects,

@@ -96,6 +96,8 @@ export function repairWords(repair: Repair): string {
       return `block ${index} sent without its item id (${say("reason")})`;
     case "rename-call":
       return `block ${index} sent as call ${say("callId")}: its id was taken`;
+    case "stand-in":
+      return `block ${index} sent without a signature of its own (${say("reason")})`;
     case "answer":
       return `call ${say("callId")} of block ${index} answered as aborted: it had no result`;
     case "restate":

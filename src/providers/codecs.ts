@@ -1,11 +1,14 @@
 import type { Codec } from "../engine/stack/codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";
+import { geminiContents } from "./google/gemini-codec.ts";
 import { responsesItems } from "./responses-items.ts";
+
+const released: readonly Codec[] = [responsesItems, ...Object.values(chatCodecs), geminiContents];
 
 /** Every released codec by the name that recorded requests carry: none is ever taken out, for old bodies are rebuilt with it. */
 export const codecs: ReadonlyMap<string, Codec> = codecsWith([]);
 
 /** The same, and those of other providers. */
 export function codecsWith(others: readonly Codec[]): ReadonlyMap<string, Codec> {
-  return new Map([responsesItems, ...Object.values(chatCodecs), ...others].map((codec: Codec) => [codec.name, codec]));
+  return new Map([...released, ...others].map((codec) => [codec.name, codec]));
 }

@@ -83,13 +83,13 @@ export function codecChecks(
       if (!read(answer).isComplete) return;
       const blocks = stored(read(answer));
       const turn = Turn.of([first, ...blocks, ...resultsOf(codec, blocks)]);
-      assert.deepEqual(shape(turn, 0, shaping(codec)), []);
+      assert.deepEqual(shape(turn, 0, shaping(codec, settings)), []);
       assert.equal(encode(turn, []), encode(turn, []));
     }),
     ...ofAnswers("takes a call that nobody answers, answered in its place", (answer) => {
       if (!read(answer).isComplete) return;
       const turn = Turn.of([first, ...stored(read(answer)), last]);
-      const repairs = shape(turn, 0, shaping(codec));
+      const repairs = shape(turn, 0, shaping(codec, settings));
       assert.deepEqual(
         repairs.filter(({ rule }) => rule !== "answer"),
         [],
@@ -107,7 +107,10 @@ export function codecChecks(
 
 const scope = "codec-checks";
 const inferenceId = "inf_0000000000000001";
-const shaping = (codec: Codec) => ({ codec, scope, itemIds: false, quarantined: new Set<string>(), heldFrom: 0 });
+const shaping = (codec: Codec, settings: Settings) => ({
+  ...{ codec, scope, settings, itemIds: false, heldFrom: 0 },
+  quarantined: new Set<string>(),
+});
 const blockId = (n: number) => blockIdSchema.parse(`blk_${String(n).padStart(16, "0")}`);
 const first = user("Please.").withId(blockId(1));
 const last = user("Well?").withId(blockId(2));

@@ -100,8 +100,10 @@ export function shapedBlocks(
         shaped.push({ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false });
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
     const rename = here.find(({ rule }) => rule === "rename-call");
-    const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule !== "answer" && rule !== "restate");
-    shaped.push({ block: rename === undefined ? block : renamed(block, callIdOf(rename)), withId });
+    const isSigned = !here.some(({ rule }) => rule === "stand-in");
+    const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule === "omit-id" || rule === "rename-call");
+    const sent = rename === undefined ? block : renamed(block, callIdOf(rename));
+    shaped.push({ block: sent, withId, ...(isSigned ? {} : { standIn: true }) });
   }
   return shaped;
 }

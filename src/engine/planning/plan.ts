@@ -253,6 +253,7 @@ const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
   unwanted: (block: Block, index: number) =>
     unwantedReason(request, block) ?? (coversWhatIsBefore(request, block, index) === false ? "stale-compaction" : null),
   covers: (block: Block, index: number) => coversWhatIsBefore(request, block, index) === true,
+  settings: request.settings,
   heldFrom,
 });
 

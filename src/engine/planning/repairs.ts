@@ -21,6 +21,9 @@ export const answerCall = (index: number, detail: { readonly before: number; rea
 /** A block is said otherwise than it stands, by the name of why: the wire has no form for it. */
 export const restate = (index: number, reason: string): Repair => ({ rule: "restate", index, detail: { reason } });
 
+/** A block is sent without its signature, or with what stands for one, by the name of why. */
+export const standIn = (index: number, reason: string): Repair => ({ rule: "stand-in", index, detail: { reason } });
+
 /** The place in the Turn that a repair changes something at. */
 export function placeOf({ rule, index, detail }: Repair): number {
   if (!rules.has(rule))
@@ -31,4 +34,4 @@ export function placeOf({ rule, index, detail }: Repair): number {
 /** The call id that a repair says. */
 export const callIdOf = ({ detail }: Repair): string => (typeof detail["callId"] === "string" ? detail["callId"] : "");
 
-const rules: ReadonlySet<string> = new Set(["omit", "omit-id", "rename-call", "answer", "restate"]);
+const rules: ReadonlySet<string> = new Set(["omit", "omit-id", "rename-call", "answer", "restate", "stand-in"]);

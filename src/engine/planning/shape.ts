@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { CallPairs } from "../stack/codec.ts";
+import type { CallPairs, Settings } from "../stack/codec.ts";
 import {
   type Candidate,
   carriesId,
@@ -12,12 +12,13 @@ import {
   unsendable,
 } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
-import { callIdOf, omit, omitId, placeOf, restate } from "./repairs.ts";
+import { callIdOf, omit, omitId, placeOf, restate, standIn } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
   /** Where the anchor's output begins, whose calls are open; 0 for a full request. */
   readonly heldFrom: number;
+  readonly settings: Settings;
 };
 
 /**
@@ -27,7 +28,31 @@ export type ShapeOptions = GroupOptions & {
  */
 export function shape(turn: Turn, from: number, options: ShapeOptions): readonly Repair[] {
   const { repairs, pairing } = shapeFrom(turn, from, options);
-  return [...repairs, ...closingAnswers(pairing, turn.length)];
+  return [...repairs, ...closingAnswers(pairing, turn.length), ...standIns(turn, from, { ...options, repairs })];
+}
+
+/** What is sent with what stands for a signature: that depends on what goes out before it. */
+function standIns(
+  turn: Turn,
+  from: number,
+  { repairs, codec, scope, settings }: ShapeOptions & { readonly repairs: readonly Repair[] },
+): readonly Repair[] {
+  if (codec.standInRule === undefined) return [];
+  const byIndex = Map.groupBy(repairs, placeOf);
+  const found: Repair[] = [];
+  let stretch: Block[] = [];
+  for (const [offset, block] of turn.after(from).entries()) {
+    const here = byIndex.get(from + offset) ?? [];
+    const isOmitted = here.some(({ rule }) => rule === "omit");
+    const isModels = block.kind !== "user" && block.kind !== "system" && !codec.pairs.isResult(block);
+    if (here.some(({ rule }) => rule === "answer") || !(isModels || isOmitted)) stretch = [];
+    if (!isModels || isOmitted) continue;
+    const isForeign = block.wire !== null && block.wire.scope !== scope;
+    const reason = codec.standInRule(block, { isForeign, stretch, settings });
+    if (reason !== null) found.push(standIn(from + offset, reason));
+    stretch.push(block);
+  }
+  return found;
 }
 
 type Shaped = { readonly repairs: readonly Repair[]; readonly pairing: Pairing };

@@ -76,6 +76,11 @@ export interface Codec {
    * says all. Absent, where it always does. It changes nothing: `encodeRequest` does, and the decision tells of it.
    */
   restated?(block: Block, before: Block | null): string | null;
+  /**
+   * Why a block goes out without the signature that an endpoint gave it, or with what stands for one, as the name of a rule; null
+   * where it goes as it is. Absent, where nothing is signed.
+   */
+  standInRule?(block: Block, place: SignedPlace): string | null;
   /** Whether the server takes the block only as the last one of a request. */
   standsLast?(block: Block): boolean;
 
@@ -173,7 +178,12 @@ export type RequestParts = {
 };
 
 /** A block as a request carries it: with the id of its item, or without. */
-export type SentBlock = { readonly block: Block; readonly withId: boolean };
+export type SentBlock = {
+  readonly block: Block;
+  readonly withId: boolean;
+  /** It goes without its signature, or with what stands for one (`standInRule`). */
+  readonly standIn?: boolean;
+};
 
 /** A call as far as pairing looks at it. */
 export type Call = {
@@ -201,6 +211,15 @@ export type GroupPlace = {
   /** Some of them are missing or left out. */
   readonly isBroken: boolean;
   readonly next: Block | undefined;
+};
+
+/** Where a block stands that may be signed. */
+export type SignedPlace = {
+  /** Another endpoint gave it. */
+  readonly isForeign: boolean;
+  /** What is sent of the model's before it, since somebody else has spoken. */
+  readonly stretch: readonly Block[];
+  readonly settings: Settings;
 };
 
 /** What a server says of a request that it refuses. */

@@ -30,6 +30,7 @@ export const fullRequest: ShapeOptions = {
   itemIds: true,
   quarantined: new Set(),
   heldFrom: 0,
+  settings: {},
 };
 
 type Answer = Extract<Step, { readonly do: "request" }>;

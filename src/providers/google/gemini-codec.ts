@@ -1,0 +1,33 @@
+import type { Block } from "../../domain/block.ts";
+import type { RequestParts, SignedPlace } from "../../engine/stack/codec.ts";
+import { defineCodec } from "../define-codec.ts";
+import { readAnswer, writeAnswer } from "./gemini-answer.ts";
+import { contentsOf } from "./gemini-contents.ts";
+import { isSigned, refusalOf } from "./gemini-parts.ts";
+import { adjust, bodySettings, checksSignatures, offeredTools } from "./gemini-settings.ts";
+
+/** The contents of Gemini's `generateContent`, on Google's own API, on Vertex, and behind Code Assist. */
+export const geminiContents = defineCodec({
+  name: "google-gemini/1",
+  resultsStandTogether: true,
+  ...{ adjust, offeredTools, standInRule, readAnswer, writeAnswer },
+  unsendableReason: refusalOf,
+  encodeRequest,
+});
+
+function encodeRequest({ settings, input }: RequestParts): string {
+  return JSON.stringify({
+    ...bodySettings(settings),
+    contents: contentsOf(input, { signs: checksSignatures(settings) }),
+  });
+}
+
+/**
+ * A signature is good at the endpoint that gave it. The first call of each step needs one, where the model looks: what another model
+ * called, or a layer has edited, has none.
+ */
+function standInRule(block: Block, { isForeign, stretch, settings }: SignedPlace): string | null {
+  if (isForeign && isSigned(block)) return "foreign-signature";
+  const isFirst = block.kind === "tool_call" && !stretch.some(({ kind }) => kind === "tool_call");
+  return isFirst && checksSignatures(settings) && !isSigned(block) ? "no-signature" : null;
+}

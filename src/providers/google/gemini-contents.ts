@@ -1,0 +1,118 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { Block, type Wire } from "../../domain/block.ts";
+import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
+import {
+  draftOf,
+  idMadeFor,
+  keepParts,
+  kindOfSpeaker,
+  partsOf,
+  resultDraft,
+  userPart,
+  verbatim,
+} from "./gemini-parts.ts";
+
+/** What Gemini takes in the place of a signature that a call of another model does not have (Google's guide to thought signatures). */
+const standInSignature = "skip_thought_signature_validator";
+
+/**
+ * Blocks as contents: what one side says without a word of the other is one content, and results stand in one of their own, in the
+ * order of their calls.
+ */
+export function contentsOf(
+  blocks: readonly SentBlock[],
+  { signs }: { readonly signs: boolean },
+): readonly JsonObject[] {
+  const contents: Content[] = [];
+  const calls = new Map<string, CallPlace>();
+  for (const { block, standIn = false } of blocks) {
+    const { kind, callId, name } = block;
+    if (kind === "tool_call" && callId !== null) calls.set(callId, { name: name ?? "", place: calls.size });
+    const call = kind === "tool_result" && callId !== null ? calls.get(callId) : undefined;
+    const parts = partsOf(block, call === undefined ? {} : { name: call.name });
+    const sent = standIn ? parts.map((part) => unsigned(part, { signs })) : parts;
+    const role = kindOfSpeaker(kind);
+    const isResults = kind === "tool_result";
+    let content = contents.at(-1);
+    if (content?.role !== role || content.isResults !== isResults) {
+      content = { role, isResults, parts: [] };
+      contents.push(content);
+    }
+    content.parts.push(...sent.map((part) => ({ part, place: call?.place ?? 0 })));
+  }
+  return contents.map(({ role, isResults, parts }) => ({
+    role,
+    parts: (isResults ? parts.toSorted((left, right) => left.place - right.place) : parts).map(({ part }) => part),
+  }));
+}
+
+type CallPlace = { readonly name: string; readonly place: number };
+type Content = {
+  readonly role: "user" | "model";
+  readonly isResults: boolean;
+  readonly parts: { readonly part: JsonObject; readonly place: number }[];
+};
+
+/** The part without the signature of somebody else; a call is given what stands for one, where it needs one. */
+function unsigned({ thoughtSignature: _, ...part }: JsonObject, { signs }: { readonly signs: boolean }): JsonObject {
+  return signs && part["functionCall"] !== undefined ? { ...part, thoughtSignature: standInSignature } : part;
+}
+
+/**
+ * A history in Gemini's own form (`contents`) as blocks, which `append` takes: signatures and members that turnlog does not know
+ * stay with them, and go back as they came to the endpoint of that scope.
+ */
+export function blocksOfContents(contents: readonly JsonObject[], { scope }: Pick<Wire, "scope">): readonly Block[] {
+  const open: OpenCall[] = [];
+  return contents.flatMap(({ role, parts }, n) => {
+    const all = isJsonList(parts) ? parts.filter(isJsonObject) : [];
+    const drafts = role === "model" ? modelDrafts(all, n) : userDrafts(all, open);
+    for (const { kind, payload } of drafts)
+      if (kind === "tool_call") open.push({ id: textOf(payload["callId"]), name: textOf(payload["name"]) });
+    return drafts.map(
+      ({ kind, payload, wire }) =>
+        new Block({ id: null, kind, payload, wire: wire == null ? null : { scope, ...wire } }),
+    );
+  });
+}
+
+type OpenCall = { readonly id: string; readonly name: string };
+
+const modelDrafts = (parts: readonly JsonObject[], n: number): readonly Draft[] =>
+  parts.map((part, place) => draftOf(part, idMadeFor(`content_${n}`, place)));
+
+/** Neighbouring texts, images and files are one message. */
+function userDrafts(parts: readonly JsonObject[], open: OpenCall[]): readonly Draft[] {
+  const drafts: Draft[] = [];
+  let message: { readonly part: JsonObject; readonly own: JsonObject }[] = [];
+  const finish = (): void => {
+    const payload = { role: "user", content: message.map(({ own }) => own) };
+    const given = message.map(({ part }) => part);
+    if (message.length > 0) drafts.push(keepParts({ kind: "user", payload }, given));
+    message = [];
+  };
+  for (const part of parts) {
+    const own = userPart(part);
+    if (own !== null) {
+      message.push({ part, own });
+      continue;
+    }
+    finish();
+    drafts.push(answeredDraft(part, open) ?? verbatim(part));
+  }
+  finish();
+  return drafts;
+}
+
+/** A result answers the call of its id, or the first of its name that is open; null for what is no result. */
+function answeredDraft(part: JsonObject, open: OpenCall[]): Draft | null {
+  const { functionResponse: response } = part;
+  if (!isJsonObject(response) || typeof response["name"] !== "string") return null;
+  const { id, name } = response;
+  const place = open.findIndex((call) => (typeof id === "string" ? call.id === id : call.name === name));
+  const [call] = place < 0 ? [] : open.splice(place, 1);
+  const callId = typeof id === "string" ? id : call?.id;
+  return callId === undefined ? null : resultDraft(part, callId);
+}
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -1,0 +1,180 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { Block, BlockKind } from "../../domain/block.ts";
+import type { Draft } from "../../engine/stack/codec.ts";
+import { jsonOf } from "../json-text.ts";
+import { mediaFor, mediaIn, mediaRefusal } from "./media-parts.ts";
+
+/** A block as far as parts are made of it: one that was recorded, or a draft. */
+export type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wire"] };
+
+/** The parts that a block is, as it came where it came from Gemini: signatures and unknown members are in its residue. */
+export function partsOf(block: Said, named: Naming = {}): readonly JsonObject[] {
+  const parts = applyDifference(plainParts(block, named), residueOf(block));
+  return isJsonList(parts) ? parts.filter(isJsonObject) : [];
+}
+
+/** The name of the function that a result answers, which only its call says. */
+export type Naming = { readonly name?: string };
+
+/** What of a block only this dialect understands. Another dialect's is not ours to read. */
+const residueOf = ({ wire }: Said): JsonValue | undefined =>
+  isJsonObject(wire?.residue) ? wire.residue["google"] : undefined;
+
+/** A block that gives back the parts that it was made of, whatever was in them. */
+export function keepParts(draft: Draft, parts: readonly JsonObject[], named: Naming = {}): Draft {
+  const google = jsonDifference(plainParts(draft, named), parts);
+  return google === undefined ? draft : { ...draft, wire: { ...draft.wire, residue: { google } } };
+}
+
+/** The parts that a payload alone stands for. */
+function plainParts({ kind, payload }: Said, { name = "" }: Naming): readonly JsonObject[] {
+  switch (kind) {
+    case "reasoning":
+      return [payload["summary"], payload["content"]].flatMap(textsIn).map((text) => ({ text, thought: true }));
+    case "tool_call": {
+      const { callId, name: called, arguments: given } = payload;
+      const args = typeof given === "string" ? (jsonOf(given) ?? {}) : {};
+      return [{ functionCall: { ...idFor(callId), name: called, args } }];
+    }
+    case "tool_result": {
+      const { callId, output } = payload;
+      return [{ functionResponse: { ...idFor(callId), name, ...responseFor(output ?? null) } }];
+    }
+    case "other": {
+      const { type: _, ...part } = payload;
+      return [part];
+    }
+    default:
+      return contentOf(payload).flatMap(messagePart);
+  }
+}
+
+const messagePart = (part: JsonObject): readonly JsonObject[] => {
+  if (part["type"] !== "text") return each(part, mediaFor);
+  return part["text"] === "" ? [] : [{ text: part["text"] }];
+};
+
+const each = (part: JsonObject, read: (part: JsonObject) => JsonObject | null): readonly JsonObject[] => {
+  const found = read(part);
+  return found === null ? [] : [found];
+};
+
+const contentOf = ({ content }: JsonObject): readonly JsonObject[] =>
+  isJsonList(content) ? content.filter(isJsonObject) : [];
+
+function textsIn(parts: JsonValue | undefined): readonly string[] {
+  if (!isJsonList(parts)) return [];
+  return parts.flatMap((part) => (isJsonObject(part) && typeof part["text"] === "string" ? [part["text"]] : []));
+}
+
+/** A text, or what has no form of its own, stands under `output`; images and files stand beside it. */
+function responseFor(output: JsonValue): JsonObject {
+  if (!isPartList(output)) return { response: { output } };
+  const texts = textsIn(output);
+  const media = output.flatMap((part) => each(part, mediaFor));
+  const response = texts.length === 0 ? {} : { output: texts.join("\n\n") };
+  return media.length === 0 ? { response } : { response, parts: media };
+}
+
+const isPartList = (output: JsonValue): output is readonly (JsonObject & { readonly type: string })[] =>
+  isJsonList(output) &&
+  output.length > 0 &&
+  output.every((part) => isJsonObject(part) && partTypes.has(typeof part["type"] === "string" ? part["type"] : ""));
+
+const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
+
+/** Ids of calls are optional: one that the server did not give is made here, marked, and not sent. */
+const madeId = "turnlog_";
+export const idMadeFor = (tag: string, n: number): string => `${madeId}${tag.replace(/[^a-zA-Z0-9_]/g, "_")}_${n}`;
+const idFor = (callId: JsonValue | undefined): JsonObject =>
+  typeof callId !== "string" || callId.startsWith(madeId) ? {} : { id: callId };
+
+/** What a part of the model says, as a block. */
+export function draftOf(part: JsonObject, ownId: string): Draft {
+  return keepParts(plainDraft(part, ownId), [part]);
+}
+
+function plainDraft(part: JsonObject, ownId: string): Draft {
+  const { text, thought, functionCall: call } = part;
+  if (isJsonObject(call) && isNamed(call) && isJsonObject(call["args"] ?? {})) {
+    const { id, name, args = {} } = call;
+    const callId = typeof id === "string" && id !== "" ? id : ownId;
+    return { kind: "tool_call", payload: { type: "function", callId, name, arguments: JSON.stringify(args) } };
+  }
+  if (typeof text === "string" && thought === true)
+    return { kind: "reasoning", payload: { type: "reasoning", summary: [{ type: "text", text }] } };
+  const said = typeof text === "string" ? { type: "text", text } : thought === true ? null : mediaIn(part);
+  return said === null ? verbatim(part) : { kind: "assistant", payload: { role: "assistant", content: [said] } };
+}
+
+const isNamed = ({ name }: JsonObject): boolean => typeof name === "string" && name !== "";
+
+/** What only Gemini understands, under the name of what it is. */
+export function verbatim(part: JsonObject): Draft {
+  const { type: _, ...members } = part;
+  return { kind: "other", payload: { type: Object.keys(members)[0] ?? "part", ...members } };
+}
+
+/** A part of the user's as one of a message; null for what is none. */
+export const userPart = (part: JsonObject): JsonObject | null =>
+  typeof part["text"] === "string" ? { type: "text", text: part["text"] } : mediaIn(part);
+
+/** What a function answered, as a block; its call is the one of this id. */
+export function resultDraft(part: JsonObject, callId: string): Draft {
+  const { name, response, parts } = isJsonObject(part["functionResponse"]) ? part["functionResponse"] : {};
+  const told = isJsonObject(response) ? response : {};
+  const { output, ...others } = told;
+  const isPlain = typeof output === "string" && Object.keys(others).length === 0;
+  const text = isPlain ? output : Object.keys(told).length === 0 ? null : JSON.stringify(told);
+  const media = (isJsonList(parts) ? parts.filter(isJsonObject) : []).flatMap((part) => each(part, mediaIn));
+  const said = text === null ? [] : [{ type: "text", text }];
+  const payload = { type: "function", callId, output: media.length === 0 ? (text ?? "") : [...said, ...media] };
+  return keepParts({ kind: "tool_result", payload }, [part], typeof name === "string" ? { name } : {});
+}
+
+/** Why a request cannot carry the block, in words for people; null when it can. */
+export function refusalOf({ kind, payload, type, wire, name }: Block): string | null {
+  switch (kind) {
+    case "system":
+      return "Gemini takes instructions before the conversation, not within it";
+    case "tool_call": {
+      if (type !== "function") return `Gemini has no call of type ${type}`;
+      const args = typeof payload["arguments"] === "string" ? jsonOf(payload["arguments"]) : undefined;
+      return isJsonObject(args)
+        ? null
+        : `Gemini takes a JSON object as arguments; those of ${name ?? "the call"} are none`;
+    }
+    case "tool_result": {
+      const { output = null } = payload;
+      return isPartList(output) ? firstRefusal(output) : null;
+    }
+    case "user":
+    case "assistant": {
+      const refused = firstRefusal(contentOf(payload));
+      const isEmpty = partsOf({ kind, payload, wire }).every(
+        ({ text, thoughtSignature: signed }) => text === "" && !signed,
+      );
+      return refused ?? (isEmpty ? "Gemini takes no message that says nothing" : null);
+    }
+    default:
+      return null;
+  }
+}
+
+const firstRefusal = (parts: readonly JsonObject[]): string | null =>
+  parts.map(partRefusal).find((reason) => reason !== null) ?? null;
+
+function partRefusal(part: JsonObject): string | null {
+  const { type } = part;
+  if (type === "text") return null;
+  if (typeof type === "string" && partTypes.has(type)) return mediaRefusal(part);
+  return `Gemini has no part of type ${typeof type === "string" ? type : "unknown"}`;
+}
+
+/** Whether the block came with a signature. */
+export const isSigned = (block: Said): boolean =>
+  partsOf(block).some(({ thoughtSignature }) => typeof thoughtSignature === "string");
+
+export const kindOfSpeaker = (kind: BlockKind): "model" | "user" =>
+  kind === "user" || kind === "tool_result" || kind === "system" ? "user" : "model";

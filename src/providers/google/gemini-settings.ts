@@ -1,0 +1,119 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers, setMember } from "../../base/json.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+
+/**
+ * The members of a request's body that settings stand for: `instructions` are its `systemInstruction`, tools by name its function
+ * declarations; the model stands in the address. Frozen with the codec: bodies of old requests are rebuilt with it.
+ */
+export function bodySettings({ model: _, instructions, tools, ...members }: Settings): JsonObject {
+  const body: Record<string, JsonValue> = {};
+  if (instructions !== undefined && instructions !== null)
+    body["systemInstruction"] = { parts: [{ text: instructions }] };
+  const offered = isJsonList(tools) ? toolsFor(tools) : tools;
+  if (offered !== undefined && !(isJsonList(offered) && offered.length === 0)) body["tools"] = offered;
+  for (const [name, value] of Object.entries(members)) {
+    if (ownMembers.has(name)) throw new Error(`settings cannot hold ${name}: the engine decides it`);
+    if (value !== undefined) setMember(body, name, value);
+  }
+  return body;
+}
+
+const ownMembers: ReadonlySet<string> = new Set(["contents"]);
+
+/** Tools are offered as they are everywhere, and declared together; one that the caller wrote as Gemini has it stays so. */
+function toolsFor(tools: readonly JsonValue[]): readonly JsonValue[] {
+  const named = tools.filter(isJsonObject).filter(isOffered);
+  const others = tools.filter((tool) => !isJsonObject(tool) || !isOffered(tool));
+  if (named.length === 0) return others;
+  const functionDeclarations = named.map(({ name, description, parameters }) => ({
+    ...{ name, description },
+    ...(parameters === undefined ? {} : { parametersJsonSchema: parameters }),
+  }));
+  return [...others, { functionDeclarations }];
+}
+
+const isOffered = ({ name }: JsonObject): boolean => typeof name === "string";
+
+/** The names of all functions that are declared. */
+export function offeredTools({ tools }: Settings): readonly string[] {
+  return (isJsonList(tools) ? tools : []).filter(isJsonObject).flatMap((tool) => {
+    const { functionDeclarations: declared } = tool;
+    const functions = isJsonList(declared) ? declared.filter(isJsonObject) : [tool];
+    return functions.flatMap(({ name }) => (typeof name === "string" ? [name] : []));
+  });
+}
+
+export function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { model, instructions, toolChoice, output, reasoningEffort, parallelToolCalls, ...limits } = adjustments;
+  if (parallelToolCalls === false)
+    throw new TypeError(
+      "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
+    );
+  const asked = model ?? (typeof settings["model"] === "string" ? settings["model"] : "");
+  const generation: JsonObject = {
+    ...limits,
+    ...(output === undefined ? {} : { responseMimeType: "application/json", responseJsonSchema: output }),
+    ...(reasoningEffort === undefined
+      ? {}
+      : { thinkingConfig: thinkingFor(settings, { model: asked, reasoningEffort }) }),
+  };
+  return {
+    ...settings,
+    ...(model === undefined ? {} : { model }),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(Object.keys(generation).length === 0
+      ? {}
+      : { generationConfig: { ...objectIn(settings, "generationConfig"), ...generation } }),
+    ...(toolChoice === undefined
+      ? {}
+      : { toolConfig: { ...objectIn(settings, "toolConfig"), functionCallingConfig: callingFor(toolChoice) } }),
+  };
+}
+
+function callingFor(choice: NonNullable<Adjustments["toolChoice"]>): JsonObject {
+  if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.tool] };
+  const mode = callingModes.get(choice);
+  if (mode !== undefined) return { mode };
+  throw new TypeError(`toolChoice is '${choice}': Gemini takes auto, none, required, or { tool }`);
+}
+
+const callingModes: ReadonlyMap<string, string> = new Map([
+  ["auto", "AUTO"],
+  ["none", "NONE"],
+  ["required", "ANY"],
+]);
+
+type Effort = { readonly model: string; readonly reasoningEffort: string };
+
+/** Gemini 3 takes a level; 2.5 takes tokens, which are those that Google's OpenAI-compatible route takes for the same words. */
+function thinkingFor(settings: Settings, { model, reasoningEffort: effort }: Effort): JsonObject {
+  const given = objectIn(objectIn(settings, "generationConfig"), "thinkingConfig");
+  const own = omitMembers(given, new Set(["thinkingLevel", "thinkingBudget"]));
+  if (/gemini-2\.5/.test(model)) {
+    const thinkingBudget = budgets.get(effort);
+    if (thinkingBudget !== undefined) return { ...own, thinkingBudget };
+  } else if (levels.has(effort)) return { ...own, thinkingLevel: effort };
+  const known = [...(/gemini-2\.5/.test(model) ? budgets.keys() : levels)].join(", ");
+  throw new TypeError(`reasoningEffort is '${effort}': ${model} takes ${known}`);
+}
+
+const levels: ReadonlySet<string> = new Set(["minimal", "low", "medium", "high"]);
+const budgets: ReadonlyMap<string, number> = new Map([
+  ["none", 0],
+  ["minimal", 1_024],
+  ["low", 1_024],
+  ["medium", 8_192],
+  ["high", 24_576],
+]);
+
+/** Whether the model refuses calls of the current turn without a signature: Gemini 3 and later. */
+export function checksSignatures({ model }: Settings): boolean {
+  const [, version = "0"] = /(?:^|\/)gemini-(\d+)/.exec(typeof model === "string" ? model : "") ?? [];
+  return Number(version) >= 3;
+}
+
+function objectIn(object: JsonObject, name: string): JsonObject {
+  const value = object[name];
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,117 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import type { StreamDelta } from "../../engine/stack/provider.ts";
+import { failureIn, tokensIn } from "./gemini-answer.ts";
+
+/**
+ * Puts a streamed response of generateContent together: each chunk is a part of one. Texts are joined where neither is signed and
+ * both are thoughts or neither is; of other members the last word counts (Google's reference of `streamGenerateContent`).
+ */
+export class GeminiStream {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #response: Record<string, JsonValue> = {};
+  readonly #candidates = new Map<number, Candidate>();
+  #textLength = 0;
+
+  constructor(onDelta: (delta: StreamDelta) => void) {
+    this.#onDelta = onDelta;
+  }
+
+  /** Whether the server has said how the answer ended: nothing else marks the end of a stream. */
+  get isFinished(): boolean {
+    const first = this.#candidates.get(0);
+    return typeof first?.members["finishReason"] === "string" || failureIn(this.#response) !== null;
+  }
+
+  /** The characters of the longest text so far. */
+  get textLength(): number {
+    return this.#textLength;
+  }
+
+  /** The response as it would be if it were not streamed. */
+  get response(): JsonObject {
+    if (this.#candidates.size === 0) return this.#response;
+    const inOrder = [...this.#candidates].toSorted(([left], [right]) => left - right);
+    const candidates = inOrder.map(([, { members, role, parts }]) => ({ content: { parts, ...role }, ...members }));
+    return { candidates, ...this.#response };
+  }
+
+  /** What has come of an answer that breaks off: a call comes whole, and nothing of it is lost. */
+  get partial(): readonly JsonObject[] {
+    return this.#candidates.get(0)?.parts ?? [];
+  }
+
+  /** Takes a chunk. */
+  take({ candidates, ...members }: JsonObject): void {
+    for (const [name, value] of Object.entries(members))
+      if (value !== undefined) setMember(this.#response, name, value);
+    for (const candidate of isJsonList(candidates) ? candidates.filter(isJsonObject) : []) {
+      const { index } = candidate;
+      this.#takeCandidate(typeof index === "number" ? index : 0, candidate);
+    }
+    const { usageMetadata: usage } = members;
+    if (usage !== undefined) this.#onDelta({ type: "usage", usage: tokensIn(usage) });
+  }
+
+  #takeCandidate(index: number, { content, ...members }: JsonObject): void {
+    const candidate = this.#candidates.get(index) ?? { members: {}, role: {}, parts: [] };
+    this.#candidates.set(index, candidate);
+    for (const [name, value] of Object.entries(members))
+      if (value !== undefined) setMember(candidate.members, name, joined(candidate.members[name], value));
+    if (!isJsonObject(content)) return;
+    const { parts, ...role } = content;
+    Object.assign(candidate.role, role);
+    for (const part of isJsonList(parts) ? parts.filter(isJsonObject) : [])
+      this.#takePart(part, index, candidate.parts);
+  }
+
+  #takePart(part: JsonObject, index: number, parts: JsonObject[]): void {
+    const last = parts.at(-1);
+    const text = textOf(part);
+    const before = last === undefined ? null : textOf(last);
+    const goesOn = text !== null && before !== null && last?.["thought"] === part["thought"];
+    // Between two parts servers may stream a text of nothing.
+    if (text === "" && !goesOn) return;
+    if (goesOn) parts[parts.length - 1] = { ...part, text: before + text };
+    else parts.push(part);
+    if (index === 0) this.#tell(part, parts);
+  }
+
+  #tell(part: JsonObject, parts: readonly JsonObject[]): void {
+    const outputIndex = parts.length - 1;
+    const whole = parts[outputIndex]?.["text"];
+    this.#textLength = Math.max(this.#textLength, typeof whole === "string" ? whole.length : 0);
+    for (const delta of deltasOf(part, outputIndex)) this.#onDelta(delta);
+  }
+}
+
+type Candidate = {
+  readonly members: Record<string, JsonValue>;
+  readonly role: Record<string, JsonValue>;
+  readonly parts: JsonObject[];
+};
+
+/** The text of a part that is nothing else; a signed one stays by itself. */
+function textOf({ text, thought: _, ...others }: JsonObject): string | null {
+  return typeof text === "string" && Object.keys(others).length === 0 ? text : null;
+}
+
+/** What is said of an answer grows member by member; an empty word takes nothing back. */
+const joined = (before: JsonValue | undefined, value: JsonValue): JsonValue =>
+  isJsonObject(before) && isJsonObject(value) ? { ...before, ...value } : value;
+
+/** Shows an answer that came whole, part by part. */
+export function tellParts({ candidates }: JsonObject, onDelta: (delta: StreamDelta) => void): void {
+  const [candidate] = isJsonList(candidates) ? candidates : [];
+  const content = isJsonObject(candidate) ? candidate["content"] : undefined;
+  const parts = isJsonObject(content) && isJsonList(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
+  for (const [place, part] of parts.entries()) for (const delta of deltasOf(part, place)) onDelta(delta);
+}
+
+function deltasOf(part: JsonObject, outputIndex: number): readonly StreamDelta[] {
+  const { text, thought, functionCall: call } = part;
+  const done = { type: "item-done", outputIndex, item: part } as const;
+  if (isJsonObject(call))
+    return [{ type: "tool-call-delta", outputIndex, text: JSON.stringify(call["args"] ?? {}) }, done];
+  if (typeof text !== "string") return [done];
+  return text === "" ? [] : [{ type: thought === true ? "reasoning-delta" : "text-delta", outputIndex, text }];
+}

@@ -1,0 +1,54 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+
+/** Bytes or an address of something that is no text, as Gemini has it: `inlineData` or `fileData`; null for other parts. */
+export function mediaFor(part: JsonObject): JsonObject | null {
+  const { type, audio } = part;
+  if (type === "audio" && isJsonObject(audio)) return inlineData(`audio/${textOf(audio["format"])}`, audio["data"]);
+  if (type !== "image" && type !== "file") return null;
+  const address = [part["url"], part["data"]].find((value) => typeof value === "string") ?? null;
+  const data = address === null ? null : dataUrl(address);
+  if (data !== null) return inlineData(data.mimeType, data.data);
+  return address === null ? null : { fileData: { fileUri: address } };
+}
+
+/** Why a request cannot carry such a part; null when it can. */
+export function mediaRefusal({ type, url, data, fileId, audio }: JsonObject): string | null {
+  if (type === "audio") return isJsonObject(audio) ? null : "audio without its data";
+  if (typeof url === "string" || typeof data === "string") return null;
+  const isElsewhere = typeof fileId === "string";
+  return isElsewhere
+    ? `a ${textOf(type)} that another provider keeps under an id`
+    : `a ${textOf(type)} without an address`;
+}
+
+/** A part that Gemini has as `inlineData` or `fileData`, in our words; null for other parts. */
+export function mediaIn({ inlineData: inline, fileData: file }: JsonObject): JsonObject | null {
+  if (isJsonObject(inline)) {
+    const [mimeType, data] = [textOf(inline["mimeType"]), inline["data"]];
+    if (typeof data !== "string" || mimeType === "") return null;
+    const [family = "", form = ""] = mimeType.split("/");
+    if (family === "audio") return { type: "audio", audio: { data, format: audioFormats.get(form) ?? form } };
+    const url = `data:${mimeType};base64,${data}`;
+    return family === "image" ? { type: "image", url } : { type: "file", name: `file.${form}`, data: url };
+  }
+  if (!isJsonObject(file) || typeof file["fileUri"] !== "string") return null;
+  const isImage = textOf(file["mimeType"]).startsWith("image/");
+  return { type: isImage ? "image" : "file", url: file["fileUri"] };
+}
+
+/** What other APIs call a form of audio, by its MIME type. */
+const audioFormats: ReadonlyMap<string, string> = new Map([["mpeg", "mp3"]]);
+
+const inlineData = (mimeType: string, data: JsonValue | undefined): JsonObject => ({
+  inlineData: { mimeType, data: data ?? "" },
+});
+
+/** Content in an address, as far as it is base64: it is looked at no further than its comma. */
+function dataUrl(address: JsonValue): { readonly mimeType: string; readonly data: string } | null {
+  if (typeof address !== "string" || !address.startsWith("data:")) return null;
+  const comma = address.indexOf(",");
+  const [mimeType = "", ...marks] = address.slice("data:".length, comma).split(";");
+  return marks.includes("base64") ? { mimeType, data: address.slice(comma + 1) } : null;
+}
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
