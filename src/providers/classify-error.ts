@@ -104,6 +104,12 @@ const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["server_is_overloaded", "server-error"],
   ["vector_store_timeout", "server-error"],
   ["model_error", "server-error"],
+  ["RESOURCE_EXHAUSTED", "rate-limited"],
+  ["UNAUTHENTICATED", "authentication"],
+  ["PERMISSION_DENIED", "authentication"],
+  ["INTERNAL", "server-error"],
+  ["UNAVAILABLE", "server-error"],
+  ["DEADLINE_EXCEEDED", "server-error"],
   ["bio_policy", "invalid-request"],
   ["misalignment_policy_violation", "invalid-request"],
   ["data_residency_mismatch", "invalid-request"],
@@ -128,6 +134,11 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
   [/^(Unsupported|Unknown|Unrecognized) .*\bprevious_response_id\b/i, "chaining-unsupported"],
   [/\bprevious_response_id\b.* (not|un)\s?(supported|permitted|implemented|allowed)/i, "chaining-unsupported"],
   [/\bnot support '?previous_response_id\b/i, "chaining-unsupported"],
+  [/^Please ensure that (the )?function response turn comes immediately after/i, "orphan-tool-output"],
+  [/^Please ensure that the number of function response parts/, "missing-tool-output"],
+  [/\bis missing a `?thought_signature\b|\bThought signature is not valid/, "reasoning-pairing"],
+  [/^API key (not valid|expired)/, "authentication"],
+  [/\binput token count .*exceeds the maximum number of tokens allowed/i, "context-length-exceeded"],
   [/^Your input exceeds the context window/, "context-length-exceeded"],
   [/\b(maximum context length|exceeds the (available context size|context length))\b/i, "context-length-exceeded"],
   [/^The response was filtered due to the prompt triggering/, "content-filtered"],
@@ -193,7 +204,7 @@ function retryAfter(headers: Pick<Headers, "get"> | null, message: string | null
   if (seconds !== null) return Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER);
   const until = Date.parse(after ?? "") - Date.parse(headers?.get("date") ?? "");
   if (!Number.isNaN(until)) return Math.max(0, until);
-  const [, amount, unit] = /\btry again in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message ?? "") ?? [];
+  const [, amount, unit] = /\b(?:try again|retry) in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message ?? "") ?? [];
   const said = numberOf(amount);
   return said === null ? null : unit === "ms" ? said : said * 1000;
 }

@@ -12,24 +12,31 @@ export type ErrorReport = {
 
 /**
  * Reads an error body: the `{error: {…}}` envelope, its flat form of event streams, `response.failed`, a failed response,
- * `{error: "text"}`, `{detail: …}`, `{message: …}`, plain text, HTML, or nothing. The content type is not asked: servers
+ * `{error: "text"}`, `[{error: {…}}]`, `{detail: …}`, `{message: …}`, plain text, HTML, or nothing. The content type is not asked: servers
  * name it wrongly.
  */
 export function readErrorBody(body: JsonValue | undefined): ErrorReport {
-  const value = typeof body === "string" ? (jsonOf(body) ?? body) : body;
+  const told = typeof body === "string" ? (jsonOf(body) ?? body) : body;
+  // Google's streams give an error as a list of one.
+  const value = isJsonList(told) && told.length === 1 ? told[0] : told;
   if (!isJsonObject(value)) return { ...nothing, message: typeof value === "string" ? plainText(value) : null };
   const outer = isJsonObject(value["response"]) ? value["response"] : value;
   const inner = isJsonObject(outer["error"]) ? outer["error"] : outer;
   return {
-    status: typeof value["status"] === "number" ? value["status"] : null,
+    status: [value["status"], inner["code"]].find(isStatus) ?? null,
     code: text(inner["code"]) ?? text(outer["code"]),
-    type: text(inner["type"]),
+    // Google's APIs say there what others call the type.
+    type: text(inner["type"]) ?? text(inner["status"]),
     param: text(inner["param"]),
     message: text(inner["message"]) ?? text(outer["error"]) ?? detail(outer["detail"]) ?? text(outer["message"]),
   };
 }
 
 const nothing: ErrorReport = { status: null, code: null, type: null, param: null, message: null };
+
+/** Some servers repeat the HTTP status as a code, also in a stream. */
+const isStatus = (value: JsonValue | undefined): value is number =>
+  typeof value === "number" && value >= 400 && value < 600;
 
 /** FastAPI's `detail`: a text, an object, or a list of what is wrong with the request. */
 function detail(value: JsonValue | undefined): string | null {

@@ -88,7 +88,7 @@ export function createHttpClient(endpoint: Endpoint): HttpClient {
 }
 
 /** The framing is the client's; its JSON.parse would round numbers. */
-async function* events(answer: Response, controller: AbortController): AsyncIterable<ServerEvent> {
+export async function* events(answer: Response, controller: AbortController): AsyncIterable<ServerEvent> {
   const { _iterSSEMessages: messages } = await import("openai/core/streaming");
   for await (const { event, data } of messages(answer, controller)) {
     if (data === "[DONE]") return;

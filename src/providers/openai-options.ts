@@ -12,7 +12,12 @@ import type { ResponsesEndpoints } from "./stored-responses.ts";
 export type TextOrSecret = string | SecretReference;
 
 /** Gives the key or token of the next request: it is asked before each, so it keeps what is still good itself. */
-export type KeySource = () => string | Promise<string>;
+export type KeySource = (asked: KeyAsked) => string | Promise<string>;
+
+export type KeyAsked = {
+  /** The server has just refused the one that was given for this request, so that it has to be another (Google's endpoints). */
+  readonly isRefused: boolean;
+};
 
 /** Where the model is and how it is asked. None of this is recorded. */
 export type ConnectionOptions = {

@@ -89,7 +89,7 @@ function checkItems(items: readonly JsonObject[], { bytes, limits }: Pick<Metere
 }
 
 /** An answer of which the first bytes were read. */
-type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[] };
+export type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[] };
 
 async function readJson(
   { body: metered, chunks, answer }: Opened & { readonly answer: Response },
@@ -152,7 +152,7 @@ async function underWay(
 }
 
 /** Lets a stream end by itself after its terminal event, so that the connection can serve again; not for long. */
-async function drain(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
+export async function drain(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
   const rest = (async () => {
     while ((await events.next()).done !== true);
   })();
@@ -168,7 +168,7 @@ async function drain(events: AsyncIterator<ServerEvent>, controller: AbortContro
 const maxDrainMs = 200;
 
 /** The first characters of a body: servers mislabel event streams as JSON and JSON as anything. */
-async function open(
+export async function open(
   body: MeteredBody,
   deadline: Deadline,
 ): Promise<{ readonly start: string; readonly chunks: Uint8Array[] }> {
@@ -187,7 +187,7 @@ async function open(
 }
 
 /** The whole body, with what was read of it already. */
-const rest = ({ body, chunks }: Opened): ReadableStream<Uint8Array> =>
+export const rest = ({ body, chunks }: Opened): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>({
     async pull(queue): Promise<void> {
       const chunk = chunks.shift() ?? (await body.read());
@@ -203,14 +203,14 @@ const startLength = 6;
 type Broken = { readonly partial: readonly JsonObject[]; readonly body: MeteredBody };
 
 /** The answer broke off: because nobody waits any longer, because it went past a limit, or by itself. */
-function broken(deadline: Deadline, cause: unknown, { partial, body }: Broken): ProviderError {
+export function broken(deadline: Deadline, cause: unknown, { partial, body }: Broken): ProviderError {
   const text = "the answer of the provider broke off before it was complete";
   const told = { kind: "stream-cut", outcome: "unknown", partial, cause } as const;
   if (body.failure !== null) return withPartial(body.failure, partial);
   return interruption(deadline, partial) ?? new ProviderError(text, told);
 }
 
-function notAResponse({ status, headers }: Response, body: string): ProviderError {
+export function notAResponse({ status, headers }: Response, body: string): ProviderError {
   const failure = classifyFailure({ status, headers, body });
   const what = body.trim() === "" ? "an empty body" : `what is no response: ${failure.message}`;
   return new ProviderError(`the provider answered with ${what}`, { ...failure, outcome: "unknown", body });

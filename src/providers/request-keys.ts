@@ -2,7 +2,7 @@ import { messageOf } from "../base/error-message.ts";
 import { kindOf } from "../base/options.ts";
 import { ProviderError } from "../engine/stack/provider.ts";
 import { type Deadline, interruption } from "./deadline.ts";
-import type { KeySource } from "./openai-options.ts";
+import type { KeyAsked, KeySource } from "./openai-options.ts";
 import type { Masked } from "./secret-spans.ts";
 import { secretLengthMin } from "./secrets.ts";
 
@@ -13,7 +13,7 @@ export type RequestKeys = {
    *
    * @throws {ProviderError} `authentication` where the source gives none, and when nobody waits any longer: nothing was sent.
    */
-  next(deadline: Deadline): Promise<string>;
+  next(deadline: Deadline, asked?: KeyAsked): Promise<string>;
   /** The keys that were given out lately, to be masked; another list only once another key was given out. */
   readonly given: () => Masked;
 };
@@ -21,8 +21,8 @@ export type RequestKeys = {
 export function requestKeys(source: KeySource): RequestKeys {
   let given: Masked = [];
   return {
-    async next(deadline) {
-      const key = await keyOf(source, deadline);
+    async next(deadline, asked = { isRefused: false }) {
+      const key = await keyOf(() => source(asked), deadline);
       if (key.length >= secretLengthMin && given[0]?.value !== key)
         given = [{ name: "apiKey", value: key }, ...given.filter(({ value }) => value !== key)].slice(0, maxGiven);
       return key;
@@ -34,7 +34,7 @@ export function requestKeys(source: KeySource): RequestKeys {
 /** An answer may repeat the key of a request that was sent a while ago. */
 const maxGiven = 8;
 
-async function keyOf(source: KeySource, deadline: Deadline): Promise<string> {
+async function keyOf(source: () => string | Promise<string>, deadline: Deadline): Promise<string> {
   const { signal } = deadline;
   let stop = (): void => undefined;
   const ended = new Promise<null>((resolve) => {

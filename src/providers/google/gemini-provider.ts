@@ -1,0 +1,158 @@
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import type { Codec } from "../../engine/stack/codec.ts";
+import {
+  type InferenceRequest,
+  type InferenceResponse,
+  type Provider,
+  ProviderError,
+} from "../../engine/stack/provider.ts";
+import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
+import { requestIdOf } from "../classify-error.ts";
+import { createDeadline, type Deadline } from "../deadline.ts";
+import { postText } from "../fetch-http.ts";
+import { jsonOf } from "../json-text.ts";
+import { maskedInference } from "../masked-provider.ts";
+import { type RequestKeys, requestKeys } from "../request-keys.ts";
+import type { Masked } from "../secret-spans.ts";
+import { checkSecrets, fillSecrets, secretLengthMin } from "../secrets.ts";
+import { geminiContents } from "./gemini-codec.ts";
+import {
+  addressOf,
+  type Credentials,
+  type GeminiConnection,
+  type GeminiSettings,
+  geminiSettings,
+  headersOf,
+  scopeOf,
+} from "./gemini-options.ts";
+import { bodySettings } from "./gemini-settings.ts";
+import { readGemini } from "./read-gemini.ts";
+
+/** How an endpoint of Gemini's models differs from the others. */
+export type GeminiEndpoint = {
+  /** The function that makes the provider, for its errors. */
+  readonly where: string;
+  readonly name: string;
+  readonly baseURL: string;
+  /** What of the address comes behind the base. */
+  readonly path: (asked: { readonly model: string; readonly method: string }) => string;
+  /** Who asks, in the scope. */
+  readonly owner: string;
+  /** The header that carries the key, and the key or what gives one. */
+  readonly header: (key: string) => Readonly<Record<string, string>>;
+  readonly key: string | Credentials;
+  readonly wrap?: Wrap | undefined;
+  readonly unwrap?: ((answer: JsonObject) => JsonObject) | undefined;
+  /** Options besides those of every endpoint. */
+  readonly options: Readonly<Record<string, true>>;
+};
+
+/** Puts the body of a request into what an endpoint wants around it: the object that it is given has to stand in it as it is. */
+export type Wrap = (body: JsonObject, asked: { readonly model: string }) => JsonObject;
+
+/** A provider of one of the endpoints that speak generateContent. */
+export function geminiProvider(options: GeminiSettings & GeminiConnection, endpoint: GeminiEndpoint): Provider {
+  const { where, name, key, unwrap = (answer) => answer } = endpoint;
+  const settings = geminiSettings(where, options, endpoint.options);
+  const { secrets = {}, timeoutMs = 600_000, transport = "sse" } = options;
+  checkSecrets(settings, secrets);
+  const address = addressOf(where, endpoint.baseURL);
+  const limits = answerLimits(options.limits);
+  const { headers, masked } = headersOf(options);
+  const keys = typeof key === "function" ? requestKeys(key) : null;
+  const sender = { endpoint, keys, limits, address, headers, fetch: options.fetch };
+
+  async function infer(request: InferenceRequest): Promise<InferenceResponse> {
+    const { onDelta, settings: asked, signal } = request;
+    const filled = fillSecrets(request.bodyText, bodySettings(asked), secrets);
+    using deadline = createDeadline(signal, timeoutMs);
+    const answer = await send({ ...request, bodyText: filled }, deadline, sender);
+    const response = await readGemini(answer, { limits, deadline, onDelta, unwrap });
+    return { response, requestId: requestIdOf(answer.headers) };
+  }
+
+  const codec: Codec = geminiContents;
+  const provider: Provider = {
+    ...{ name, codec, settings, transport, timeoutMs, infer },
+    scope: scopeOf(address, codec.family, endpoint.owner),
+    capabilities: {},
+    // There is no place for them within the contents.
+    systemAs: "instructions",
+  };
+  return maskedInference(provider, secretsOf(key, keys, masked));
+}
+
+type Sender = {
+  readonly endpoint: GeminiEndpoint;
+  readonly keys: RequestKeys | null;
+  readonly limits: AnswerLimits;
+  readonly address: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof globalThis.fetch | undefined;
+};
+
+/** A refused token may have ended in mid-conversation: who gives tokens is asked once more, for nothing was done with the request. */
+async function send(
+  { bodyText, settings, transport }: InferenceRequest,
+  deadline: Deadline,
+  { endpoint, keys, limits, address, headers, fetch }: Sender,
+): Promise<Response> {
+  const model = typeof settings["model"] === "string" ? settings["model"] : "";
+  const method = transport === "sse" ? "streamGenerateContent" : "generateContent";
+  const query = transport === "sse" ? "?alt=sse" : "";
+  const post = async (key: string): Promise<Response> =>
+    postText({
+      url: `${address}${endpoint.path({ model, method })}${query}`,
+      headers: {
+        accept: transport === "sse" ? "text/event-stream" : "application/json",
+        ...endpoint.header(key),
+        ...headers,
+      },
+      bodyText: wrapped(bodyText, endpoint, model),
+      // Looked up at each request, so that a replaced global one is used.
+      ...{ deadline, limits, fetch: fetch ?? ((...given) => globalThis.fetch(...given)) },
+    });
+  if (keys === null) return post(typeof endpoint.key === "string" ? endpoint.key : "");
+  const first = await keys.next(deadline);
+  try {
+    return await post(first);
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.status !== 401) throw error;
+    const second = await keys.next(deadline, { isRefused: true });
+    if (second === first) throw error;
+    return await post(second);
+  }
+}
+
+/** The body as it is recorded stands in the text that is sent, byte for byte; what is around it is the endpoint's. */
+function wrapped(bodyText: string, { wrap, where }: GeminiEndpoint, model: string): string {
+  if (wrap === undefined) return bodyText;
+  const body = jsonOf(bodyText);
+  if (!isJsonObject(body)) throw new Error("the body of a request is no JSON object");
+  const mark = `turnlog:${bodyText.length}`;
+  let found = 0;
+  const text = JSON.stringify(wrap(body, { model }), (_, value: unknown) => {
+    if (value !== body) return value;
+    found += 1;
+    return mark;
+  });
+  const place = text.indexOf(JSON.stringify(mark));
+  if (found === 1) return text.slice(0, place) + bodyText + text.slice(place + JSON.stringify(mark).length);
+  throw new ProviderError(
+    `${where}: wrap has to put the object that it is given into what it gives, once and as it is; nothing was sent`,
+    { kind: "invalid-request", outcome: "rejected" },
+  );
+}
+
+function secretsOf(key: string | Credentials, keys: RequestKeys | null, masked: Masked): () => Masked {
+  const lasting =
+    typeof key === "string" && key.length >= secretLengthMin ? [...masked, { name: "apiKey", value: key }] : masked;
+  if (keys === null) return () => lasting;
+  let given = keys.given();
+  let all: Masked = lasting;
+  return () => {
+    if (given !== keys.given()) all = [...lasting, ...keys.given()];
+    given = keys.given();
+    return all;
+  };
+}

@@ -1,0 +1,109 @@
+import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
+import { type AnswerLimits, limitError } from "../answer-limits.ts";
+import { classifyFailure, providerError } from "../classify-error.ts";
+import type { Deadline } from "../deadline.ts";
+import { jsonOf } from "../json-text.ts";
+import { MeteredBody } from "../metered-body.ts";
+import { events } from "../openai-http.ts";
+import { broken, notAResponse, type Opened, open, rest } from "../read-answer.ts";
+import { withPartial } from "../response-stream.ts";
+import { failureIn } from "./gemini-answer.ts";
+import { GeminiStream, tellParts } from "./gemini-stream.ts";
+
+type Reading = {
+  readonly limits: AnswerLimits;
+  readonly deadline: Deadline;
+  readonly onDelta: (delta: StreamDelta) => void;
+  /** Takes a response, or a chunk of one, out of what an endpoint puts around it. */
+  readonly unwrap: (answer: JsonObject) => JsonObject;
+};
+
+/**
+ * Reads the response of generateContent out of an HTTP answer, JSON or event stream: whichever it is, not what was asked for.
+ *
+ * @throws {ProviderError} for a prompt that was blocked and an answer that the model could not give, an error in a stream, a stream
+ * that ends before the server has said how the answer ended, what is no response at all, and an answer that goes past a limit.
+ */
+export async function readGemini(answer: Response, reading: Reading): Promise<JsonObject> {
+  const body = new MeteredBody(answer.body, reading.limits);
+  const { start, chunks } = await open(body, reading.deadline);
+  const isStream = /^(event|data|id|retry)?:/.test(start);
+  const response = isStream
+    ? await readStream({ body, chunks }, answer, reading)
+    : await readJson({ body, chunks }, answer, reading);
+  const failure = failureIn(response);
+  if (failure === null) return response;
+  const isBlocked = isJsonObject(response["promptFeedback"]) && response["promptFeedback"]["blockReason"] !== undefined;
+  throw new ProviderError(failure.message, {
+    ...(isBlocked
+      ? ({ kind: "content-filtered", outcome: "rejected" } as const)
+      : ({ kind: "server-error", outcome: "unknown" } as const)),
+    ...{ status: answer.status, providerCode: failure.code, body: response },
+  });
+}
+
+async function readJson(
+  opened: Opened,
+  answer: Response,
+  { deadline, onDelta, unwrap, limits }: Reading,
+): Promise<JsonObject> {
+  const text = await new Response(rest(opened)).text().catch((cause: unknown) => {
+    throw broken(deadline, cause, { partial: [], body: opened.body });
+  });
+  const body = jsonOf(text);
+  const response = isJsonObject(body) ? unwrap(body) : undefined;
+  if (response === undefined || !isResponse(response)) throw notAResponse(answer, text);
+  if (opened.body.bytes > limits.itemBytes) checkParts(response, limits);
+  tellParts(response, onDelta);
+  return response;
+}
+
+const isResponse = ({ candidates, promptFeedback, usageMetadata }: JsonObject): boolean =>
+  isJsonList(candidates) || isJsonObject(promptFeedback) || isJsonObject(usageMetadata);
+
+function checkParts({ candidates }: JsonObject, limits: AnswerLimits): void {
+  for (const candidate of isJsonList(candidates) ? candidates : []) {
+    const content = isJsonObject(candidate) ? candidate["content"] : undefined;
+    const parts = isJsonObject(content) && isJsonList(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
+    const sound = parts.filter((part) => utf8Length(JSON.stringify(part)) <= limits.itemBytes);
+    if (sound.length < parts.length) throw withPartial(limitError("itemBytes", limits), sound);
+  }
+}
+
+async function readStream(
+  opened: Opened,
+  answer: Response,
+  { deadline, limits, onDelta, unwrap }: Reading,
+): Promise<JsonObject> {
+  const { body } = opened;
+  body.asStream();
+  const stream = new GeminiStream(onDelta);
+  const controller = new AbortController();
+  const framed = events(new Response(rest(opened), { headers: answer.headers }), controller);
+  try {
+    for await (const { data } of framed) {
+      body.endEvent();
+      if (!isJsonObject(data)) continue;
+      if ((data["error"] ?? null) !== null) throw failed(stream, data);
+      stream.take(unwrap(data));
+      if (stream.textLength > limits.itemBytes) throw withPartial(limitError("itemBytes", limits), stream.partial);
+    }
+  } catch (cause) {
+    controller.abort();
+    throw cause instanceof ProviderError && body.failure === null
+      ? cause
+      : broken(deadline, cause, { partial: stream.partial, body });
+  }
+  // Nothing but that word marks the end: several clients take a stream that was cut for a whole one.
+  if (!stream.isFinished) throw broken(deadline, undefined, { partial: stream.partial, body });
+  return stream.response;
+}
+
+/** An error that the server told in its stream, with what had come until then. */
+function failed(stream: GeminiStream, body: JsonObject): ProviderError {
+  const error = providerError({ body });
+  const { outcome } = classifyFailure({ body });
+  return stream.partial.length === 0 && outcome === "rejected" ? error : withPartial(error, stream.partial);
+}
