@@ -152,7 +152,7 @@ async function underWay(
 }
 
 /** Lets a stream end by itself after its terminal event, so that the connection can serve again; not for long. */
-export async function drain(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
+async function drain(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
   const rest = (async () => {
     while ((await events.next()).done !== true);
   })();

@@ -48,11 +48,11 @@ export type GeminiConnection = {
 /** Gives the access token of the next request; `isRefused`, where the server has refused the one it gave for it before. */
 export type Credentials = KeySource;
 
-export const settingNames: OptionNames<GeminiSettings> = {
+const settingNames: OptionNames<GeminiSettings> = {
   ...{ model: true, instructions: true, tools: true, toolConfig: true, generationConfig: true },
   ...{ safetySettings: true, labels: true, serviceTier: true, extraBody: true },
 };
-export const connectionNames: OptionNames<GeminiConnection> = {
+const connectionNames: OptionNames<GeminiConnection> = {
   ...{ baseURL: true, credentialsOwner: true, headers: true, transport: true, secrets: true },
   ...{ timeoutMs: true, limits: true, fetch: true },
 };

@@ -52,7 +52,7 @@ export type Wrap = (body: JsonObject, asked: { readonly model: string }) => Json
 
 /** A provider of one of the endpoints that speak generateContent. */
 export function geminiProvider(options: GeminiSettings & GeminiConnection, endpoint: GeminiEndpoint): Provider {
-  const { where, name, key, unwrap = (answer) => answer } = endpoint;
+  const { where, name, key, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
   const settings = geminiSettings(where, options, endpoint.options);
   const { secrets = {}, timeoutMs = 600_000, transport = "sse" } = options;
   checkSecrets(settings, secrets);

@@ -1,0 +1,8 @@
+/** Models of Google's: by an API key, on Vertex AI, and behind endpoints in the style of Code Assist. */
+export { type CodeAssistOptions, googleCodeAssist } from "../providers/google/code-assist.ts";
+export { geminiContents } from "../providers/google/gemini-codec.ts";
+export { blocksOfContents } from "../providers/google/gemini-contents.ts";
+export type { Credentials, GeminiConnection, GeminiSettings } from "../providers/google/gemini-options.ts";
+export type { Wrap } from "../providers/google/gemini-provider.ts";
+export { type GoogleGeminiOptions, googleGemini } from "../providers/google/google-gemini.ts";
+export { type GoogleVertexOptions, googleVertex } from "../providers/google/vertex.ts";

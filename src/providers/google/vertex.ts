@@ -1,0 +1,65 @@
+import { checkText, type OptionNames } from "../../base/options.ts";
+import type { Provider } from "../../engine/stack/provider.ts";
+import type { KeySource } from "../openai-options.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";
+import { geminiProvider } from "./gemini-provider.ts";
+
+/** The options of `googleVertex`. */
+export type GoogleVertexOptions = GeminiSettings &
+  GeminiConnection & {
+    readonly project: string;
+    /** `global`, or a region such as `europe-west4`. */
+    readonly location: string;
+    /** Gives the access token of each request; application default credentials, by `google-auth-library`, when absent. */
+    readonly credentials?: Credentials | undefined;
+  };
+
+const ownOptions: OptionNames<Pick<GoogleVertexOptions, "project" | "location" | "credentials">> = {
+  ...{ project: true, location: true, credentials: true },
+};
+
+/**
+ * A model of Google's on Vertex AI, asked by `generateContent` with an OAuth token. Without `credentials` the optional peer
+ * `google-auth-library` gives it, which is loaded with the first request.
+ *
+ * @throws {ProviderSettingsError} where a setting cannot be sent.
+ */
+export function googleVertex(options: GoogleVertexOptions): Provider {
+  const { project, location, credentials = defaultCredentials(), ...others } = options;
+  checkText("googleVertex: project", project, "the project's id in Google Cloud");
+  checkText("googleVertex: location", location, "'global', or a region such as 'europe-west4'");
+  const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
+  const models = `/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}/publishers/google/models/`;
+  const base = options.baseURL ?? `https://${host}/v1`;
+  return geminiProvider(others, {
+    ...{ where: "googleVertex", name: "google-vertex", key: credentials, options: ownOptions },
+    baseURL: base,
+    path: ({ model, method }) => `${models}${encodeURIComponent(model)}:${method}`,
+    owner: `${options.credentialsOwner ?? ""} ${project}/${location}`.trim(),
+    header: (token) => ({ authorization: `Bearer ${token}` }),
+  });
+}
+
+/** The library keeps a token while it is good; where the server refuses it all the same, it begins anew. */
+function defaultCredentials(): KeySource {
+  let tokens: Tokens | null = null;
+  return async ({ isRefused }) => {
+    const kept = isRefused ? null : tokens;
+    tokens = kept ?? (await loadTokens());
+    const token = await tokens.getAccessToken();
+    if (typeof token === "string") return token;
+    throw new Error("google-auth-library gave no access token: run `gcloud auth application-default login`");
+  };
+}
+
+type Tokens = { readonly getAccessToken: () => Promise<string | null | undefined> };
+
+async function loadTokens(): Promise<Tokens> {
+  const { GoogleAuth } = await import("google-auth-library").catch((cause: unknown) => {
+    const text =
+      "googleVertex needs the package google-auth-library: run `npm install google-auth-library`, or give credentials";
+    throw new ProviderSettingsError(text, { cause });
+  });
+  return new GoogleAuth({ scopes: ["https://www.googleapis.com/auth/cloud-platform"] });
+}
