@@ -23,7 +23,7 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
   const outer = isJsonObject(value["response"]) ? value["response"] : value;
   const inner = isJsonObject(outer["error"]) ? outer["error"] : outer;
   return {
-    status: [value["status"], inner["code"]].find(isStatus) ?? null,
+    status: typeof value["status"] === "number" ? value["status"] : googleStatus(inner),
     code: text(inner["code"]) ?? text(outer["code"]),
     // Google's APIs say there what others call the type.
     type: text(inner["type"]) ?? text(inner["status"]),
@@ -34,9 +34,9 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
 
 const nothing: ErrorReport = { status: null, code: null, type: null, param: null, message: null };
 
-/** Some servers repeat the HTTP status as a code, also in a stream. */
-const isStatus = (value: JsonValue | undefined): value is number =>
-  typeof value === "number" && value >= 400 && value < 600;
+/** Google's APIs repeat the HTTP status as the code, also in a stream. */
+const googleStatus = ({ code, status }: JsonObject): number | null =>
+  typeof code === "number" && typeof status === "string" ? code : null;
 
 /** FastAPI's `detail`: a text, an object, or a list of what is wrong with the request. */
 function detail(value: JsonValue | undefined): string | null {

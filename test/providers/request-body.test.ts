@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
+import { Block } from "../../src/domain/block.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { encodeBody, encodeFrame } from "../../src/providers/request-body.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
@@ -21,6 +22,23 @@ const goldenSchema = z.strictObject({
   body: z.string(),
 });
 
+/** Of every other codec: the blocks that it was given. */
+const blocksGoldenSchema = z.strictObject({
+  parts: z.strictObject({
+    settings: objectSchema,
+    blocks: z.array(
+      z.strictObject({
+        kind: z.enum(["system", "user", "assistant", "reasoning", "tool_call", "tool_result", "other"]),
+        payload: objectSchema,
+        residue: objectSchema.exactOptional(),
+        standIn: z.literal(true).exactOptional(),
+      }),
+    ),
+    transport: z.string(),
+  }),
+  body: z.string(),
+});
+
 const readGolden = (folder: string, file: string) =>
   goldenSchema.parse(JSON.parse(readFileSync(join(goldenFolder, folder, file), "utf8")));
 const bodyEncoders = new Map([
@@ -34,9 +52,11 @@ const bodyEncoders = new Map([
 const wire = { scope: "golden" };
 
 /** One folder for each released encoder, its slash as a dash. They are never changed, only added to. */
-const goldens = readdirSync(goldenFolder).flatMap((folder) =>
+const allGoldens = readdirSync(goldenFolder).flatMap((folder) =>
   readdirSync(join(goldenFolder, folder)).map((file) => [folder, file] as const),
 );
+const goldens = allGoldens.filter(([folder]) => bodyEncoders.has(folder));
+const blocksGoldens = allGoldens.filter(([folder]) => !bodyEncoders.has(folder));
 
 /** The others write blocks only. */
 const ofItems = goldens.filter(([folder]) => bodyEncoders.has(folder));
@@ -59,8 +79,22 @@ describe("every released encoder", () => {
     expect(codec?.encodeRequest({ settings, input, anchor, transport, details: lane })).toBe(body);
   });
 
+  test.each(blocksGoldens)("still writes the bytes of %s/%s for its blocks", (folder, file) => {
+    const { parts, body } = blocksGoldenSchema.parse(
+      JSON.parse(readFileSync(join(goldenFolder, folder, file), "utf8")),
+    );
+    const input = parts.blocks.map(({ kind, payload, residue, standIn = false }) => ({
+      block: new Block({ id: null, kind, payload, wire: residue === undefined ? null : { ...wire, residue } }),
+      ...{ withId: false, standIn },
+    }));
+    const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
+    expect(codec?.encodeRequest({ settings: parts.settings, input, anchor: null, transport: parts.transport })).toBe(
+      body,
+    );
+  });
+
   test("has golden requests", () => {
-    const folders = new Set(goldens.map(([folder]) => folder));
+    const folders = new Set(allGoldens.map(([folder]) => folder));
     expect([...codecs.keys()].map((name) => name.replace("/", "-")).filter((name) => !folders.has(name))).toEqual([]);
   });
 });
