@@ -78,21 +78,6 @@ function maskedChain({ responses, before }: StoredChain, mask: Mask): StoredChai
   return { responses: masked, before, ...(mask.hasMasked ? { isMasked: true } : {}) };
 }
 
-/** The same of a provider that only infers. */
-export function maskedInference<Model extends Provider>(provider: Model, masked: () => Masked): Model {
-  return {
-    ...provider,
-    async infer(request: InferenceRequest) {
-      const mask = currentMask(masked);
-      try {
-        return await infer(provider, request, mask);
-      } catch (error) {
-        throw maskedError(error, mask);
-      }
-    },
-  };
-}
-
 async function infer(provider: Provider, request: InferenceRequest, mask: Mask): Promise<InferenceResponse> {
   const parts = new HeldParts(request.onDelta, mask);
   const answer = await provider.infer({

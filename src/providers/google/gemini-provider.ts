@@ -9,9 +9,9 @@ import {
 import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
-import { postText } from "../fetch-http.ts";
 import { jsonOf } from "../json-text.ts";
 import { maskedInference } from "../masked-provider.ts";
+import { post } from "../post-json.ts";
 import { type RequestKeys, requestKeys } from "../request-keys.ts";
 import type { Masked } from "../secret-spans.ts";
 import { checkSecrets, fillSecrets, secretLengthMin } from "../secrets.ts";
@@ -100,27 +100,22 @@ async function send(
   const model = typeof settings["model"] === "string" ? settings["model"] : "";
   const method = transport === "sse" ? "streamGenerateContent" : "generateContent";
   const query = transport === "sse" ? "?alt=sse" : "";
-  const post = async (key: string): Promise<Response> =>
-    postText({
-      url: `${address}${endpoint.path({ model, method })}${query}`,
-      headers: {
-        accept: transport === "sse" ? "text/event-stream" : "application/json",
-        ...endpoint.header(key),
-        ...headers,
-      },
-      bodyText: wrapped(bodyText, endpoint, model),
+  const attempt = async (key: string): Promise<Response> =>
+    post(`${address}${endpoint.path({ model, method })}${query}`, wrapped(bodyText, endpoint, model), {
+      accept: transport === "sse" ? "text/event-stream" : "application/json",
+      headers: { ...endpoint.header(key), ...headers },
       // Looked up at each request, so that a replaced global one is used.
       ...{ deadline, limits, fetch: fetch ?? ((...given) => globalThis.fetch(...given)) },
     });
-  if (keys === null) return post(typeof endpoint.key === "string" ? endpoint.key : "");
+  if (keys === null) return attempt(typeof endpoint.key === "string" ? endpoint.key : "");
   const first = await keys.next(deadline);
   try {
-    return await post(first);
+    return await attempt(first);
   } catch (error) {
     if (!(error instanceof ProviderError) || error.status !== 401) throw error;
     const second = await keys.next(deadline, { isRefused: true });
     if (second === first) throw error;
-    return await post(second);
+    return await attempt(second);
   }
 }
 

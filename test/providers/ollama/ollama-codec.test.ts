@@ -239,7 +239,7 @@ function sendable(blocks: readonly Block[]): RequestParts["input"] {
 function shaped(drafts: readonly Block[]) {
   const turn = Turn.of(drafts.map((block) => block.withId(freshBlockId())));
   const options = { codec: ollamaCodec, scope: "s", itemIds: false };
-  const repairs = shape(turn, 0, { ...options, quarantined: new Set(), heldFrom: 0 });
+  const repairs = shape(turn, 0, { ...options, quarantined: new Set(), heldFrom: 0, settings: {} });
   const input = shapedBlocks(turn, 0, repairs, options);
   return {
     sent: messagesIn(ollamaCodec.encodeRequest({ ...parts, settings: {}, input })),
