@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import { createAiSdkFront } from "./ai-sdk/front.ts";
 import { retrieve } from "./by-id.ts";
 import { createChatFront } from "./chat/chat-front.ts";
 import { extend, itemsOf } from "./contexts.ts";
@@ -73,7 +74,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(seed);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
-  const fronts = [createChatFront, createOllamaFront].map((create) => create({ ...options, seed }));
+  const fronts = [createChatFront, createOllamaFront, createAiSdkFront].map((create) => create({ ...options, seed }));
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };

@@ -30,6 +30,7 @@ export const rehearsalProviders = [
   "responses",
   "chat",
   ...(["chat-openai", "chat-deepseek", "chat-mistral", "chat-groq", "chat-llama.cpp", "chat-ollama"] as const),
+  "ai-sdk",
 ] as const;
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];

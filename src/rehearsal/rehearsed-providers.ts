@@ -1,8 +1,10 @@
 import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
+import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
+import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import type { ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
@@ -36,6 +38,11 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   },
   "chat-llama.cpp": chat("llama.cpp"),
   "chat-ollama": chat("ollama"),
+  "ai-sdk": {
+    ...{ mode: "stateless", reads: (expected) => withParsedArguments(withoutDeveloper(expected)) },
+    provider: (baseUrl, transport) =>
+      aiSdk({ model: languageModel(baseUrl), transport: transport === "json" ? "json" : "sse" }),
+  },
 };
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
@@ -56,4 +63,11 @@ function chat(dialect: ChatDialectName): RehearsedProvider {
 /** Only OpenAI has developers: for others they are the system. */
 function withoutDeveloper(expected: Expected): Expected {
   return "role" in expected && expected.role === "developer" ? { ...expected, role: "system" } : expected;
+}
+
+/** Where arguments are a JSON value and no text, the model reads how they would be written again. */
+function withParsedArguments(expected: Expected): Expected {
+  return expected.kind === "call"
+    ? { ...expected, arguments: JSON.stringify(JSON.parse(expected.arguments)) }
+    : expected;
 }

@@ -69,7 +69,9 @@ test.each([
   const compilerOptions = { ...options, target: "es2024", strict: true, skipLibCheck: false, types: ["node"] };
   await writeJson(join(project, "tsconfig.json"), { compilerOptions });
   expect(await outputOf([join(root, "node_modules/typescript/bin/tsc"), "-p", project], { cwd: folder })).toBe("");
-  expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe("scripted: chained\nopenai: Hello.\nchat: Hello.\n");
+  expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe(
+    "scripted: chained\nopenai: Hello.\nchat: Hello.\n",
+  );
 });
 
 test("a CommonJS project requires the package as it is", async () => {

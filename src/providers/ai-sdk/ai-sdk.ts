@@ -1,0 +1,201 @@
+import { rejectionOf } from "../../base/abort.ts";
+import { frozenJson } from "../../base/frozen-json.ts";
+import { isJsonList, isJsonObject, type JsonObject, omitMembers } from "../../base/json.ts";
+import { checkChoice, checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import {
+  type InferenceRequest,
+  type InferenceResponse,
+  type Provider,
+  ProviderError,
+} from "../../engine/stack/provider.ts";
+import { createDeadline, type Deadline, interruption } from "../deadline.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { callOptions, unknownOption } from "./call-options.ts";
+import { aiSdkCodec } from "./codec.ts";
+import { failureOf } from "./failure.ts";
+import { GeneratedStream } from "./generated.ts";
+import { plainJson } from "./plain-json.ts";
+import { createWireCapture } from "./wire-capture.ts";
+
+/** A model of the AI SDK, as far as it is used here: a `LanguageModelV3` or a newer one. */
+export type AiSdkModel = {
+  readonly specificationVersion: string;
+  readonly provider: string;
+  readonly modelId: string;
+  // Versions take options of different types: what they have in common is made in one place.
+  doGenerate(options: never): PromiseLike<object>;
+  doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<object> }>;
+};
+
+/** What requests say besides the Turn, in the words of the AI SDK's call options; recorded, and sent, as they stand. */
+export type AiSdkSettings = {
+  readonly instructions?: string;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly stopSequences?: readonly string[];
+  readonly seed?: number;
+  /** How much a model thinks; models of V3 have their own words for it, in `providerOptions`. */
+  readonly reasoning?: "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+  readonly toolChoice?:
+    | { readonly type: "auto" | "none" | "required" }
+    | { readonly type: "tool"; readonly toolName: string };
+  readonly responseFormat?: JsonObject;
+  /** Tools that the provider executes, as the AI SDK has them: `{ type: "provider", id, name, args }`. */
+  readonly tools?: readonly JsonObject[];
+  /** By provider: `{ anthropic: { … } }`. */
+  readonly providerOptions?: JsonObject;
+};
+
+export type AiSdkOptions = AiSdkSettings & {
+  /**
+   * The model, as its package makes it. A function gets a `fetch` to make it with; with that the texts that went over the wire
+   * are recorded too, in each answer under `wire`.
+   */
+  readonly model: AiSdkModel | ((wire: { readonly fetch: typeof globalThis.fetch }) => AiSdkModel);
+  /** Names the server where several are reached by one name of a provider: what one of them has signed, another cannot read. */
+  readonly endpoint?: string;
+  /** `sse`, when absent: `doStream`. `json`: `doGenerate`. */
+  readonly transport?: "json" | "sse";
+  /** For a whole answer; ten minutes when absent. */
+  readonly timeoutMs?: number;
+};
+
+const settingNames: OptionNames<AiSdkSettings> = {
+  ...{ instructions: true, maxOutputTokens: true, temperature: true, topP: true, topK: true, presencePenalty: true },
+  ...{ frequencyPenalty: true, stopSequences: true, seed: true, reasoning: true, toolChoice: true },
+  ...{ responseFormat: true, tools: true, providerOptions: true },
+};
+const optionNames: OptionNames<AiSdkOptions> = {
+  ...{ ...settingNames, model: true, endpoint: true, transport: true, timeoutMs: true },
+};
+
+/**
+ * A provider of any model of the AI SDK, for servers that turnlog has no codec of its own for. What the log holds of a request is the
+ * exact prompt that the model was given; what the SDK makes of that for the wire, and loses of answers, is its own affair.
+ *
+ * @example
+ * const provider = aiSdk({ model: createOpenAICompatible({ name: "mine", baseURL })("my-model") });
+ * @throws {ProviderSettingsError} for what is no model of V3 or newer, and a setting that is no JSON or that the model has no word for.
+ */
+export function aiSdk(options: AiSdkOptions): Provider {
+  checkOptions("aiSdk", options, optionNames);
+  const { model: given, endpoint = "", transport = "sse", timeoutMs = 600_000, ...named } = options;
+  checkChoice("aiSdk: transport", transport, ["json", "sse"]);
+  const capture = typeof given === "function" ? createWireCapture() : null;
+  const model = typeof given === "function" ? given({ fetch: capture?.fetch ?? globalThis.fetch }) : given;
+  checkModel(model);
+  const settings = settingsOf(named, model);
+
+  async function infer(request: InferenceRequest): Promise<InferenceResponse> {
+    const unknown = unknownOption(request.bodyText, model.specificationVersion);
+    if (unknown !== null) throw noWord(unknown);
+    using deadline = createDeadline(request.signal, timeoutMs);
+    const ask = (): Promise<JsonObject> =>
+      request.transport === "sse" ? stream(model, request, deadline) : generate(model, request, deadline);
+    if (capture === null) return { response: await ask() };
+    const { result, wire } = await capture.during(ask);
+    return { response: { ...result, wire } };
+  }
+
+  return {
+    name: "ai-sdk",
+    scope: `ai-sdk provider=${model.provider} endpoint=${endpoint} codec=${aiSdkCodec.family}`,
+    codec: aiSdkCodec,
+    capabilities: {},
+    transport,
+    settings,
+    timeoutMs,
+    infer,
+  };
+}
+
+function checkModel(model: unknown): asserts model is AiSdkModel {
+  const advice = 'give a model that a package of the AI SDK made, such as anthropic("claude-…")';
+  if (typeof model !== "object" || model === null)
+    throw new ProviderSettingsError(`aiSdk: model is ${kindOf(model)}: ${advice}`);
+  const lacking = Object.entries(modelMembers).find(([name, type]) => typeof Reflect.get(model, name) !== type);
+  if (lacking !== undefined) throw new ProviderSettingsError(`aiSdk: model has no ${lacking[0]}: ${advice}`);
+  const version: unknown = Reflect.get(model, "specificationVersion");
+  if (version === "v1" || version === "v2")
+    throw new ProviderSettingsError(
+      `aiSdk: model is of specification ${version}, and v3 is the oldest that is taken: use AI SDK 6 or newer`,
+    );
+}
+
+const modelMembers = {
+  ...{ specificationVersion: "string", provider: "string", modelId: "string" },
+  ...{ doGenerate: "function", doStream: "function" },
+} as const;
+
+function settingsOf(named: AiSdkSettings, { modelId, specificationVersion }: AiSdkModel): JsonObject {
+  if (named.reasoning !== undefined && specificationVersion === "v3")
+    throw new ProviderSettingsError(noWord("reasoning").message);
+  try {
+    return frozenJson<JsonObject>({ model: modelId, ...named }, "aiSdk");
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new ProviderSettingsError(cause.message, { cause });
+  }
+}
+
+const noWord = (option: string): ProviderError =>
+  new ProviderError(`models of V3 take no ${option}: say it in providerOptions, in the words of the provider`, {
+    ...{ kind: "invalid-request", outcome: "rejected" },
+  });
+
+async function generate(model: AiSdkModel, request: InferenceRequest, deadline: Deadline): Promise<JsonObject> {
+  const generated = new GeneratedStream(request.onDelta);
+  const inTime = timed(deadline, generated);
+  const result = plainJson(await inTime(() => model.doGenerate(optionsFor(model, request, deadline))));
+  const { content, response } = result;
+  if (isJsonList(content)) generated.takeWhole(content.filter(isJsonObject));
+  return {
+    ...omitMembers(result, aboutWire),
+    ...(isJsonObject(response) ? { response: omitMembers(response, aboutWire) } : {}),
+  };
+}
+
+async function stream(model: AiSdkModel, request: InferenceRequest, deadline: Deadline): Promise<JsonObject> {
+  const generated = new GeneratedStream(request.onDelta);
+  const inTime = timed(deadline, generated);
+  const { stream: parts } = await inTime(() => model.doStream(optionsFor(model, request, deadline)));
+  const reader = parts.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await inTime(() => reader.read());
+      if (done) break;
+      const part = plainJson(value);
+      if (part["type"] === "error") throw failureOf(Reflect.get(value, "error"), generated.partial);
+      generated.take(part);
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+  if (generated.result !== null) return generated.result;
+  throw new ProviderError("the model's stream broke off before it was complete", {
+    ...{ kind: "stream-cut", outcome: "unknown", partial: generated.partial },
+  });
+}
+
+/** What a result tells of the wire, whose request is the prompt once more: `wire` has it, where it is captured. */
+const aboutWire: ReadonlySet<string> = new Set(["request", "headers", "body"]);
+
+/** The options differ by version, and `callOptions` makes them of the version of the model. */
+const optionsFor = (model: AiSdkModel, { bodyText }: InferenceRequest, { signal }: Deadline): never =>
+  ({ ...callOptions(bodyText, model.specificationVersion), abortSignal: signal }) as never;
+
+/** Waits for a model no longer than until the deadline, whether it looks at its signal or not. */
+function timed(deadline: Deadline, generated: Pick<GeneratedStream, "partial">) {
+  const aborted = rejectionOf(deadline.signal);
+  return async <T>(work: () => PromiseLike<T>): Promise<T> => {
+    try {
+      return await Promise.race([work(), aborted]);
+    } catch (error) {
+      throw interruption(deadline, generated.partial) ?? failureOf(error, generated.partial);
+    }
+  };
+}

@@ -1,0 +1,132 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Answer, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { defineCodec } from "../define-codec.ts";
+import { outputFormat } from "../output-format.ts";
+import { draftOf, isReadAgain, partOf } from "./content.ts";
+import { promptOf, refusalOf } from "./prompt.ts";
+
+/**
+ * What a model of the AI SDK is given and gives (`LanguageModelV4CallOptions` and `LanguageModelV4GenerateResult` of
+ * `@ai-sdk/provider` 4): the body of a request is the JSON text of its call options.
+ */
+export const aiSdkCodec: Codec = defineCodec({
+  name: "ai-sdk/1",
+  resultsStandTogether: true,
+  adjust,
+  unsendableReason: refusalOf,
+  encodeRequest,
+  readAnswer,
+  writeAnswer,
+});
+
+function encodeRequest({ settings, input }: RequestParts): string {
+  const { instructions, tools, ...members } = settings;
+  const said = promptOf(input.map(({ block }) => block));
+  const told = instructions ?? null;
+  return JSON.stringify({
+    ...members,
+    ...(isJsonList(tools) ? { tools: tools.map(toolFor) } : {}),
+    prompt: told === null ? said : [{ role: "system", content: told }, ...said],
+  });
+}
+
+/** Tools are offered as they are everywhere; one that the caller wrote as the AI SDK has it stays so. */
+function toolFor(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool["type"] !== undefined) return tool;
+  const { name, description, parameters } = tool;
+  return { type: "function", name, description, inputSchema: parameters };
+}
+
+function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { model, parallelToolCalls, reasoningEffort, toolChoice, output, ...named } = adjustments;
+  if (model !== undefined && model !== settings["model"])
+    throw new TypeError(`a model of the AI SDK is the object that aiSdk was given: make another provider for ${model}`);
+  if (parallelToolCalls !== undefined)
+    throw new TypeError("the AI SDK has no word for parallelToolCalls: say it in aiSdk's providerOptions");
+  const asked: { readonly [name: string]: JsonValue | undefined } = {
+    ...named,
+    reasoning: reasoningEffort,
+    toolChoice: toolChoiceOf(toolChoice),
+    responseFormat: output === undefined ? undefined : formatOf(output),
+  };
+  return { ...settings, ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) };
+}
+
+const toolChoiceOf = (choice: Adjustments["toolChoice"]): JsonObject | undefined => {
+  if (choice === undefined) return undefined;
+  return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };
+};
+
+function formatOf(output: JsonObject): JsonObject {
+  const { name, schema } = outputFormat(output);
+  return { type: "json", name, schema };
+}
+
+function readAnswer(result: JsonObject): Answer {
+  const { content, finishReason, usage, ...rest } = result;
+  const { unified, raw } = isJsonObject(finishReason) ? finishReason : {};
+  const parts = isJsonList(content) ? content : [];
+  const strays = parts.flatMap((value, index) => (isPart(value) ? [] : [{ index, value }]));
+  const { id } = isJsonObject(rest["response"]) ? rest["response"] : {};
+  const status = typeof unified === "string" ? unified : null;
+  const failed = { message: "the model ended with an error", code: typeof raw === "string" ? raw : null };
+  return {
+    id: typeof id === "string" ? id : null,
+    status,
+    // `other` without a word of the provider's own is what a model of V3 says of a stream that broke off.
+    isComplete: status === "stop" || status === "tool-calls" || (status === "other" && typeof raw === "string"),
+    ...(status === "error" ? { failure: failed } : {}),
+    blocks: parts.filter(isPart).map(draftOf),
+    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    rest: {
+      ...rest,
+      ...(finishReason === undefined || isPlainReason(finishReason) ? {} : { finishReason }),
+      ...(isPlainReason(finishReason) && raw !== undefined ? { raw } : {}),
+      ...(strays.length === 0 ? {} : { strays }),
+      // What is no list of parts stays as it is.
+      ...(content === undefined ? { hasContent: false } : isJsonList(content) ? {} : { content }),
+    },
+  };
+}
+
+function writeAnswer({ status, blocks, usage, rest }: RecordedAnswer): JsonObject {
+  const { hasContent, content, strays, raw, finishReason, ...members } = rest;
+  const reason = status === null ? {} : { finishReason: { unified: status, ...(raw === undefined ? {} : { raw }) } };
+  return {
+    ...(hasContent === false ? {} : { content: content ?? contentOf(blocks, strays) }),
+    ...(finishReason === undefined ? reason : { finishReason }),
+    ...(usage === undefined ? {} : { usage: usage.reported }),
+    ...members,
+  };
+}
+
+const isPart = (value: JsonValue): value is JsonObject => isJsonObject(value) && isReadAgain(value);
+
+/** The parts that blocks were made of, and what stood among them, in their places. */
+function contentOf(blocks: RecordedAnswer["blocks"], strays: JsonValue | undefined): readonly JsonValue[] {
+  const content: JsonValue[] = blocks.map(partOf);
+  for (const stray of isJsonList(strays) ? strays.filter(isJsonObject) : [])
+    if (typeof stray["index"] === "number") content.splice(stray["index"], 0, stray["value"] ?? null);
+  return content;
+}
+
+/** Whether `{ unified, raw }` says it all. */
+const isPlainReason = (reason: JsonValue | undefined): boolean =>
+  isJsonObject(reason) &&
+  typeof reason["unified"] === "string" &&
+  Object.keys(reason).every((name) => name === "unified" || name === "raw");
+
+function tokensIn(usage: JsonValue) {
+  const told = isJsonObject(usage) ? usage : {};
+  const input = isJsonObject(told["inputTokens"]) ? told["inputTokens"] : {};
+  const output = isJsonObject(told["outputTokens"]) ? told["outputTokens"] : {};
+  return {
+    inputTokens: count(input["total"]),
+    cachedInputTokens: count(input["cacheRead"]),
+    outputTokens: count(output["total"]),
+    reasoningTokens: count(output["reasoning"]),
+  };
+}
+
+const count = (value: JsonValue | undefined): number => (typeof value === "number" ? value : 0);

@@ -1,0 +1,80 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { toolCall } from "../../domain/make-block.ts";
+import type { Draft } from "../../engine/stack/codec.ts";
+import { jsonOf } from "../json-text.ts";
+import { applyResidue, keepResidue } from "../residue.ts";
+
+/**
+ * Parts of answers that prompts have a form for too: these are blocks. Others, such as sources, no model reads again; they are kept
+ * beside the blocks.
+ */
+export const isReadAgain = ({ type }: JsonObject): boolean => typeof type === "string" && readAgain.has(type);
+
+const readAgain: ReadonlySet<string> = new Set([
+  ...["text", "reasoning", "reasoning-file", "file", "custom", "tool-call", "tool-result"],
+]);
+
+/** A part of an answer (`LanguageModelV4Content`) as a block. What nobody here looks into is kept as it came. */
+export function draftOf(part: JsonObject): Draft {
+  const draft = plainDraft(part);
+  return keepResidue(draft, plainPart(draft), part);
+}
+
+/** The part that a block was made of. */
+export const partOf = (draft: Draft): JsonObject => applyResidue(draft, plainPart(draft));
+
+function plainDraft(part: JsonObject): Draft {
+  const { type, text, toolCallId, toolName, input, providerExecuted, providerMetadata } = part;
+  if (type === "text" && typeof text === "string")
+    return { kind: "assistant", payload: { role: "assistant", content: [{ type: "text", text }] } };
+  if (type === "reasoning" && typeof text === "string") {
+    const summary = text === "" ? [] : [{ type: "text", text }];
+    const sealed = providerMetadata === undefined ? {} : { wire: { ciphertext: JSON.stringify(providerMetadata) } };
+    return { kind: "reasoning", payload: { type: "reasoning", summary }, ...sealed };
+  }
+  const isCall = type === "tool-call" && providerExecuted !== true;
+  if (isCall && isName(toolCallId) && isName(toolName) && typeof input === "string") {
+    const { kind, payload } = toolCall({ callId: toolCallId, name: toolName, arguments: input });
+    return { kind, payload };
+  }
+  return { kind: "other", payload: part };
+}
+
+const isName = (value: JsonValue | undefined): value is string => typeof value === "string" && value !== "";
+
+/** The part that a block alone stands for. */
+function plainPart({ kind, payload, wire }: Draft): JsonObject {
+  const { content, callId, name, arguments: given, summary } = payload;
+  switch (kind) {
+    case "assistant":
+      return { type: "text", text: textsIn(content) };
+    case "reasoning": {
+      const sealed = wire?.ciphertext === undefined ? undefined : jsonOf(wire.ciphertext);
+      return {
+        type: "reasoning",
+        text: textsIn(summary),
+        ...(sealed === undefined ? {} : { providerMetadata: sealed }),
+      };
+    }
+    case "tool_call":
+      return { type: "tool-call", toolCallId: callId, toolName: name, input: given };
+    default:
+      return payload;
+  }
+}
+
+const textsIn = (parts: JsonValue | undefined): string =>
+  (isJsonList(parts) ? parts : []).map((part) => (isJsonObject(part) ? textIn(part["text"]) : "")).join("");
+
+export const textIn = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+/** What the provider said beside the part that a block was made of (`providerMetadata`); an edited block has none. */
+export function metadataOf({ kind, wire }: Pick<Draft, "kind" | "wire">): JsonValue | undefined {
+  if (kind === "reasoning") return wire?.ciphertext === undefined ? undefined : metadataIn(jsonOf(wire.ciphertext));
+  const set = isJsonObject(wire?.residue) ? wire.residue["set"] : undefined;
+  return isJsonObject(set) ? metadataIn(set["providerMetadata"]) : undefined;
+}
+
+/** It has a member for each provider; what another codec kept in this place is none. */
+const metadataIn = (value: JsonValue | undefined): JsonObject | undefined =>
+  isJsonObject(value) && Object.values(value).every(isJsonObject) ? value : undefined;

@@ -1,0 +1,111 @@
+import { isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
+import type { StreamDelta } from "../../engine/stack/provider.ts";
+import { textIn } from "./content.ts";
+
+/** Puts the parts of a stream (`LanguageModelV4StreamPart`) together, as `doGenerate` would have given them. */
+export class GeneratedStream {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #content: JsonObject[] = [];
+  readonly #places = new Map<string, number>();
+  readonly #done = new Set<number>();
+  #members: JsonObject = {};
+  #finish: JsonObject | null = null;
+
+  constructor(onDelta: (delta: StreamDelta) => void) {
+    this.#onDelta = onDelta;
+  }
+
+  /** The whole answer; null before the stream said that it ends, and of one that says that it was interrupted. */
+  get result(): JsonObject | null {
+    const { finishReason } = this.#finish ?? {};
+    const isCut = isJsonObject(finishReason) && finishReason["unified"] === "interrupted";
+    return this.#finish === null || isCut ? null : { content: this.#content, ...this.#members, ...this.#finish };
+  }
+
+  /** What has come of an answer that breaks off: what is whole, and the texts so far. */
+  get partial(): readonly JsonObject[] {
+    return this.#content.filter(
+      (part, index) => this.#done.has(index) || (part["type"] === "text" && part["text"] !== ""),
+    );
+  }
+
+  /** Takes a part; an `error` is the caller's to throw. */
+  take(part: JsonObject): void {
+    const { type, id, delta, warnings } = part;
+    const [, kind, step] = /^(text|reasoning|tool-input)-(start|delta|end)$/.exec(textIn(type)) ?? [];
+    if (kind === "tool-input") this.#tell("tool-call-delta", this.#content.length, delta);
+    else if (kind !== undefined && step !== undefined) this.#takeStep(`${kind} ${textIn(id)}`, { kind, step, part });
+    else if (type === "stream-start") this.#members = { ...this.#members, warnings };
+    else if (type === "response-metadata") this.#takeMetadata(part);
+    else if (type === "finish") this.#finish = without(part, "type");
+    else if (type !== "raw" && type !== "ping") this.#finished(this.#content.push(part) - 1);
+  }
+
+  /** Takes the parts of an answer that came as a whole. */
+  takeWhole(content: readonly JsonObject[]): void {
+    for (const [index, part] of content.entries()) {
+      const { type, text, input } = part;
+      if (type === "text" || type === "reasoning") this.#tell(`${type}-delta`, index, text);
+      if (type === "tool-call") this.#tell("tool-call-delta", index, input);
+      this.#finished(this.#content.push(part) - 1);
+    }
+  }
+
+  #takeStep(
+    name: string,
+    { kind, step, part }: { readonly kind: string; readonly step: string; readonly part: JsonObject },
+  ) {
+    if (step === "start" || !this.#places.has(name))
+      this.#places.set(name, this.#content.push({ type: kind, text: "" }) - 1);
+    const index = this.#places.get(name) ?? 0;
+    const { delta, providerMetadata, citations } = part;
+    const before = this.#content[index] ?? {};
+    this.#content[index] = {
+      ...before,
+      text: textIn(before["text"]) + textIn(delta),
+      ...(citations === undefined ? {} : { citations }),
+      ...(providerMetadata === undefined
+        ? {}
+        : { providerMetadata: joined(before["providerMetadata"], providerMetadata) }),
+    };
+    if (step === "delta") this.#tell(kind === "text" ? "text-delta" : "reasoning-delta", index, delta);
+    if (step === "end") {
+      this.#places.delete(name);
+      this.#finished(index);
+    }
+  }
+
+  #takeMetadata(part: JsonObject): void {
+    const { response } = this.#members;
+    this.#members = {
+      ...this.#members,
+      response: { ...(isJsonObject(response) ? response : {}), ...without(part, "type") },
+    };
+  }
+
+  #finished(index: number): void {
+    this.#done.add(index);
+    const item = this.#content[index];
+    if (item !== undefined) this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+
+  #tell(
+    type: "text-delta" | "reasoning-delta" | "tool-call-delta",
+    outputIndex: number,
+    text: JsonValue | undefined,
+  ): void {
+    if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex, text });
+  }
+}
+
+const without = (part: JsonObject, name: string): JsonObject => omitMembers(part, new Set([name]));
+
+/** A signature comes apart from what was said of the part before, each under its provider's name. */
+function joined(before: JsonValue | undefined, told: JsonValue): JsonValue {
+  if (!isJsonObject(before) || !isJsonObject(told)) return told;
+  const both = Object.entries(told).map(([provider, members]) => {
+    const known = before[provider];
+    return [provider, isJsonObject(known) && isJsonObject(members) ? { ...known, ...members } : members] as const;
+  });
+  return { ...before, ...Object.fromEntries(both) };
+}

@@ -1,0 +1,129 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import { jsonOf } from "../json-text.ts";
+import { isReadAgain, metadataOf, textIn } from "./content.ts";
+
+/**
+ * Blocks as the messages of a prompt (`LanguageModelV4Prompt` of `@ai-sdk/provider`, files in the shape of V4): what the model said
+ * without a word of another in between is one message, and so are the results of its calls.
+ */
+export function promptOf(blocks: readonly Block[]): readonly JsonObject[] {
+  const messages: { readonly role: string; readonly content: JsonObject[] | string }[] = [];
+  const names = new Map<string, string>();
+  const add = (role: string, part: JsonObject): void => {
+    const last = messages.at(-1);
+    if (last?.role === role && typeof last.content !== "string") last.content.push(part);
+    else messages.push({ role, content: [part] });
+  };
+  for (const block of blocks) {
+    const { kind, callId, name } = block;
+    if (kind === "tool_call" && callId !== null) names.set(callId, name ?? "");
+    if (kind === "system")
+      for (const part of block.parts) messages.push({ role: "system", content: textIn(part["text"]) });
+    else if (kind === "user") messages.push({ role: "user", content: block.parts.map(userPart) });
+    else if (kind === "tool_result") add("tool", resultPart(block, names.get(callId ?? "") ?? ""));
+    else for (const part of assistantParts(block)) add("assistant", part);
+  }
+  return messages;
+}
+
+/** Why a prompt cannot carry the block; null when it can. */
+export function refusalOf({ kind, type, payload, parts, arguments: given }: Block): string | null {
+  switch (kind) {
+    case "reasoning":
+      return null;
+    case "tool_call":
+      if (type !== "function") return `the AI SDK has no call of type ${type}`;
+      return jsonOf(given) === undefined && given !== ""
+        ? "the AI SDK takes arguments that are JSON, and no others"
+        : null;
+    case "tool_result": {
+      const { output } = payload;
+      const strange = isJsonList(output) ? output.find((part) => !isJsonObject(part) || !isUserPart(part)) : undefined;
+      return strange === undefined ? null : "a tool's result has a part that the AI SDK has no form for";
+    }
+    case "other":
+      return isReadAgain(payload) ? null : `the AI SDK takes no ${type} back`;
+    default: {
+      const isKnown = kind === "user" ? isUserPart : isText;
+      const strange = parts.find((part) => !isKnown(part));
+      return strange === undefined
+        ? null
+        : `a message of ${kind} cannot carry a part of type ${textIn(strange["type"])}`;
+    }
+  }
+}
+
+const isText = ({ type }: JsonObject): boolean => type === "text";
+
+function isUserPart(part: JsonObject): boolean {
+  return isText(part) || filePart(part) !== null;
+}
+
+const userPart = (part: JsonObject): JsonObject =>
+  isText(part) ? { type: "text", text: part["text"] } : (filePart(part) ?? part);
+
+/** Image, file or audio as a file; null for one that only another server has. */
+function filePart({ type, url, data, name, audio }: JsonObject): JsonObject | null {
+  const named = typeof name === "string" ? { filename: name } : {};
+  if (type === "audio" && isJsonObject(audio) && typeof audio["data"] === "string") {
+    const format = textIn(audio["format"]);
+    return { type: "file", mediaType: `audio/${format === "mp3" ? "mpeg" : format}`, data: inline(audio["data"]) };
+  }
+  if (type !== "image" && type !== "file") return null;
+  const source = [url, data].find((each) => typeof each === "string");
+  if (typeof source !== "string") return null;
+  const [, inlineType, content] = /^data:([^;,]*);base64,(.*)$/s.exec(source) ?? [];
+  const unknownType = type === "image" ? "image/*" : "application/octet-stream";
+  if (content !== undefined)
+    return { type: "file", ...named, mediaType: inlineType || unknownType, data: inline(content) };
+  if (URL.canParse(source))
+    return { type: "file", ...named, mediaType: unknownType, data: { type: "url", url: source } };
+  return { type: "file", ...named, mediaType: unknownType, data: inline(source) };
+}
+
+const inline = (data: string): JsonObject => ({ type: "data", data });
+
+function assistantParts(block: Block): readonly JsonObject[] {
+  const { kind, payload, parts, name, callId, arguments: given } = block;
+  const options = optionsOf(metadataOf(block));
+  switch (kind) {
+    case "reasoning":
+      return [{ type: "reasoning", text: block.text, ...options }];
+    case "tool_call":
+      return [{ type: "tool-call", toolCallId: callId, toolName: name, input: inputOf(given), ...options }];
+    case "other":
+      return [returnedPart(payload)];
+    default:
+      return parts.map(({ text, refusal }) => ({ type: "text", text: textIn(text ?? refusal), ...options }));
+  }
+}
+
+/** What the provider said beside a part goes back beside it. */
+const optionsOf = (metadata: JsonValue | undefined): JsonObject =>
+  metadata === undefined ? {} : { providerOptions: metadata };
+
+const inputOf = (given: string): JsonValue => (given === "" ? {} : (jsonOf(given) ?? given));
+
+/** A part of an answer, kept as it came, as a prompt has it. */
+function returnedPart({ providerMetadata, ...part }: JsonObject): JsonObject {
+  const { type, toolCallId, toolName, input, result, isError } = part;
+  const options = optionsOf(providerMetadata);
+  if (type === "tool-call")
+    return { type, toolCallId, toolName, input: inputOf(textIn(input)), providerExecuted: true, ...options };
+  if (type !== "tool-result") return { ...part, ...options };
+  const output = { type: isError === true ? "error-json" : "json", value: result };
+  return { type, toolCallId, toolName, output, ...options };
+}
+
+function resultPart({ callId, payload: { output = "" } }: Block, toolName: string): JsonObject {
+  return { type: "tool-result", toolCallId: callId, toolName, output: outputOf(output) };
+}
+
+function outputOf(output: JsonValue): JsonObject {
+  if (typeof output === "string") return { type: "text", value: output };
+  const isParts = isJsonList(output) && output.every((part) => isJsonObject(part) && typeof part["type"] === "string");
+  return isParts
+    ? { type: "content", value: output.filter(isJsonObject).map(userPart) }
+    : { type: "json", value: output };
+}

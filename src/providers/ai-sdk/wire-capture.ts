@@ -1,0 +1,57 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { JsonObject } from "../../base/json.ts";
+
+/** What went over the wire for one call of a model whose `fetch` is ours. */
+export type WireCapture = {
+  /** For the model: the global one, looked up at each request. */
+  readonly fetch: typeof globalThis.fetch;
+  /** Does a call, and gives what it sent and got beside what it gave. */
+  during<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly wire: readonly JsonObject[] }>;
+};
+
+type Exchange = {
+  readonly url: string;
+  readonly request: string | null;
+  readonly status: number;
+  readonly text: Promise<string>;
+};
+
+export function createWireCapture(): WireCapture {
+  const calls = new AsyncLocalStorage<Exchange[]>();
+  return {
+    async fetch(address, init) {
+      const answer = await globalThis.fetch(address, init);
+      const { origin, pathname } = new URL(address instanceof Request ? address.url : address);
+      const copy = answer.clone();
+      // An answer that breaks off tells what had come.
+      const text = textSoFar(copy);
+      const request = typeof init?.body === "string" ? init.body : null;
+      calls.getStore()?.push({ url: `${origin}${pathname}`, request, status: answer.status, text });
+      return answer;
+    },
+
+    async during(work) {
+      const exchanges: Exchange[] = [];
+      const result = await calls.run(exchanges, work);
+      const wire = exchanges.map(async ({ url, request, status, text }) => ({
+        url,
+        request,
+        status,
+        response: await text,
+      }));
+      return { result, wire: await Promise.all(wire) };
+    },
+  };
+}
+
+async function textSoFar({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  const chunks: AsyncIterable<Uint8Array> | null = body;
+  let text = "";
+  try {
+    for await (const chunk of chunks ?? []) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    // The model, which reads the same bytes, says what went wrong.
+  }
+  return text + decoder.decode();
+}
