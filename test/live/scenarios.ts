@@ -13,7 +13,7 @@ import type { OpenaiResponses, OpenaiResponsesOptions } from "../../src/provider
 
 /** Makes the provider of an endpoint; the model is a small one that follows instructions. */
 export type Endpoint = (
-  options?: Pick<OpenaiResponsesOptions, "store" | "transport" | "max_output_tokens">,
+  options?: Pick<OpenaiResponsesOptions, "store" | "transport" | "max_output_tokens" | "background">,
 ) => OpenaiResponses;
 
 /** What any endpoint of the Responses API has to do with turnlog, asked in words that a model answers in one way. */
@@ -25,6 +25,10 @@ export const scenarios: readonly (readonly [string, (endpoint: Endpoint) => Prom
   ["is sent everything once where it has lost a response", lost],
   ["refuses what it does not take, in words that are classified", refused],
   ["streams what it then has said", streamed],
+  ["remembers over WebSocket what it does not store, and is sent what is new", overSocket],
+  ["is warmed up before anybody asks", warmedUp],
+  ["answers in the background, and is waited for", inBackground],
+  ["holds the conversation in an object, where it has such", inObject],
 ];
 
 const remember = (word: string): string => `My word is ${word}. Reply with exactly: OK`;
@@ -115,6 +119,56 @@ async function streamed(endpoint: Endpoint): Promise<void> {
   expect(said).not.toBe("");
 }
 
+async function overSocket(endpoint: Endpoint): Promise<void> {
+  const provider = endpoint({ transport: "websocket", store: false });
+  const [first, second] = await talk(provider, [remember("PINEAPPLE"), recall]);
+  expect([first, second].map(strategies)).toEqual([["full"], ["chained"]]);
+  const decisions = [first, second].flatMap((result) => result?.steps ?? []).map(({ decision }) => decision);
+  expect(decisions.map(({ transport }) => transport)).toEqual(["websocket", "websocket"]);
+  expect(second?.text).toContain("PINEAPPLE");
+}
+
+async function warmedUp(endpoint: Endpoint): Promise<void> {
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  await using engine = createEngine({ provider: endpoint({ transport: "websocket", store: false }) });
+  expect(await conversation.warmUp(engine)).toMatchObject({ status: "warm", failure: null });
+  await conversation.append("Reply with exactly: OK");
+  expect(strategies(await conversation.run(engine))).toEqual(["chained"]);
+}
+
+async function inBackground(endpoint: Endpoint): Promise<void> {
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  const engine = createEngine({ provider: endpoint({ background: true, store: true, transport: "sse" }) });
+  const result = await sayer(conversation, engine)("Reply with exactly: PINEAPPLE");
+  expect(result.text).toContain("PINEAPPLE");
+  const started: string[] = [];
+  for await (const { event } of conversation.events())
+    if (event.type === "ResponseStarted") started.push(event.data.responseId);
+  expect(started).toEqual([result.steps[0]?.responseId]);
+}
+
+/** Not every endpoint has them: one that turns out to have none is sent whole Turns, and remembered as such. */
+async function inObject(endpoint: Endpoint): Promise<void> {
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  const provider = endpoint({ store: true });
+  const say = sayer(conversation, createEngine({ provider, mode: "conversation" }));
+  await say(remember("PINEAPPLE"));
+  const result = await say(recall);
+  expect(result.text).toContain("PINEAPPLE");
+  const objects = new Set<string>();
+  let isLacking = false;
+  for await (const { event } of conversation.events()) {
+    if (event.type === "ServerConversationChanged") objects.add(event.data.anchor.id);
+    isLacking ||= event.type === "CapabilityLearned" && event.data.capability === "conversations";
+  }
+  expect(objects.size).toBe(isLacking ? 0 : 1);
+  expect(strategies(result)).toEqual([isLacking ? "full" : "chained"]);
+  for (const id of objects) await provider.deleteConversation(id);
+}
+
 /** The results of a conversation of these messages. */
 async function talk(
   provider: OpenaiResponses,
@@ -122,7 +176,8 @@ async function talk(
   mode?: "stateless",
 ): Promise<readonly RunResult[]> {
   await using store = await openStore("memory:");
-  const say = sayer(store.conversation(), createEngine({ provider, ...(mode === undefined ? {} : { mode }) }));
+  await using engine = createEngine({ provider, ...(mode === undefined ? {} : { mode }) });
+  const say = sayer(store.conversation(), engine);
   const results: RunResult[] = [];
   for (const message of messages) results.push(await say(message));
   return results;
