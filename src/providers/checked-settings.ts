@@ -67,7 +67,7 @@ function extraMembers(extraBody: unknown): object {
 }
 
 /** A setting as JSON that nobody can change, so that what is recorded is what is sent. */
-export function settingJson(value: unknown, name: string): JsonValue {
+function settingJson(value: unknown, name: string): JsonValue {
   try {
     // Not of its type yet: that is what is found out.
     return frozenJson(value as JsonValue, name);

@@ -2,9 +2,16 @@ import type { Codec } from "../engine/stack/codec.ts";
 import { aiSdkCodec } from "./ai-sdk/codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";
 import { geminiContents } from "./google/gemini-codec.ts";
+import { ollamaCodec } from "./ollama/ollama-codec.ts";
 import { responsesItems } from "./responses-items.ts";
 
-const released: readonly Codec[] = [responsesItems, ...Object.values(chatCodecs), geminiContents, aiSdkCodec];
+const released: readonly Codec[] = [
+  responsesItems,
+  ...Object.values(chatCodecs),
+  geminiContents,
+  aiSdkCodec,
+  ollamaCodec,
+];
 
 /** Every released codec by the name that recorded requests carry: none is ever taken out, for old bodies are rebuilt with it. */
 export const codecs: ReadonlyMap<string, Codec> = codecsWith([]);

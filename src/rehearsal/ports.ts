@@ -31,6 +31,7 @@ export const rehearsalProviders = [
   "chat",
   ...(["chat-openai", "chat-deepseek", "chat-mistral", "chat-groq", "chat-llama.cpp", "chat-ollama"] as const),
   "ai-sdk",
+  "ollama",
 ] as const;
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];

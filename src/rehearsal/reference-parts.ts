@@ -52,7 +52,7 @@ export const rehearseChats = (
 
 async function startServer(
   answer: (request: number) => readonly Entry[],
-  { server: dialect, reads = (each) => each }: RehearsedProvider,
+  { server: dialect, reads = (each) => each, readsAll = (all) => all }: RehearsedProvider,
 ): Promise<RehearsalServer> {
   const server = await startReferenceServer({
     ...dialect,
@@ -74,7 +74,9 @@ async function startServer(
     difference(request, expected) {
       const reading = server.reading(asked()[request]?.index ?? -1);
       if (reading === undefined) return undefined;
-      const read = expected.map(reads).filter((each) => each !== null);
+      const read = readsAll(expected)
+        .map(reads)
+        .filter((each) => each !== null);
       const judgement = judge(expectedReading(read), readItems(reading.items, reading));
       return judgement.coherent ? null : judgement.summary;
     },

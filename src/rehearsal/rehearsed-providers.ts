@@ -3,11 +3,13 @@ import type { Provider } from "../engine/stack/provider.ts";
 import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
+import { ollama } from "../providers/ollama/ollama.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import type { ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
+import { readAsMessages } from "./read-as-messages.ts";
 
 /** A dialect as rehearsals play it. */
 export type RehearsedProvider = {
@@ -21,6 +23,8 @@ export type RehearsedProvider = {
   readonly showsReasoning?: false;
   /** What the model reads of a thing in this dialect; null: nothing. Absent, it reads everything as it was said. */
   readonly reads?: (expected: Expected) => Expected | null;
+  /** The same of all that it reads, where one thing is not read by itself. */
+  readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
   /** Whether the provider goes over WebSocket too. */
   readonly hasWebSocket?: true;
 };
@@ -43,12 +47,18 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     provider: (baseUrl, transport) =>
       aiSdk({ model: languageModel(baseUrl), transport: transport === "json" ? "json" : "sse" }),
   },
+  ollama: { mode: "stateless", provider: ollamaAt, readsAll: readAsMessages },
 };
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
 
 function responses(baseURL: string, transport: RehearsalTransport): Provider {
   return openaiResponses({ ...asked, baseURL, transport, ...(transport === "websocket" ? { store: false } : {}) });
+}
+
+function ollamaAt(baseUrl: string, transport: RehearsalTransport): Provider {
+  const baseURL = baseUrl.replace(/\/v1$/, "");
+  return ollama({ ...asked, baseURL, transport: transport === "json" ? "json" : "ndjson" });
 }
 
 function chat(dialect: ChatDialectName): RehearsedProvider {

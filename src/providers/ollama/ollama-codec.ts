@@ -37,7 +37,7 @@ function encodeRequest({ settings, input, transport }: RequestParts): string {
 }
 
 /** What every request says, so that it is no setting. */
-export const decidedMembers = ["messages", "stream", "truncate", "shift"] as const;
+export const decidedMembers: ReadonlySet<string> = new Set(["messages", "stream", "truncate", "shift"]);
 
 /** Tools are offered as they are everywhere; one that the caller wrote as the wire has it stays so. */
 function toolFor(tool: JsonValue): JsonValue {

@@ -78,13 +78,12 @@ function argumentsOf(given: JsonValue | undefined): JsonObject | null {
 }
 
 /** What stands beside each other is told apart by an empty line, as the server does with messages. */
-const joined = (texts: readonly string[]): string => texts.join("\n\n");
+const joined = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n\n");
 
 const textOf = (parts: JsonValue | undefined): string =>
   joined(partsIn(parts).flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])));
 
-const thoughtOf = ({ payload: { summary, content } }: Said): string =>
-  joined([summary, content].map(textOf).filter((text) => text !== ""));
+const thoughtOf = ({ payload: { summary, content } }: Said): string => joined([summary, content].map(textOf));
 
 function imagesOf(parts: JsonValue | undefined): { readonly images?: readonly string[] } {
   const images = partsIn(parts).flatMap((part) => (part["type"] === "image" ? (imageData(part) ?? []) : []));

@@ -1,9 +1,8 @@
-import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
-import { nearestName } from "../../base/nearest-name.ts";
+import type { JsonObject } from "../../base/json.ts";
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
-import { settingJson } from "../checked-settings.ts";
+import { checkedSettings, type OptionWords } from "../checked-settings.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 
@@ -53,46 +52,30 @@ const settingNames: OptionNames<OllamaSettings> = {
   extraBody: true,
 };
 
+const words: OptionWords = {
+  ...{ provider: "ollama", connectionNames, settingNames, decided: decidedMembers, refusals: new Map() },
+  // What other APIs call the same.
+  otherNames: new Map([
+    ...["max_tokens", "num_predict", "num_ctx", "temperature", "top_p", "seed"].map(
+      (name) => [name, "options"] as const,
+    ),
+    ...["reasoning", "reasoning_effort"].map((name) => [name, "think"] as const),
+    ["system", "instructions"],
+    ["response_format", "format"],
+    ["host", "baseURL"],
+  ]),
+};
+
 /**
  * The settings among the options, in the caller's order, and what `extraBody` adds to them.
  *
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides.
  */
-export function settingsOf({ extraBody = {}, ...options }: OllamaOptions): Settings {
+export function settingsOf(options: OllamaOptions): Settings {
   if (typeof options.model !== "string" || options.model === "")
     throw new ProviderSettingsError("ollama has no model: give the name of one that 'ollama list' shows");
-  const settings: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(options)) {
-    if (Object.hasOwn(connectionNames, name)) continue;
-    if (!Object.hasOwn(settingNames, name)) throw unknownOption(name);
-    if (value !== undefined) setMember(settings, name, settingJson(value, name));
-  }
-  for (const [name, value] of Object.entries(extraBody)) {
-    if (Object.hasOwn(settingNames, name))
-      throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
-    if (decidedMembers.some((decided) => decided === name)) throw unknownOption(name);
-    if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
-  }
-  return settings;
+  return checkedSettings(options, words);
 }
-
-function unknownOption(name: string): ProviderSettingsError {
-  if (decidedMembers.some((decided) => decided === name))
-    return new ProviderSettingsError(`${name} is no setting: every request decides it anew`);
-  const near = otherNames.get(name) ?? nearestName(name, Object.keys({ ...connectionNames, ...settingNames }));
-  const advice = near === null ? "" : `did you mean '${near}'? `;
-  return new ProviderSettingsError(
-    `ollama has no option '${name}': ${advice}What belongs to the model goes under options (num_ctx, temperature, …), what else belongs in the body of requests under extraBody`,
-  );
-}
-
-/** What other APIs call the same. */
-const otherNames: ReadonlyMap<string, string> = new Map([
-  ...["max_tokens", "num_predict", "num_ctx", "temperature", "top_p", "seed"].map((name) => [name, "options"] as const),
-  ...["system", "response_format"].map((name) => [name, name === "system" ? "instructions" : "format"] as const),
-  ...["reasoning", "reasoning_effort"].map((name) => [name, "think"] as const),
-  ["host", "baseURL"],
-]);
 
 /**
  * The address as Ollama's own client reads it: without a scheme it is http, and the port 11434.
