@@ -154,7 +154,7 @@ await other.append("Hello?");
 console.log("openai:", (await other.run(createEngine({ provider: model }))).text);
 const asked: ChatCompletionsOptions = { model: "any", apiKey: "none", baseURL: server.baseUrl };
 const third = store.conversation();
-await third.append(user("Hi."));
+await third.append("Hi.");
 console.log("chat:", (await third.run(createEngine({ provider: chatCompletions(asked) }))).text);
 
 await using events: SqliteStore = await openSqliteStore("./typed.db", { mustExist: true });
