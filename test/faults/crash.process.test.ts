@@ -31,15 +31,22 @@ type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogS
 type Kind =
   | "sqlite"
   | "sqlite, in another dialect"
+  | "sqlite, in Chat Completions"
   | "sqlite, over WebSocket"
   | "sqlite, in mode conversation"
   | "eventstoredb"
   | "an unkind eventstoredb"
   | "the server of TURNLOG_TEST_ESDB";
 
+/** The others speak the Responses API. */
+const dialectByKind: ReadonlyMap<Kind, DialectName> = new Map([
+  ["sqlite, in another dialect", "toy"],
+  ["sqlite, in Chat Completions", "chat"],
+]);
+
 async function createWorld(kind: Kind): Promise<World> {
   const folder = temporaryFolder();
-  const dialect: DialectName = kind.endsWith("another dialect") ? "toy" : "responses";
+  const dialect: DialectName = dialectByKind.get(kind) ?? "responses";
   const model = await dialects[dialect].start(think);
   const events = kind.endsWith("eventstoredb")
     ? await startServerProcess(kind === "eventstoredb" ? 0 : firstSeed)
@@ -158,6 +165,7 @@ const looks = 6;
 const kinds: readonly (readonly [Kind, number])[] = [
   ["sqlite", 1],
   ["sqlite, in another dialect", 5],
+  ["sqlite, in Chat Completions", 5],
   ["sqlite, over WebSocket", 5],
   ["sqlite, in mode conversation", 5],
   ["eventstoredb", 5],
@@ -172,7 +180,7 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => 
     await using world = await createWorld(kind);
     const expected = await uninterrupted(world);
     const isChaining = [...expected.asked.values()].includes("chained");
-    expect({ kind, isChaining }).toEqual({ kind, isChaining: !kind.endsWith("another dialect") });
+    expect({ kind, isChaining }).toEqual({ kind, isChaining: !dialectByKind.has(kind) });
     let parked = 0;
     for (const batch of batchesOf(sampled(expected.stops, everyNth), isLong ? 1 : 24)) {
       const jobs = batch.map((stop): Job => {

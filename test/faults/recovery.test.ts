@@ -124,6 +124,7 @@ const never: Interceptor = async () => null;
 
 test.each([
   ["responses", stacks],
+  ["chat", stacks.slice(0, Math.ceil(stacks.length / 3))],
   ["toy", stacks.slice(0, Math.ceil(stacks.length / 3))],
 ] as const)(
   `a run killed at any stop, and its recovery killed too, ends as if nothing had happened: %s (from seed ${firstSeed})`,

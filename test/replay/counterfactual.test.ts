@@ -9,8 +9,10 @@ import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { createEngine, type Engine } from "../../src/engine/stack/create-engine.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
+import type { Provider } from "../../src/engine/stack/provider.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
+import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import {
@@ -59,7 +61,7 @@ function answerOf(seed: number, n: number): ScriptedAnswer {
 const questions = ["hello", "and then?", "is that all?"];
 
 /** A conversation of this stack, played against a server, on a clock and ids that count. */
-async function play(server: ReferenceServer, config: Pick<EngineConfig, "middleware">) {
+async function play(config: Pick<EngineConfig, "provider" | "middleware">) {
   let [now, ids, runs] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0];
   const clock = (): number => {
     now += 1;
@@ -72,7 +74,7 @@ async function play(server: ReferenceServer, config: Pick<EngineConfig, "middlew
   const store = new TurnlogStore(createMemoryStore(), { clock, newId: count });
   const conversation = store.conversation("cnv_played");
   const engine = createEngine({
-    ...engineParts(server),
+    ...{ tools: [lookUp], maxSteps: 12 },
     ...config,
     clock,
     newId(prefix) {
@@ -95,24 +97,19 @@ const lookUp = tool({
   execute: ({ of }) => `found ${of}`,
 });
 
-const engineParts = (server: Pick<ReferenceServer, "baseUrl">): EngineConfig => ({
-  provider: openaiResponses({
-    model: "m",
-    baseURL: server.baseUrl,
-    apiKey: "k",
-    transport: "json",
-    instructions: "Be brief.",
-  }),
-  tools: [lookUp],
-  maxSteps: 12,
-});
+const providers = {
+  responses: (baseURL: string) =>
+    openaiResponses({ ...{ model: "m", apiKey: "k", transport: "json", instructions: "Be brief." }, baseURL }),
+  chat: (baseURL: string) =>
+    chatCompletions({ ...{ model: "m", apiKey: "k", transport: "json", instructions: "Be brief." }, baseURL }),
+} as const satisfies Readonly<Record<string, (baseURL: string) => Provider>>;
 
 /** An engine that would be noticed if it were used. */
-function idleEngine(layers: readonly Layer[]): Engine {
+function idleEngine(layers: readonly Layer[], create: (baseURL: string) => Provider): Engine {
   const fail = (): never => {
     throw new Error("a counterfactual reached outside");
   };
-  const provider = { ...engineParts({ baseUrl: "http://127.0.0.1:9/v1" }).provider, infer: fail };
+  const provider = { ...create("http://127.0.0.1:9/v1"), infer: fail };
   return createEngine({ provider, tools: [{ ...lookUp, run: fail }], middleware: layers, maxSteps: 12 });
 }
 
@@ -134,10 +131,10 @@ function numbered(bodies: readonly JsonValue[]): readonly JsonValue[] {
 }
 
 /** What a counterfactual came to, and the bodies that it would have sent. */
-async function whatIf(store: TurnlogStore, layers: readonly Layer[], without: string | null) {
+async function whatIf(store: TurnlogStore, engine: Engine, without: string | null) {
   const memory = createMemoryStore();
   const kept = { ...memory, close: async () => undefined, [Symbol.asyncDispose]: async () => undefined };
-  const answer = await counterfactual(store.log, conversationIdSchema.parse("cnv_played"), idleEngine(layers), {
+  const answer = await counterfactual(store.log, conversationIdSchema.parse("cnv_played"), engine, {
     ...{ codecs, without },
     openScratch: (clock) => new TurnlogStore(kept, { clock }),
   });
@@ -161,34 +158,43 @@ function jsonOf(text: string): JsonValue {
   return value;
 }
 
-test(`asks what a real run without the layer asks, to the byte, for ${stacks.length} random stacks (from seed ${firstSeed})`, {
-  timeout: 600_000,
-}, async () => {
-  let different = 0;
-  for (const seed of stacks) {
-    let n = 0;
-    const answer = (): ScriptedAnswer => {
-      n += 1;
-      return answerOf(seed, n);
-    };
-    const layers = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
-    const out = `layer-${seed % layers.length}`;
-    await using recording = await startReferenceServer({ answer, seed: "recording" });
-    const { store } = await play(recording, { middleware: layers });
-    n = 0;
-    await using other = await startReferenceServer({ answer, seed: "other" });
-    // In its place one that hands on what it gets, so that the others draw what they drew.
-    await play(other, { middleware: layers.map((layer) => (layer.name === out ? idle(out) : layer)) });
-    const asked = await whatIf(store, layers, out);
-    expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
-      ...{ seed, unknown: null, steps: other.requests.length },
-    });
-    expect({ seed, bodies: comparable(asked.bodies) }).toEqual({ seed, bodies: comparable(bodiesOf(other)) });
-    different += asked.steps.some(({ isSame }) => !isSame) ? 1 : 0;
-    const unchanged = await whatIf(store, layers, null);
-    expect({ seed, bodies: unchanged.bodies }).toEqual({ seed, bodies: bodiesOf(recording) });
-    expect(unchanged.steps.every(({ isSame }) => isSame)).toBe(true);
-  }
-  // A layer that nobody would miss shows nothing.
-  if (isTelling) expect(different).toBeGreaterThan(stacks.length / 2);
-});
+test.each([
+  ["responses", stacks],
+  ["chat", stacks.slice(0, Math.ceil(stacks.length / 4))],
+] as const)(
+  `asks what a real run without the layer asks, to the byte, for random stacks: %s (from seed ${firstSeed})`,
+  {
+    timeout: 600_000,
+  },
+  async (name, stacks) => {
+    const create = providers[name];
+    let different = 0;
+    for (const seed of stacks) {
+      let n = 0;
+      const answer = (): ScriptedAnswer => {
+        n += 1;
+        return answerOf(seed, n);
+      };
+      const layers = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
+      const out = `layer-${seed % layers.length}`;
+      await using recording = await startReferenceServer({ answer, seed: "recording" });
+      const { store } = await play({ provider: create(recording.baseUrl), middleware: layers });
+      n = 0;
+      await using other = await startReferenceServer({ answer, seed: "other" });
+      // In its place one that hands on what it gets, so that the others draw what they drew.
+      const middleware = layers.map((layer) => (layer.name === out ? idle(out) : layer));
+      await play({ provider: create(other.baseUrl), middleware });
+      const asked = await whatIf(store, idleEngine(layers, create), out);
+      expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
+        ...{ seed, unknown: null, steps: other.requests.length },
+      });
+      expect({ seed, bodies: comparable(asked.bodies) }).toEqual({ seed, bodies: comparable(bodiesOf(other)) });
+      different += asked.steps.some(({ isSame }) => !isSame) ? 1 : 0;
+      const unchanged = await whatIf(store, idleEngine(layers, create), null);
+      expect({ seed, bodies: unchanged.bodies }).toEqual({ seed, bodies: bodiesOf(recording) });
+      expect(unchanged.steps.every(({ isSame }) => isSame)).toBe(true);
+    }
+    // A layer that nobody would miss shows nothing.
+    if (isTelling) expect(different).toBeGreaterThan(stacks.length / 2);
+  },
+);

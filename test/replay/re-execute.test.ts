@@ -25,6 +25,7 @@ const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
 
 test.each([
   ["responses", stacks],
+  ["chat", stacks.slice(0, Math.ceil(stacks.length / 3))],
   ["toy", stacks.slice(0, Math.ceil(stacks.length / 3))],
 ] as const)(
   `goes again through runs of random stacks, answered by the log alone: %s (from seed ${firstSeed})`,

@@ -3,11 +3,14 @@ import type { Turn } from "../../src/domain/turn.ts";
 import type { Mode } from "../../src/engine/stack/chain-policy.ts";
 import type { Codec } from "../../src/engine/stack/codec.ts";
 import type { Provider } from "../../src/engine/stack/provider.ts";
+import { chatCodecs } from "../../src/providers/chat/chat-codec.ts";
+import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { openaiResponses } from "../../src/providers/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses-items.ts";
 import {
   type Expected,
   type Fault,
+  type ReferenceServerOptions,
   readItems,
   type ScriptedAnswer,
   startReferenceServer,
@@ -68,37 +71,72 @@ export type Dialect = {
   toolRead(tool: { readonly name: string; readonly description: string; readonly parameters: JsonObject }): Expected;
 };
 
-const responses: Dialect = {
+/** A wire that the reference server speaks. */
+function referenceDialect(
+  wire: Omit<Dialect, "start" | "essence"> & { readonly essence?: Dialect["essence"] },
+  options: Partial<ReferenceServerOptions> = {},
+): Dialect {
+  return {
+    essence: saidWithoutIds,
+    ...wire,
+    async start(answer) {
+      const server = await startReferenceServer({
+        seed: "dialect",
+        ...options,
+        answer: ({ reading, body }) =>
+          answer(() => ({
+            lines: readItems(reading.items, reading),
+            results: reading.items.filter((item) => item["type"] === "function_call_output").length,
+            bodyText: JSON.stringify([body, reading.items]),
+          })),
+      });
+      return {
+        ...server,
+        url: server.baseUrl,
+        cut() {
+          server.sockets.cut();
+        },
+        lines(index) {
+          const reading = server.reading(index);
+          return reading === undefined ? undefined : readItems(reading.items, reading);
+        },
+      };
+    },
+  };
+}
+
+/** What a Turn says, whatever the ids of its calls are. */
+function saidWithoutIds({ blocks }: Turn): string {
+  const places = blocks.map(({ callId }, place) =>
+    blocks.slice(0, place).findLastIndex((block) => block.callId === callId),
+  );
+  return JSON.stringify(blocks.map((block, n) => [block.kind, block.name, block.text, block.callId && places[n]]));
+}
+
+const responses = referenceDialect({
   codecs: [responsesItems],
   ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
   modes: ["chained", "chained", "chained", "chained", "auto", "stateless", "conversation", "conversation"],
   transports: [...Array.from({ length: 7 }, () => "json" as const), "sse", "websocket", "websocket"],
-  async start(answer) {
-    const server = await startReferenceServer({
-      seed: "dialect",
-      answer: ({ reading, body }) =>
-        answer(() => ({
-          lines: readItems(reading.items, reading),
-          results: reading.items.filter((item) => item["type"] === "function_call_output").length,
-          bodyText: JSON.stringify([body, reading.items]),
-        })),
-    });
-    return {
-      ...server,
-      url: server.baseUrl,
-      cut() {
-        server.sockets.cut();
-      },
-      lines(index) {
-        const reading = server.reading(index);
-        return reading === undefined ? undefined : readItems(reading.items, reading);
-      },
-    };
-  },
   provider: (baseURL, asked) => openaiResponses({ apiKey: "sk-dialect", baseURL, ...asked }),
   essence: ({ digest }) => digest,
   toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
-};
+});
+
+const chat = referenceDialect(
+  {
+    codecs: [chatCodecs.vllm],
+    ...{ hasIds: false, hasPhases: false, resultsStandTogether: true },
+    modes: ["auto", "stateless"],
+    transports: ["json", "json", "json", "sse"],
+    provider: (baseURL, { systemAs = "input", transport, store: _, ...asked }) => ({
+      ...chatCompletions({ ...asked, baseURL, dialect: "vllm", transport: transport === "sse" ? "sse" : "json" }),
+      systemAs,
+    }),
+    toolRead: (tool) => toolRead({ type: "function", ...tool }),
+  },
+  { chat: "vllm" },
+);
 
 const toyDialect: Dialect = {
   codecs: [toyCodec],
@@ -124,14 +162,11 @@ const toyDialect: Dialect = {
   },
   provider: (url, { model, instructions, systemAs = "input" }) =>
     toy(url, { settings: { model, ...(instructions === undefined ? {} : { instructions }) }, systemAs }),
-  essence({ blocks }) {
-    const places = blocks.map(({ callId }, place) =>
-      blocks.slice(0, place).findLastIndex((block) => block.callId === callId),
-    );
-    return JSON.stringify(blocks.map((block, n) => [block.kind, block.name, block.text, block.callId && places[n]]));
-  },
+  essence: saidWithoutIds,
   toolRead,
 };
 
-export const dialects = { responses, toy: toyDialect } as const;
+/** Every suite that takes a wire is played on these. */
+export const dialects = { responses, chat, toy: toyDialect } as const;
+export const dialectNames = ["responses", "chat", "toy"] as const satisfies readonly (keyof typeof dialects)[];
 export type DialectName = keyof typeof dialects;

@@ -12,7 +12,7 @@ import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { functionCall, message, reasoning, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
-import { dialects, type Question } from "../dialects.ts";
+import { dialectNames, dialects, type Question } from "../dialects.ts";
 
 /*
  * The world of the crash harness: what outlives every process is the store, the model's server and the ledger, and every
@@ -22,7 +22,7 @@ import { dialects, type Question } from "../dialects.ts";
 /** Where everything is that outlives a process. */
 export const placeSchema = z.object({
   url: z.string(),
-  dialect: z.enum(["responses", "toy"]),
+  dialect: z.enum(dialectNames),
   transport: z.enum(["json", "websocket"]).default("json"),
   mode: z.enum(["chained", "conversation"]).default("chained"),
   modelUrl: z.string(),

@@ -13,9 +13,13 @@ import {
 } from "../../../src/engine/stack/middleware.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
-import { functionCall, message, reasoning } from "../../../src/reference-server/server.ts";
+import { createChatFront } from "../../../src/reference-server/chat/chat-front.ts";
+import type { Front } from "../../../src/reference-server/front.ts";
+import { functionCall, message, readItems, reasoning } from "../../../src/reference-server/server.ts";
 import type { DialectName } from "../dialects.ts";
+import { fetchFromFront } from "../front-fetch.ts";
 import { toy } from "../toy/dialect/provider.ts";
 import { fetchFrom, ToyFront, ToyRefusal } from "../toy/front.ts";
 
@@ -48,24 +52,42 @@ export const thinkingProviders: Readonly<Record<DialectName, (seed: number) => T
       { settings: { model: "thinking" } },
     );
   },
+  chat: (seed) =>
+    atFront(seed, createChatFront({ chat: "vllm", seed: "thinking" }), (fetch) =>
+      chatCompletions({ model: "thinking", dialect: "vllm", transport: "json", fetch }),
+    ),
   toy(seed) {
     const think = createThinker(seed);
     const front = new ToyFront(({ lines, results }) => {
       const thought = think(lines.join("\n"), results);
       if ("error" in thought) throw new ToyRefusal(thought.error.status ?? 400, thought.error.message);
-      const { name, text, calls, isReasoned } = thought;
-      return {
-        output: [
-          ...(isReasoned ? [reasoning({ summary: `thought ${name.slice(0, 6)}` })] : []),
-          ...(text === null ? [] : [message(text)]),
-          ...calls.map((call) => functionCall(call.name, JSON.stringify(call.arguments))),
-        ],
-      };
+      return saidIn(thought);
     });
     const { requests } = front;
     return { ...toy("toy:", { settings: { model: "thinking" }, fetch: fetchFrom(front) }), requests };
   },
 };
+
+/** A model behind a front of the reference server. */
+function atFront(seed: number, front: Front, create: (fetch: typeof globalThis.fetch) => Provider): ThinkingProvider {
+  const think = createThinker(seed);
+  const { fetch, requests } = fetchFromFront(front, (reading) => {
+    const results = reading.items.filter(({ type }) => type === "function_call_output").length;
+    const thought = think(readItems(reading.items, reading).join("\n"), results);
+    if (!("error" in thought)) return saidIn(thought);
+    const { status = 400, message: text } = thought.error;
+    return { refusal: { ...front.serverError(text), status } };
+  });
+  return { ...create(fetch), requests };
+}
+
+const saidIn = ({ name, text, calls, isReasoned }: Exclude<Thought, { readonly error: unknown }>) => ({
+  output: [
+    ...(isReasoned ? [reasoning({ summary: `thought ${name.slice(0, 6)}` })] : []),
+    ...(text === null ? [] : [message(text)]),
+    ...calls.map((call) => functionCall(call.name, JSON.stringify(call.arguments))),
+  ],
+});
 
 type Thought =
   | { readonly error: { readonly status?: number; readonly message: string } }
