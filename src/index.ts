@@ -30,6 +30,7 @@ export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./convers
 export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
 export type { SentRequest } from "./conversation/recorded-request.ts";
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
+export type { ServerWindow } from "./conversation/server-window.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
 export type { StoreSources, StoreVerifyOptions, TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkedEvent } from "./conversation/walk.ts";
@@ -86,7 +87,7 @@ export { RunCancelledError, RunFailedError, RunUnfinishedError } from "./engine/
 export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
 export { type Budget, BudgetExceededError, type BudgetLimit } from "./engine/stack/budget.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
-export type { CompactionStep, CompactOptions, CompactPolicy } from "./engine/stack/compact-policy.ts";
+export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } from "./engine/stack/compact-policy.ts";
 export {
   type AnyEngine,
   createEngine,

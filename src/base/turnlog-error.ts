@@ -70,6 +70,7 @@ export const turnlogErrorCodes = [
   "unknown-store",
   "unreadable-event",
   "usage",
+  "window-outdated",
 ] as const;
 
 export type TurnlogErrorCode = (typeof turnlogErrorCodes)[number];

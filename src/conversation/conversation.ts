@@ -50,6 +50,7 @@ import { type DeletedStored, type DeleteStoredOptions, deleteStored } from "./de
 import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
+import { isWindow, type ServerWindow, takeWindow } from "./server-window.ts";
 
 /** What a conversation needs of the store that it is in. */
 type Conversations = Omit<ReadingTools, "stream"> & {
@@ -301,10 +302,20 @@ export class Conversation extends ReadableConversation {
     engine: Engine<Context, unknown>,
     ...options: WithContext<Context, SummariseOptions<Context>>
   ): Promise<RunResult | null>;
+  /**
+   * Puts what a server made of a response and all before it (`provider.compact`) in the place of that, between two runs. What came
+   * since stays behind it, and the next request begins a new chain with it.
+   *
+   * @throws {RunInProgressError} while a run is open.
+   * @throws {TurnlogError} `window-outdated` where the Turn does not begin with what the window was made of.
+   * @throws {TypeError} for a window that is none.
+   */
+  compact(window: ServerWindow): Promise<Turn>;
   async compact(
-    first: CompactOptions | AnyEngine = {},
+    first: CompactOptions | AnyEngine | ServerWindow = {},
     second: SummariseOptions = {},
   ): Promise<Turn | RunResult | null> {
+    if (isWindow(first)) return takeWindow(this.#stream, { ...first, newId: () => this.#blockId(undefined, 0) });
     if ("options" in first) return summariseConversation(this.#stream, ...checkedRun("compact", first, second));
     const { how, shorter } = checkedCompaction(first);
     const event = compacted({ how, because: "asked" });

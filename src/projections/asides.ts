@@ -63,6 +63,7 @@ type Budget = NonNullable<ConversationEventOf<"RunStarted">["data"]["budget"]>;
 const compactedWords: ReadonlyMap<string, string> = new Map([
   ["truncate-results", "cut tool results"],
   ["drop-exchanges", "left out the oldest exchanges"],
+  ["server", "put what the server compacted in the place of what it was made of"],
   ["summarise", "put a summary in the place of the oldest exchanges"],
 ]);
 

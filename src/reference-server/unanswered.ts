@@ -1,4 +1,5 @@
 import { compaction } from "./answers.ts";
+import { uncompacted } from "./compacting.ts";
 import { itemsOf, tokensOf } from "./contexts.ts";
 import { asJson, type Outgoing, refused } from "./delivery.ts";
 import { type Accepted, createInference } from "./inference.ts";
@@ -8,7 +9,7 @@ import { missingParameter } from "./refusals.ts";
 import { checkFieldNames } from "./request-schema.ts";
 import { usageOf } from "./response-body.ts";
 import { createScript } from "./script.ts";
-import { type JsonObject, objectsOf, typeOf } from "./wire.ts";
+import { type JsonObject, objectsOf, stringOf, typeOf } from "./wire.ts";
 
 /** What answers questions about a request that is not made: the model is asked nothing, and nothing is stored. */
 interface Asking {
@@ -48,6 +49,9 @@ export function compact(asking: Asking, body: JsonObject): Outgoing {
     const isUsers = (item: JsonObject): boolean => typeOf(item) === "message" && item["role"] === "user";
     const finished = memory.finish([compaction()]);
     memory.issue(finished, false);
+    const read = uncompacted(itemsOf(accepted.before), memory.compacted);
+    for (const { item } of finished)
+      if (options.compacts === true) memory.compacted.set(stringOf(item["id"]) ?? "", read);
     const made = memory.deliver(
       finished.map(({ item }) => item),
       true,

@@ -23,7 +23,7 @@ export type LayerTiming = z.infer<typeof layerTimingSchema>;
 
 /** How a Turn was made shorter, and why. */
 export const compactionSchema = z.strictObject({
-  /** `truncate-results`, `drop-exchanges`, `summarise`. */
+  /** `truncate-results`, `drop-exchanges`, `summarise`, `server`. */
   how: z.string(),
   /** `before-request`, `after-run`, `too-long`, `asked`. */
   because: z.string(),

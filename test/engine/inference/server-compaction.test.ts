@@ -1,8 +1,16 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
 import { openaiResponses } from "../../../src/providers/openai-responses.ts";
-import { compaction, message, startReferenceServer } from "../../../src/reference-server/server.ts";
-import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
+import {
+  compaction,
+  type Expected,
+  expectedReading,
+  message,
+  readItems,
+  startReferenceServer,
+} from "../../../src/reference-server/server.ts";
+import { replayed } from "../../support/replayed.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const context_management = [{ type: "compaction", compact_threshold: 1_000 }];
 
@@ -67,4 +75,66 @@ test("another endpoint, which cannot read it, is not sent it", async () => {
   ]);
   const [, request] = dataOf(await eventsOf(conversation), "InferenceRequested");
   expect(request?.decision.repairs).toContainEqual({ rule: "omit", index: 1, detail: { reason: "foreign" } });
+});
+
+/** Two answers of a server, and what the server makes of them when it is asked to. */
+async function windowed() {
+  const server = await startReferenceServer({ compacts: true });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const provider = openaiResponses({ model: "m", apiKey: "k", baseURL: server.baseUrl });
+  const engine = workshop.engine({ provider });
+  for (const text of ["first", "second"]) {
+    await conversation.append(text);
+    await conversation.run(engine);
+  }
+  const [step] = (await conversation.run(engine)).steps;
+  const of = step?.responseId ?? "";
+  const window = await provider.compact({ previous_response_id: of });
+  const read = () => readItems(server.reading(server.requests.length - 1)?.items ?? []);
+  return { ...workshop, engine, provider, of, window, read, server };
+}
+
+test("what a server compacted takes the place of what it was made of, and the next request begins a new chain with it", async () => {
+  const { conversation, store, engine, provider, of, window, read, server } = await windowed();
+  const before = await conversation.turn();
+  await conversation.append("third");
+  const turn = await conversation.compact({ provider, window, of });
+  expect(turn.blocks.map(({ type, text }) => [type, text])).toEqual([
+    ["message", "first"],
+    ["message", "second"],
+    ["compaction", ""],
+    ["message", "third"],
+  ]);
+  // The user's words are still the user's.
+  expect(turn.at(0)).toBe(before.at(0));
+  await conversation.run(engine);
+  expect(typesSent(server.requests.at(-1)?.body)).toEqual(["user", "user", "compaction", "user"]);
+  const wanted = [...before.blocks.map(({ kind, text }) => [kind, text]), ["user", "third"]];
+  expect(read()).toEqual(
+    expectedReading(
+      wanted.map(([role, text]) => ({ kind: "text", role, text }) as Extract<Expected, { role: "user" }>),
+    ),
+  );
+  await conversation.append("fourth");
+  await conversation.run(engine);
+  expect(typesSent(server.requests.at(-1)?.body)).toEqual(["user"]);
+  const event = (await eventsOf(conversation)).find(({ event: { type } }) => type === "TurnCompacted");
+  expect(event).toMatchObject({ actor: { kind: "engine" }, event: { data: { compaction: { how: "server" } } } });
+  expect((await replayed(store, { id: conversation.id })).difference).toBeNull();
+  expect((await conversation.verify()).problems).toEqual([]);
+});
+
+test("a window of what the Turn is not any more is refused, and nothing is written", async () => {
+  const { conversation, provider, of, window } = await windowed();
+  await conversation.revertToExchange(0);
+  const written = (await eventsOf(conversation)).length;
+  const outdated = { code: "window-outdated" };
+  expect(await rejectionOf(conversation.compact({ provider, window, of }))).toMatchObject(outdated);
+  expect(await rejectionOf(conversation.compact({ provider, window, of: "resp_other" }))).toMatchObject(outdated);
+  expect(String(await rejectionOf(conversation.compact({ provider, window: {}, of })))).toContain(
+    "window has no items",
+  );
+  expect(await eventsOf(conversation)).toHaveLength(written);
 });

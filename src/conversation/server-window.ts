@@ -1,0 +1,79 @@
+import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { checkOptions, checkText, kindOf } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import { Block } from "../domain/block.ts";
+import type { BlockId } from "../domain/ids.ts";
+import type { Turn } from "../domain/turn.ts";
+import { splitTurn } from "../engine/planning/instruction-blocks.ts";
+import type { Provider } from "../engine/stack/provider.ts";
+import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { changeTurn, compacted } from "../log/writer/revert.ts";
+
+/** What a server made of a response and all that came before it, when it was asked to compact that. */
+export type ServerWindow = {
+  /** Whose server it was. */
+  readonly provider: Provider;
+  /** The answer, as it came: its items are the input of a new chain. */
+  readonly window: JsonObject;
+  /** The id of the response that the server was asked to compact. */
+  readonly of: string;
+};
+
+export const isWindow = (given: object): given is ServerWindow => "window" in given;
+
+/**
+ * Puts a server's window in the place of what it was made of. A block that it repeats stays the block that it was.
+ *
+ * @throws {TurnlogError} `window-outdated` where the Turn does not begin with what the window was made of.
+ */
+export function takeWindow(
+  stream: ConversationWriter,
+  { newId, ...given }: ServerWindow & { readonly newId: () => BlockId },
+): Promise<Turn> {
+  checkOptions("compact", given, { provider: true, window: true, of: true });
+  const { provider, window, of } = given;
+  checkText("compact: of", of, "the id of the response that was compacted");
+  const told: unknown = window;
+  if (!isJsonObject(told)) throw new TypeError(`compact: window is ${kindOf(told)}: give what provider.compact gave`);
+  const drafts = draftsIn(provider, window);
+  if (drafts.length === 0) throw new TypeError("compact: window has no items: give what provider.compact gave");
+  const target = (turn: Turn): Turn => {
+    const end = endOf(stream, turn, { provider, of });
+    const before = turn.blocks.slice(0, end);
+    const isSystem = ({ kind }: Block): boolean => kind === "system";
+    const said = turn.blocks.slice(0, splitTurn(stream.view, turn, provider).count).filter(isSystem);
+    const known = before.filter((block) => !said.includes(block));
+    const blocks = drafts.map((draft) => {
+      const same = known.findIndex(({ digest }) => digest === draft.digest);
+      return known.splice(same < 0 ? known.length : same, 1)[0] ?? draft.withId(newId());
+    });
+    return turn.with([...said, ...blocks, ...turn.blocks.slice(end)]);
+  };
+  const event = compacted({ how: "server", because: "asked" });
+  return changeTurn(stream, { target, event, actor: { kind: "engine" } });
+}
+
+/** The window's items; none has a group: they are of no answer, and go out without their ids. */
+function draftsIn({ codec, scope, settings, capabilities }: Provider, window: JsonObject): readonly Block[] {
+  const { blocks } = codec.readAnswer(window, { inferenceId: "window", settings, capabilities });
+  return blocks.map(({ kind, payload, wire }) => new Block({ id: null, kind, payload, wire: { ...wire, scope } }));
+}
+
+/** How many blocks of the Turn the window was made of. */
+function endOf(
+  stream: ConversationWriter,
+  turn: Turn,
+  { provider, of }: Pick<ServerWindow, "provider" | "of">,
+): number {
+  const { view } = stream;
+  const { scope } = provider;
+  const made = view.server.contexts.byAnchor({ scope, anchor: { kind: "response", id: of } });
+  const { input, count } = splitTurn(view, turn, provider);
+  if (made !== null && made.length <= input.length && input.contextAt(made.length) === made.turn)
+    return count + made.length;
+  const why = made === null ? "the conversation has no such response of this endpoint" : "the Turn is another since";
+  throw new TurnlogError(
+    "window-outdated",
+    `the window of ${of} cannot take the place of what it was made of: ${why}; have the newest response compacted`,
+  );
+}
