@@ -80,7 +80,7 @@ export default {
       severity: "error",
       from: { path: "^src/replay/" },
       to: {
-        path: "^(node:)?(net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster|sqlite)$|^src/(providers|stores)/|node_modules/(openai|@eventstore)/",
+        path: "^(node:)?(net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster|sqlite)$|^src/(providers|stores)/|node_modules/(openai|@anthropic-ai|@eventstore)/",
         reachable: true,
       },
     },

@@ -1,5 +1,6 @@
 import type { Codec } from "../engine/stack/codec.ts";
 import { aiSdkCodec } from "./ai-sdk/codec.ts";
+import { messagesCodec } from "./anthropic/messages-codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";
 import { geminiContents } from "./google/gemini-codec.ts";
 import { ollamaCodec } from "./ollama/ollama-codec.ts";
@@ -11,6 +12,7 @@ const released: readonly Codec[] = [
   geminiContents,
   aiSdkCodec,
   ollamaCodec,
+  messagesCodec,
 ];
 
 /** Every released codec by the name that recorded requests carry: none is ever taken out, for old bodies are rebuilt with it. */

@@ -1,11 +1,9 @@
 import type { OpenAI } from "openai";
 import type { JsonValue } from "../base/json.ts";
-import { ProviderError } from "../engine/stack/provider.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
-import { providerError } from "./classify-error.ts";
-import { abortedBeforeSending, type Deadline, interruption } from "./deadline.ts";
+import { abortedBeforeSending } from "./deadline.ts";
+import { Exchange, type HttpRequest } from "./http-exchange.ts";
 import { jsonOf } from "./json-text.ts";
-import { refusalOf } from "./refusal.ts";
 import type { RequestKeys } from "./request-keys.ts";
 
 /** Where requests go, and as whom. */
@@ -21,15 +19,6 @@ export type Endpoint = {
   readonly timeoutMs: number;
   readonly limits: AnswerLimits;
   readonly fetch: typeof globalThis.fetch;
-};
-
-type HttpRequest = {
-  readonly method: "post" | "get" | "delete";
-  readonly path: string;
-  /** Sent byte for byte. */
-  readonly bodyText?: string;
-  readonly accept: string;
-  readonly deadline: Deadline;
 };
 
 export type ServerEvent = { readonly event: string | null; readonly data: JsonValue };
@@ -103,35 +92,4 @@ async function createClient({ apiKey, baseURL, organization, project, headers, t
   const { OpenAI } = await import("openai");
   const credentials = { apiKey, baseURL, organization, project };
   return new OpenAI({ ...credentials, defaultHeaders: headers, timeout: timeoutMs, maxRetries: 0, logLevel: "off" });
-}
-
-/** One request on its way: what may leave, and what came back. */
-class Exchange {
-  readonly #request: HttpRequest;
-  readonly #endpoint: Endpoint;
-  #refusal: ProviderError | undefined;
-
-  constructor(request: HttpRequest, endpoint: Endpoint) {
-    this.#request = request;
-    this.#endpoint = endpoint;
-  }
-
-  readonly fetch: typeof globalThis.fetch = async (address, init) => {
-    if ((init?.body ?? undefined) !== this.#request.bodyText) {
-      const text = "the client changed the body of a request: nothing was sent";
-      this.#refusal = new ProviderError(text, { kind: "invalid-request", outcome: "rejected" });
-      throw this.#refusal;
-    }
-    const signals = [this.#request.deadline.signal, ...(init?.signal ? [init.signal] : [])];
-    const { fetch, limits } = this.#endpoint;
-    const answer = await fetch(address, { ...init, redirect: "manual", signal: AbortSignal.any(signals) });
-    if (answer.ok) return answer;
-    // The client keeps of an error body what it understands; the whole is kept here.
-    this.#refusal = await refusalOf(answer, limits);
-    return new Response(null, { status: 400 });
-  };
-
-  failure(cause: unknown): ProviderError {
-    return this.#refusal ?? interruption(this.#request.deadline) ?? providerError({ cause });
-  }
 }

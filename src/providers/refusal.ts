@@ -1,13 +1,17 @@
 import { ProviderError } from "../engine/stack/provider.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
-import { providerError, requestIdOf } from "./classify-error.ts";
+import { type FailedAnswer, providerError, requestIdOf } from "./classify-error.ts";
 import { MeteredBody } from "./metered-body.ts";
 
 /** What an HTTP answer of another status than 2xx says: its whole body, as much of it as `limits.errorBytes` allows. */
-export async function refusalOf(answer: Response, limits: AnswerLimits): Promise<ProviderError> {
+export async function refusalOf(
+  answer: Response,
+  limits: AnswerLimits,
+  errorOf: (answer: FailedAnswer) => ProviderError = providerError,
+): Promise<ProviderError> {
   const { status, headers } = answer;
   const body = await new MeteredBody(answer.body, limits).errorText();
-  return isRedirect(status) ? redirected(answer) : providerError({ status, headers, body });
+  return isRedirect(status) ? redirected(answer) : errorOf({ status, headers, body });
 }
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;

@@ -77,3 +77,20 @@ function checkNamed(value: JsonValue | undefined, secrets: Secrets): void {
   else if (isJsonList(value)) for (const item of value) checkNamed(item, secrets);
   else if (isJsonObject(value)) for (const member of Object.values(value)) checkNamed(member, secrets);
 }
+
+/**
+ * Looks that settings which stand in a body otherwise than they were given hold no secret: nobody could find it there.
+ *
+ * @throws {ProviderSettingsError} for one that does.
+ */
+export function refuseSecretsIn(settings: JsonObject, names: readonly string[]): void {
+  for (const name of names)
+    if (holdsSecret(settings[name]))
+      throw new ProviderSettingsError(`${name} hold a secret, which a message cannot carry: give a text without it`);
+}
+
+function holdsSecret(value: JsonValue | undefined): boolean {
+  if (value instanceof SecretReference) return true;
+  if (isJsonList(value)) return value.some(holdsSecret);
+  return isJsonObject(value) && Object.values(value).some(holdsSecret);
+}

@@ -14,6 +14,7 @@ import {
   needsRecordings,
   recordedExchanges,
 } from "../support/providers/recorded-cases.ts";
+import { stringsOf } from "../support/providers/strings-of.ts";
 
 const exchanges = hasRecordings ? recordedExchanges() : [];
 const isCreate = ({ method, path }: Exchange): boolean => method === "POST" && path.endsWith("/responses");
@@ -134,11 +135,3 @@ function echoesOf(all: readonly Exchange[]): readonly (readonly [JsonObject, Jso
 
 const keyOf = (name: string, { type, id, call_id: callId }: JsonObject): string =>
   JSON.stringify([name, type, type === "function_call" ? callId : id]);
-
-function stringsOf(value: JsonValue | undefined): readonly string[] {
-  if (typeof value === "string") return [value];
-  if (value === null || typeof value !== "object") return [];
-  return Object.entries(value)
-    .toSorted(([left], [right]) => (left < right ? -1 : 1))
-    .flatMap(([name, member]: [string, JsonValue | undefined]) => [name, ...stringsOf(member)]);
-}

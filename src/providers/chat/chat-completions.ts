@@ -1,7 +1,5 @@
-import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
 import { nearestName } from "../../base/nearest-name.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { SecretReference } from "../../log/codec/references.ts";
 import { checkedSettings, type OptionWords } from "../checked-settings.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
@@ -9,7 +7,7 @@ import { credentialsOf, endpointOf, openaiPlace, type ServerPlace, scopeOf } fro
 import { maskedInference } from "../masked-provider.ts";
 import { createHttpClient } from "../openai-http.ts";
 import { readAnswer } from "../read-answer.ts";
-import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { checkSecrets, fillSecrets, refuseSecretsIn } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { chatCodecs } from "./chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
@@ -39,9 +37,7 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
   checkChoice("dialect", dialect, chatDialectNames);
   checkChoice("transport", transport, ["json", "sse"]);
   checkSecrets(settings, secrets);
-  for (const name of rewritten)
-    if (holdsSecret(settings[name]))
-      throw new ProviderSettingsError(`${name} hold a secret, which a message cannot carry: give a text without it`);
+  refuseSecretsIn(settings, rewritten);
   const codec = chatCodecs[dialect];
   const place = places[dialect];
   const endpoint = endpointOf(options, "authorization", place);
@@ -95,12 +91,6 @@ function checkChoice(name: string, given: string, choices: readonly string[]): v
   const near = nearestName(given, choices);
   const advice = near === null ? "" : `did you mean '${near}'? `;
   throw new ProviderSettingsError(`${name} is '${given}': ${advice}give one of ${choices.join(", ")}`);
-}
-
-function holdsSecret(value: JsonValue | undefined): boolean {
-  if (value instanceof SecretReference) return true;
-  if (isJsonList(value)) return value.some(holdsSecret);
-  return isJsonObject(value) && Object.values(value).some(holdsSecret);
 }
 
 const words: OptionWords = {

@@ -4,12 +4,12 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../..
 import { jsonOf } from "../../../src/providers/json-text.ts";
 
 /** Recorded traffic lies beside the checkout, and is no part of it. */
-const file = join(import.meta.dirname, "../../../../shared/recorded/responses.jsonl");
+const folder = join(import.meta.dirname, "../../../../shared/recorded");
 
-export const hasRecordings = existsSync(file);
+export const hasRecordings = existsSync(folder);
 
 /** Stands in the title of a test that is skipped without recordings. */
-export const needsRecordings = hasRecordings ? "" : " (skipped: ../shared/recorded/responses.jsonl is not there)";
+export const needsRecordings = hasRecordings ? "" : " (skipped: ../shared/recorded is not there)";
 
 export type Exchange = {
   readonly case: string;
@@ -27,8 +27,9 @@ export type Exchange = {
   readonly response: JsonObject;
 };
 
-export function recordedExchanges(): readonly Exchange[] {
-  return readFileSync(file, "utf8")
+/** The exchanges of one file: `responses`, `anthropic`, `google`. */
+export function recordedExchanges(name = "responses"): readonly Exchange[] {
+  return readFileSync(join(folder, `${name}.jsonl`), "utf8")
     .trim()
     .split("\n")
     .flatMap((line) => {

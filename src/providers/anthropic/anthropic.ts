@@ -1,0 +1,86 @@
+import { omitMembers } from "../../base/json.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { requestIdOf } from "../classify-error.ts";
+import { createDeadline } from "../deadline.ts";
+import { credentialsOf, endpointOf, type ServerPlace, scopeOf } from "../endpoint.ts";
+import { maskedInference } from "../masked-provider.ts";
+import { readAnswer } from "../read-answer.ts";
+import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { createMessagesClient, type MessagesEndpoint } from "./anthropic-http.ts";
+import { MessageStream, messageForm } from "./message-stream.ts";
+import { messagesCodec, rewrittenMembers } from "./messages-codec.ts";
+import type { AnthropicOptions } from "./options.ts";
+import { settingsOf } from "./provider-settings.ts";
+
+export type { AnswerLimits } from "../answer-limits.ts";
+export type { KeySource, TextOrSecret, WithSecrets } from "../openai-options.ts";
+export type { Secrets } from "../secrets.ts";
+export { messagesCodec } from "./messages-codec.ts";
+export type { AnthropicConnection, AnthropicOptions, MessagesCapabilities, MessagesSettings } from "./options.ts";
+
+/**
+ * A model behind the Messages API: Anthropic's, or one that is reached by the same wire elsewhere (`baseURL`). On the official
+ * client `@anthropic-ai/sdk`, which is loaded with the first request.
+ *
+ * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ */
+export function anthropic(options: AnthropicOptions): Provider {
+  const settings = settingsOf(options);
+  const { secrets = {} } = options;
+  checkSecrets(settings, secrets);
+  const endpoint: MessagesEndpoint = {
+    ...endpointOf(options, "authorization", place),
+    ...{ version: options.version ?? "2026-10-21", betas: options.betas ?? [] },
+  };
+  const client = createMessagesClient(endpoint);
+  const { limits, timeoutMs, betas } = endpoint;
+
+  async function infer({ bodyText: text, settings: asked, ...request }: InferenceRequest): Promise<InferenceResponse> {
+    const { transport, onDelta, signal } = request;
+    const members = omitMembers(asked, new Set(rewrittenMembers));
+    using deadline = createDeadline(signal, timeoutMs);
+    const answer = await client.send({
+      ...{ method: "post", path: betas.length === 0 ? "/v1/messages" : "/v1/messages?beta=true" },
+      bodyText: fillSecrets(text, members, secrets),
+      accept: transport === "sse" ? "text/event-stream" : "application/json",
+      deadline,
+    });
+    const stream = new MessageStream(onDelta, limits.itemBytes);
+    const response = await readAnswer(answer, { client, limits, deadline, onDelta, stream, form: messageForm });
+    return { response, requestId: requestIdOf(answer.headers) };
+  }
+
+  const provider: Provider = {
+    name: "anthropic",
+    scope: versionedScope(endpoint, options.credentialsOwner),
+    codec: messagesCodec,
+    ...capabilitiesOf(options),
+    transport: options.transport ?? "sse",
+    settings,
+    systemAs: options.systemAs ?? "input",
+    timeoutMs,
+    infer,
+  };
+  return maskedInference(provider, credentialsOf(options, endpoint, place));
+}
+
+const place: ServerPlace = {
+  baseURL: "https://api.anthropic.com",
+  ...{ keyVariable: "ANTHROPIC_API_KEY", addressVariable: "ANTHROPIC_BASE_URL", needsKey: true },
+};
+
+/** What a signature is good for (rule: Contexts and anchors): another version of the wire reads it otherwise. */
+const versionedScope = (endpoint: MessagesEndpoint, owner: string | undefined): string =>
+  `${scopeOf(endpoint, messagesCodec.family, owner)} version=${endpoint.version}`;
+
+function capabilitiesOf({ model, capabilities = {} }: AnthropicOptions): Pick<Provider, "capabilities" | "configured"> {
+  const { reasoningPrefix } = capabilities;
+  return {
+    capabilities: { reasoningPrefix: reasoningPrefix ?? (looksNotAtPrefixes.test(model) ? "ignore" : "refuse") },
+    configured: reasoningPrefix === undefined ? [] : ["reasoningPrefix"],
+  };
+}
+
+/** Models before Fable 5.1 and Opus, Sonnet and Haiku 5.5 take thinking behind any prefix (Anthropic's API reference). */
+const looksNotAtPrefixes =
+  /^claude-(3.*|(opus|sonnet|haiku)-4(-\d{1,2})?(-\d{8})?|(opus|sonnet|haiku|fable|mythos)-5(-\d{8})?)$/;

@@ -1,0 +1,165 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { BlockKind, Wire } from "../../domain/block.ts";
+import type { Draft } from "../../engine/stack/codec.ts";
+import { jsonOf } from "../json-text.ts";
+import { contentOf, isEmptyText, partOf, partRefusal, resultContent, resultOutput } from "./content-parts.ts";
+
+/** What a message has besides the blocks of its content; it stands with the first of them. */
+export type MessageResidue = {
+  /** Its content is a text. */
+  readonly isText?: true;
+  /** It begins anew, although the one before it is of the same role. */
+  readonly isNew?: true;
+  /** Its other members. */
+  readonly set?: JsonObject;
+};
+
+/** What of blocks of content their draft does not tell, under a name of its own: drafts of other codecs have residues too. */
+type Residue = { readonly content?: JsonValue; readonly message?: MessageResidue };
+
+/** A block of content that a model said, as a draft that gives it back exactly. */
+export const draftOf = (content: JsonObject): Draft => draftOfAll(kindOf(content), [content]);
+
+/** A call without the text of its streamed arguments, which its payload has. */
+const withoutText = ({ partial_json: _, ...content }: JsonObject): JsonObject => content;
+
+/** Blocks of content that are one block of a conversation: the neighbouring parts of a message. */
+export function draftOfAll(kind: BlockKind, contents: readonly JsonObject[], message?: MessageResidue): Draft {
+  const [first = {}] = contents;
+  const draft = { kind, payload: payloadOf(kind, contents), wire: wireOf(first) };
+  const left = jsonDifference(plainContent(draft), kind === "tool_call" ? contents.map(withoutText) : contents);
+  if (left === undefined && message === undefined) return draft;
+  const residue = { ...(left === undefined ? {} : { content: left }), ...(message === undefined ? {} : { message }) };
+  return { ...draft, wire: { ...draft.wire, residue: { messages: residue } } };
+}
+
+/** The blocks of content that a block was made of, or stands for where it was not made here. */
+export function contentsOf(draft: Draft): readonly JsonObject[] {
+  const contents = applyDifference(plainContent(draft), residueOf(draft).content);
+  if (!isJsonList(contents) || !contents.every(isJsonObject))
+    throw new Error("the residue of a block does not rebuild the content of a message");
+  return contents;
+}
+
+/** What was kept of the message that a block began. */
+export const messageResidue = (draft: Draft): MessageResidue => residueOf(draft).message ?? {};
+
+function residueOf({ wire }: Draft): Residue {
+  const residue = isJsonObject(wire?.residue) ? wire.residue["messages"] : undefined;
+  return isJsonObject(residue) ? residue : {};
+}
+
+/** The kind of a block of content: what is not as the API says, or not known, is kept verbatim. */
+export function kindOf({ type, text, id, name, input, tool_use_id: answered, ...rest }: JsonObject): BlockKind {
+  switch (type) {
+    case "text":
+      return typeof text === "string" ? "assistant" : "other";
+    case "tool_use":
+      return typeof id === "string" && typeof name === "string" && isJsonObject(input) ? "tool_call" : "other";
+    case "tool_result":
+      return typeof answered === "string" ? "tool_result" : "other";
+    case "thinking":
+      return typeof rest["thinking"] === "string" && typeof rest["signature"] === "string" ? "reasoning" : "other";
+    case "redacted_thinking":
+      return typeof rest["data"] === "string" ? "reasoning" : "other";
+    default:
+      return "other";
+  }
+}
+
+function payloadOf(kind: BlockKind, contents: readonly JsonObject[]): JsonObject {
+  const [content = {}] = contents;
+  switch (kind) {
+    case "reasoning": {
+      const { type, thinking } = content;
+      if (type === "redacted_thinking") return { type };
+      return { type: "reasoning", ...(thinking === "" ? {} : { content: [{ type: "text", text: thinking }] }) };
+    }
+    case "tool_call": {
+      const { id, name, input, partial_json: streamed } = content;
+      const given = typeof streamed === "string" ? streamed : argumentsOf(input);
+      return { type: "function", callId: id, name, arguments: given };
+    }
+    case "tool_result":
+      return { type: "function", callId: content["tool_use_id"], output: resultOutput(content["content"] ?? "") };
+    case "other":
+      return content;
+    default:
+      return { role: kind, content: contents.map(partOf) };
+  }
+}
+
+function wireOf({ type, signature, data }: JsonObject): Partial<Wire> {
+  const sealed = type === "thinking" ? signature : type === "redacted_thinking" ? data : undefined;
+  return typeof sealed === "string" ? { ciphertext: sealed } : {};
+}
+
+/** What a draft stands for without its residue. */
+function plainContent({ kind, payload, wire }: Draft): readonly JsonObject[] {
+  switch (kind) {
+    case "reasoning":
+      return payload["type"] === "redacted_thinking"
+        ? [{ type: "redacted_thinking", data: wire?.ciphertext ?? "" }]
+        : [{ type: "thinking", thinking: thoughtIn(payload), signature: wire?.ciphertext ?? "" }];
+    case "tool_call":
+      return [{ type: "tool_use", id: payload["callId"], name: payload["name"], input: inputOf(payload["arguments"]) }];
+    case "tool_result":
+      return [{ type: "tool_result", tool_use_id: payload["callId"], content: resultContent(payload["output"]) }];
+    case "other":
+      return [payload];
+    default:
+      return partsIn(payload).map(contentOf);
+  }
+}
+
+const thoughtIn = ({ content }: JsonObject): string =>
+  (isJsonList(content) ? content.filter(isJsonObject) : [])
+    .map(({ text }) => (typeof text === "string" ? text : ""))
+    .join("");
+
+const partsIn = ({ content }: JsonObject): readonly JsonObject[] =>
+  isJsonList(content) ? content.filter(isJsonObject) : [];
+
+/** Arguments as the object that the API takes; what is none goes as Anthropic's guide to streamed tool calls says. */
+export function inputOf(given: JsonValue | undefined): JsonObject {
+  const text = typeof given === "string" ? given : "";
+  const input = jsonOf(text === "" ? "{}" : text);
+  return isJsonObject(input) ? input : { INVALID_JSON: text };
+}
+
+/** The text of the arguments that a call has as an object. */
+function argumentsOf(input: JsonValue | undefined): string {
+  const [name, ...others] = isJsonObject(input) ? Object.keys(input) : [];
+  const invalid = isJsonObject(input) && name === "INVALID_JSON" && others.length === 0 ? input[name] : undefined;
+  const isInvalid = typeof invalid === "string" && invalid !== "" && !isJsonObject(jsonOf(invalid));
+  return isInvalid ? invalid : JSON.stringify(input ?? {});
+}
+
+/** Why a request cannot carry a block; null when it can. */
+export function refusalOf({ kind, payload, wire }: Draft): string | null {
+  switch (kind) {
+    case "tool_call":
+    case "tool_result": {
+      const { type, output } = payload;
+      if (type !== "function") return `the Messages API has no ${kind} of type ${nameOf(type)}`;
+      const parts = kind === "tool_result" && isJsonList(output) ? output.filter(isJsonObject) : [];
+      return parts.map(partRefusal).find((reason) => reason !== null) ?? null;
+    }
+    case "reasoning":
+    case "other":
+      return null;
+    default: {
+      const parts = partsIn(payload);
+      // What the model said without a word is left out of its message: nothing that it was answered with goes for that.
+      const isModels = kind === "assistant" && wire?.group !== undefined;
+      if (!isModels && parts.every(isEmptyText)) return "the Messages API takes no message that says nothing";
+      const strange = kind === "assistant" ? parts.find(({ type }) => type !== "text") : undefined;
+      if (strange !== undefined)
+        return `a message of the assistant cannot carry a part of type ${nameOf(strange["type"])}`;
+      return parts.map(partRefusal).find((reason) => reason !== null) ?? null;
+    }
+  }
+}
+
+const nameOf = (type: JsonValue | undefined): string => (typeof type === "string" ? `'${type}'` : "unknown");

@@ -1,0 +1,78 @@
+import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
+import { classifyFailure, type FailedAnswer, type Failure } from "../classify-error.ts";
+import { jsonOf } from "../json-text.ts";
+
+/** The error of a request that the Messages API refused or could not answer (Anthropic's API reference). */
+export function messagesError(answer: FailedAnswer): ProviderError {
+  const { message, ...failure } = classifyMessagesFailure(answer);
+  return new ProviderError(message, { ...failure, body: answer.body ?? null, cause: answer.cause });
+}
+
+/** Says why a request failed: by `details.error_code`, else by the wording of the message, else by the type. Pure. */
+function classifyMessagesFailure(answer: FailedAnswer): Failure {
+  const failure = classifyFailure(answer);
+  const { error } = membersOf(typeof answer.body === "string" ? jsonOf(answer.body) : answer.body);
+  const { type, details } = membersOf(error);
+  const { error_code: code } = membersOf(details);
+  const kind = kindOf(failure, { type, code });
+  const isOverloaded = failure.status === 529 || type === "overloaded_error";
+  return {
+    ...failure,
+    kind,
+    // What is overloaded does not begin; without a status the stream had begun.
+    outcome: isOverloaded && failure.status !== null ? "rejected" : failure.outcome,
+    providerCode: typeof code === "string" ? code : typeof type === "string" ? type : failure.providerCode,
+    param: pathIn(failure.message) ?? failure.param,
+  };
+}
+
+type Said = { readonly type: JsonValue | undefined; readonly code: JsonValue | undefined };
+
+function kindOf({ kind, status, message }: Failure, { type, code }: Said): FailureKind {
+  if (status === 429) return "rate-limited";
+  const byCode = typeof code === "string" ? kindByCode.get(code) : undefined;
+  const byMessage = kindByMessage.find(([pattern]) => pattern.test(message))?.[1];
+  const byType = typeof type === "string" ? kindByType.get(type) : undefined;
+  return byCode ?? byMessage ?? byType ?? kind;
+}
+
+const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
+  ["thread_not_found", "lost-state"],
+  ["thread_already_continued", "lost-state"],
+  ["thread_continue_in_flight", "lost-state"],
+  ["thread_fingerprint_mismatch", "lost-state"],
+  ["thread_unsupported_request", "chaining-unsupported"],
+]);
+
+const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
+  [/`tool_use` ids were found without `tool_result` blocks immediately after/, "missing-tool-output"],
+  [/unexpected `tool_use_id` found in `tool_result` blocks/, "orphan-tool-output"],
+  [/`tool_use` ids must be unique/, "duplicate-item"],
+  [/Invalid `signature` in `thinking` block/, "invalid-encrypted-content"],
+  [
+    /`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified/,
+    "invalid-encrypted-content",
+  ],
+  [/^prompt is too long: /, "context-length-exceeded"],
+];
+
+/** Inside of a stream there is no status. */
+const kindByType: ReadonlyMap<string, FailureKind> = new Map([
+  ["invalid_request_error", "invalid-request"],
+  ["authentication_error", "authentication"],
+  ["permission_error", "authentication"],
+  ["billing_error", "rate-limited"],
+  ["not_found_error", "invalid-request"],
+  ["conflict_error", "invalid-request"],
+  ["request_too_large", "context-length-exceeded"],
+  ["rate_limit_error", "rate-limited"],
+  ["api_error", "server-error"],
+  ["timeout_error", "server-error"],
+  ["overloaded_error", "server-error"],
+]);
+
+/** `messages.1.content.0: …`: what the message is about. */
+const pathIn = (message: string): string | null => /^([a-z_]+(?:\.[a-z_\d]+)+): /.exec(message)?.[1] ?? null;
+
+const membersOf = (value: JsonValue | undefined) => (isJsonObject(value) ? value : {});

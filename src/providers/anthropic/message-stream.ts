@@ -1,0 +1,168 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
+import type { AnswerForm, AnswerStream } from "../answer-form.ts";
+import { withPartial } from "../response-stream.ts";
+import { inputOf } from "./content-blocks.ts";
+import { messagesError } from "./errors.ts";
+import { tokensIn, withText } from "./messages-answer.ts";
+
+/** A block of content that comes in pieces. */
+type OpenBlock = { readonly content: Record<string, JsonValue>; json: string; bytes: number };
+
+/** Puts a streamed message together (Anthropic's API reference): it is the message that would have come whole. */
+export class MessageStream implements AnswerStream {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
+  readonly #message: Record<string, JsonValue> = {};
+  readonly #done = new Map<number, JsonObject>();
+  readonly #open = new Map<number, OpenBlock>();
+
+  /** @param itemBytes - The most that the text of a block may have that is not complete. */
+  constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
+    this.#onDelta = onDelta;
+    this.#itemBytes = itemBytes;
+  }
+
+  /** Whether the text of a block that is not complete has more bytes than it may. */
+  get isTooLarge(): boolean {
+    return [...this.#open.values()].some(({ bytes }) => bytes > this.#itemBytes);
+  }
+
+  /** The blocks that are complete, and the text so far of one that is not. */
+  get partial(): readonly JsonObject[] {
+    const texts = [...this.#open].flatMap(([index, { content }]): [number, JsonObject][] =>
+      content["type"] === "text" && content["text"] !== "" ? [[index, { type: "text", text: content["text"] }]] : [],
+    );
+    return inOrder([...this.#done, ...texts]);
+  }
+
+  /**
+   * Takes an event; returns the message with the last one, null before.
+   *
+   * @throws {ProviderError} for an error event.
+   */
+  take(name: string | null, event: JsonObject): JsonObject | null {
+    const { type = name, index: given, message, content_block: content, delta, usage } = event;
+    const index = typeof given === "number" ? given : 0;
+    switch (type) {
+      case "error":
+        throw this.#failure(event);
+      case "message_start":
+        if (isJsonObject(message)) this.#set(message);
+        break;
+      case "content_block_start":
+        if (isJsonObject(content)) this.#open.set(index, { content: { ...copyOf(content) }, json: "", bytes: 0 });
+        break;
+      case "content_block_delta":
+        if (isJsonObject(delta)) this.#grow(index, delta);
+        break;
+      case "content_block_stop":
+        this.#finish(index);
+        break;
+      case "message_delta":
+        this.#set({ ...restOf(event), ...(isJsonObject(delta) ? delta : {}) });
+        if (isJsonObject(usage)) this.#count(usage);
+        break;
+      case "message_stop":
+        for (const open of [...this.#open.keys()]) this.#finish(open);
+        return { ...this.#message, content: inOrder([...this.#done]) };
+      default:
+    }
+    return null;
+  }
+
+  #failure(event: JsonObject): ProviderError {
+    const error = messagesError({ body: event });
+    return this.partial.length === 0 ? error : withPartial(error, this.partial);
+  }
+
+  #set(members: JsonObject): void {
+    for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(this.#message, name, value);
+  }
+
+  /** The counts are of all that came so far; what the first event alone says stays. */
+  #count(usage: JsonObject): void {
+    const before = this.#message["usage"];
+    const all = { ...(isJsonObject(before) ? before : {}), ...usage };
+    setMember(this.#message, "usage", all);
+    this.#onDelta({ type: "usage", usage: tokensIn(all) });
+  }
+
+  #grow(index: number, { type: _, citation, partial_json: json, ...members }: JsonObject): void {
+    const open = this.#open.get(index);
+    if (open === undefined) return;
+    if (typeof json === "string") {
+      open.json += json;
+      this.#tell(open, index, json);
+    }
+    if (citation !== undefined) {
+      const before = open.content["citations"];
+      setMember(open.content, "citations", [...(isJsonList(before) ? before : []), citation]);
+    }
+    for (const [name, value] of Object.entries(members)) {
+      if (value === undefined) continue;
+      const before = open.content[name];
+      setMember(open.content, name, typeof value === "string" && typeof before === "string" ? before + value : value);
+      if (typeof value === "string" && name !== "signature") this.#tell(open, index, value);
+    }
+  }
+
+  #tell(open: OpenBlock, outputIndex: number, text: string): void {
+    open.bytes += utf8Length(text);
+    const type = deltaType(open.content);
+    if (type !== undefined && text !== "") this.#onDelta({ type, outputIndex, text });
+  }
+
+  #finish(index: number): void {
+    const open = this.#open.get(index);
+    if (open === undefined) return;
+    const { content, json } = open;
+    const called = json === "" ? content : { ...content, input: inputOf(json) };
+    const item = json !== "" && content["type"] === "tool_use" ? withText(called, json) : called;
+    this.#open.delete(index);
+    this.#done.set(index, item);
+    this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+}
+
+const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-call-delta"> = new Map([
+  ["text", "text-delta"],
+  ["thinking", "reasoning-delta"],
+  ["tool_use", "tool-call-delta"],
+  ["server_tool_use", "tool-call-delta"],
+  ["mcp_tool_use", "tool-call-delta"],
+]);
+
+const deltaType = ({ type }: JsonObject) => (typeof type === "string" ? deltaTypes.get(type) : undefined);
+
+/** What an event says beside its type and its counts. */
+const restOf = ({ type: _, delta: __, usage: ___, ...rest }: JsonObject): JsonObject => rest;
+
+function copyOf(content: JsonObject): Record<string, JsonValue> {
+  const copy: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(content)) if (value !== undefined) setMember(copy, name, value);
+  return copy;
+}
+
+const inOrder = (contents: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
+  contents.toSorted(([left], [right]) => left - right).map(([, content]) => content);
+
+const contentsIn = ({ content }: JsonObject): readonly JsonObject[] =>
+  isJsonList(content) ? content.filter(isJsonObject) : [];
+
+/** The messages of the model. */
+export const messageForm: AnswerForm = {
+  isAnswer: ({ content }) => isJsonList(content),
+  itemsOf: contentsIn,
+  hasFailed: () => false,
+  tell(message, onDelta) {
+    for (const [outputIndex, item] of contentsIn(message).entries()) {
+      const type = deltaType(item);
+      const { text, thinking, input } = item;
+      const said = text ?? thinking ?? (input === undefined ? "" : JSON.stringify(input));
+      if (type !== undefined && typeof said === "string" && said !== "") onDelta({ type, outputIndex, text: said });
+      onDelta({ type: "item-done", outputIndex, item });
+    }
+  },
+};

@@ -1,0 +1,101 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+import { outputFormat } from "../output-format.ts";
+
+/** Adds texts to the instructions, which are a text or a list of texts. */
+export function instruct(settings: Settings, texts: readonly string[]): Settings {
+  if (texts.length === 0) return settings;
+  const own = settings["instructions"] ?? null;
+  if (own === null || typeof own === "string")
+    return { ...settings, instructions: [...(own === null ? [] : [own]), ...texts].join("\n\n") };
+  if (isJsonList(own)) return { ...settings, instructions: [...own, ...texts.map((text) => ({ type: "text", text }))] };
+  throw new TurnlogError(
+    "instructions-hidden",
+    "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
+  );
+}
+
+/**
+ * What runs may ask otherwise.
+ *
+ * @throws {TypeError} for what this API has no word for.
+ */
+export function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { reasoningEffort, toolChoice, output, maxOutputTokens, parallelToolCalls, temperature, topP, ...named } =
+    adjustments;
+  if (temperature !== undefined || topP !== undefined) {
+    const name = temperature === undefined ? "topP" : "temperature";
+    throw new TypeError(
+      `the Messages API takes no ${name} since its version 2026-10-21: leave it out, or ask the provider of another API`,
+    );
+  }
+  const config = membersOf(settings["output_config"]);
+  const asked: { readonly [name: string]: JsonValue | undefined } = {
+    ...named,
+    max_tokens: maxOutputTokens,
+    ...(toolChoice === undefined && parallelToolCalls === undefined
+      ? {}
+      : { tool_choice: toolChoiceOf(membersOf(settings["tool_choice"]), { toolChoice, parallelToolCalls }) }),
+    ...(reasoningEffort === undefined ? {} : effortIn(settings, reasoningEffort)),
+  };
+  if (output !== undefined) {
+    const { schema } = outputFormat(output);
+    const before = isJsonObject(asked["output_config"]) ? asked["output_config"] : config;
+    return merged(settings, { ...asked, output_config: { ...before, format: { type: "json_schema", schema } } });
+  }
+  return merged(settings, asked);
+}
+
+const merged = (settings: Settings, asked: { readonly [name: string]: JsonValue | undefined }): Settings => ({
+  ...settings,
+  ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)),
+});
+
+const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);
+
+function effortIn(settings: Settings, effort: string): JsonObject {
+  if (effort === "none") return { thinking: { type: "disabled" } };
+  if (!efforts.has(effort))
+    throw new TypeError(
+      `the Messages API has no effort '${effort}': give none, ${[...efforts].slice(0, -1).join(", ")} or max`,
+    );
+  return { output_config: { ...membersOf(settings["output_config"]), effort } };
+}
+
+type Asked = { readonly [Name in "toolChoice" | "parallelToolCalls"]: Adjustments[Name] | undefined };
+
+function toolChoiceOf(given: JsonObject, { toolChoice, parallelToolCalls }: Asked): JsonObject {
+  const { disable_parallel_tool_use: disabled, ...own } = given;
+  const choice = toolChoice === undefined ? { type: "auto", ...own } : choiceOf(toolChoice);
+  const isDisabled = parallelToolCalls === undefined ? disabled : !parallelToolCalls;
+  // Without a call there is nothing to forbid.
+  const says = isDisabled !== undefined && choice["type"] !== "none";
+  return says ? { ...choice, disable_parallel_tool_use: isDisabled } : choice;
+}
+
+function choiceOf(choice: NonNullable<Adjustments["toolChoice"]>): JsonObject {
+  if (typeof choice === "object") return { type: "tool", name: choice.tool };
+  return { type: choice === "required" ? "any" : choice };
+}
+
+/** What settings say of the prefix that every message stands behind, as the API has it. */
+export function prefixOf({ instructions, tools }: Settings): {
+  readonly system?: JsonValue;
+  readonly tools?: JsonValue;
+} {
+  return {
+    ...((instructions ?? null) === null || instructions === undefined ? {} : { system: instructions }),
+    ...(tools === undefined ? {} : { tools: isJsonList(tools) ? tools.map(toolFor) : tools }),
+  };
+}
+
+/** Tools are offered as they are everywhere; one that the caller wrote as the API has it stays so. */
+function toolFor(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool["type"] !== undefined || tool["parameters"] === undefined) return tool;
+  const { parameters, ...named } = tool;
+  return { ...named, input_schema: parameters };
+}
+
+const membersOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});

@@ -1,0 +1,101 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
+import type { Draft } from "../../engine/stack/codec.ts";
+import { contentsOf, draftOf, draftOfAll, kindOf, type MessageResidue, messageResidue } from "./content-blocks.ts";
+
+/** A message, and the places of its blocks in what it was made of. */
+export type Message = {
+  readonly role: string;
+  readonly content: readonly JsonObject[];
+  /** Of each block of the content, which of the given blocks it stands for. */
+  readonly places: readonly number[];
+  readonly residue: MessageResidue;
+};
+
+/**
+ * Blocks as messages: what neighbours of one role say is one message. As results answer the calls right before them, they stand
+ * first in theirs.
+ */
+export function messagesOf(drafts: readonly Draft[]): readonly Message[] {
+  const messages: { role: string; content: JsonObject[]; places: number[]; residue: MessageResidue }[] = [];
+  for (const [place, draft] of drafts.entries()) {
+    const role = roleOf(draft);
+    const residue = messageResidue(draft);
+    const last = messages.at(-1);
+    const current = last === undefined || last.role !== role || residue.isNew === true ? null : last;
+    const contents = contentsOf(draft);
+    const message = current ?? { role, content: [], places: [], residue };
+    if (current === null) messages.push(message);
+    message.content.push(...contents);
+    message.places.push(...contents.map(() => place));
+  }
+  return messages;
+}
+
+/** Messages as they were read, exactly: with the content that was a text as one, and all other members. */
+export const writtenMessages = (drafts: readonly Draft[]): readonly JsonObject[] =>
+  messagesOf(drafts).map(({ role, content, residue }) => ({
+    role,
+    content: residue.isText === true ? (content[0]?.["text"] ?? "") : content,
+    ...residue.set,
+  }));
+
+/** Messages as blocks that give them back exactly (`writtenMessages`). */
+export function draftsOfMessages(messages: readonly JsonObject[]): readonly Draft[] {
+  let before: JsonValue | undefined;
+  return messages.flatMap((message) => {
+    const { role, content } = message;
+    const set = omitMembers(message, new Set(["role", "content"]));
+    const residue: MessageResidue = {
+      ...(typeof content === "string" ? { isText: true } : {}),
+      ...(role === before ? { isNew: true } : {}),
+      ...(Object.keys(set).length === 0 ? {} : { set }),
+    };
+    before = role;
+    return draftsOfContent(role, contentBlocks(content), Object.keys(residue).length === 0 ? undefined : residue);
+  });
+}
+
+function draftsOfContent(
+  role: JsonValue | undefined,
+  contents: readonly JsonObject[],
+  residue: MessageResidue | undefined,
+): readonly Draft[] {
+  const kind = role === "assistant" || role === "system" ? role : "user";
+  const pieces = role === "assistant" ? contents.map((content) => [content]) : said(contents);
+  return (pieces.length === 0 ? [[]] : pieces).map((piece, n) => {
+    const [first] = piece;
+    const own = first === undefined || (role !== "assistant" && kindOf(first) !== "tool_result") ? kind : kindOf(first);
+    return n === 0 && residue !== undefined ? draftOfAll(own, piece, residue) : draftOfPiece(own, piece);
+  });
+}
+
+const draftOfPiece = (kind: Draft["kind"], piece: readonly JsonObject[]): Draft =>
+  piece.length === 1 && piece[0] !== undefined && kind === kindOf(piece[0])
+    ? draftOf(piece[0])
+    : draftOfAll(kind, piece);
+
+/** Each result by itself, and what is said between them. */
+function said(contents: readonly JsonObject[]): readonly (readonly JsonObject[])[] {
+  const pieces: JsonObject[][] = [];
+  let isOpen = false;
+  for (const content of contents) {
+    const isResult = kindOf(content) === "tool_result";
+    const last = pieces.at(-1);
+    if (isResult || !isOpen || last === undefined) pieces.push([content]);
+    else last.push(content);
+    isOpen = !isResult;
+  }
+  return pieces;
+}
+
+const contentBlocks = (content: JsonValue | undefined): readonly JsonObject[] =>
+  typeof content === "string"
+    ? [{ type: "text", text: content }]
+    : isJsonList(content)
+      ? content.filter(isJsonObject)
+      : [];
+
+function roleOf({ kind }: Draft): string {
+  if (kind === "user" || kind === "tool_result") return "user";
+  return kind === "system" ? "system" : "assistant";
+}

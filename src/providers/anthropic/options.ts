@@ -1,0 +1,79 @@
+import type { MessageCreateParamsBase } from "@anthropic-ai/sdk/resources/beta/messages/messages";
+import type { JsonObject } from "../../base/json.ts";
+import type { OptionNames } from "../../base/options.ts";
+import type { AnswerLimits } from "../answer-limits.ts";
+import type { KeySource, TextOrSecret, WithSecrets } from "../openai-options.ts";
+import type { Secrets } from "../secrets.ts";
+
+/** What an endpoint of the Messages API can do. */
+export type MessagesCapabilities = {
+  /**
+   * What it does with thinking whose prefix (instructions, tools, earlier blocks) is not the one that it was made from: refuses the request,
+   * drops it, or does not look. `refuse` when absent, but for models that are known not to look.
+   */
+  readonly reasoningPrefix?: "refuse" | "withhold" | "ignore";
+};
+
+/** Where the model is and how it is asked. None of this is recorded. */
+export type AnthropicConnection = {
+  /**
+   * `ANTHROPIC_API_KEY` when absent. Masked wherever the provider repeats it. A function is asked before every request, for keys
+   * that do not last; `credentialsOwner` then says whose they are.
+   */
+  readonly apiKey?: TextOrSecret | KeySource | undefined;
+  /** `ANTHROPIC_BASE_URL`, else Anthropic's own, when absent; requests go to `/v1/messages` under it. */
+  readonly baseURL?: string | undefined;
+  /** The `anthropic-version` of the wire; the one of the official client, `2026-10-21`, when absent. */
+  readonly version?: string | undefined;
+  /** What goes into `anthropic-beta`. */
+  readonly betas?: readonly string[] | undefined;
+  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps what belongs to the endpoint. */
+  readonly credentialsOwner?: string | undefined;
+  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
+  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
+  /** Whether answers are streamed; `sse` when absent. */
+  readonly transport?: "json" | "sse" | undefined;
+  readonly capabilities?: MessagesCapabilities | undefined;
+  /** `instructions`: system blocks at the beginning go there, so that changing them is a change of settings. */
+  readonly systemAs?: "input" | "instructions" | undefined;
+  /** Values for what is `secret("NAME")` in settings, headers and apiKey, of 8 characters or more: sent, and never recorded. */
+  readonly secrets?: Secrets | undefined;
+  /** For a whole answer, its stream included; ten minutes when absent. */
+  readonly timeoutMs?: number | undefined;
+  /** How much of an answer is taken in, and how long it may pause. */
+  readonly limits?: Partial<AnswerLimits> | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Further members of the request's body, for servers that know more than Anthropic's client; recorded as settings are. */
+  readonly extraBody?: JsonObject | undefined;
+};
+
+/** The other members of a request's body, as the official client types them, sent and recorded as they stand. */
+export type MessagesSettings = {
+  readonly [Name in Exclude<
+    keyof MessageCreateParamsBase,
+    "messages" | "stream" | "system" | "thread" | "betas" | "model" | "max_tokens"
+  >]?: WithSecrets<MessageCreateParamsBase[Name]> | undefined;
+} & {
+  /** The most tokens that an answer may have, thinking included; 16,000 when absent. */
+  readonly max_tokens?: number | undefined;
+  /** The system prompt: a text, or blocks of text. */
+  readonly instructions?: string | readonly JsonObject[] | undefined;
+};
+
+/** The options of `anthropic`: where the model is, and the settings of its requests. */
+export type AnthropicOptions = { readonly model: string } & AnthropicConnection &
+  MessagesSettings & { readonly [Name in "messages" | "stream" | "system" | "thread"]?: never };
+
+export const connectionNames: OptionNames<AnthropicConnection> = {
+  ...{ apiKey: true, baseURL: true, version: true, betas: true, credentialsOwner: true, headers: true },
+  ...{ transport: true, capabilities: true, systemAs: true, secrets: true, timeoutMs: true, limits: true, fetch: true },
+  extraBody: true,
+};
+
+export const settingNames: OptionNames<Pick<AnthropicOptions, "model"> & MessagesSettings> = {
+  ...{ model: true, max_tokens: true, instructions: true, billing_policy: true, cache_control: true },
+  ...{ compaction: true, container: true, context_management: true, diagnostics: true, fallback_credit_token: true },
+  ...{ fallbacks: true, inference_geo: true, mcp_servers: true, metadata: true, output_config: true },
+  ...{ output_format: true, service_tier: true, speed: true, stop_sequences: true, thinking: true, tool_choice: true },
+  ...{ tools: true, user_profile_id: true, workspace_id: true },
+};

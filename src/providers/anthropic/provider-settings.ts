@@ -1,0 +1,56 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { refuseSecretsIn } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
+import { type AnthropicOptions, connectionNames, settingNames } from "./options.ts";
+
+/** Enough for long answers with thinking, and less than any model of today allows. */
+const maxTokensDefault = 16_000;
+
+/**
+ * The request settings among a provider's options.
+ *
+ * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for a credential of an MCP server that
+ * would be recorded.
+ */
+export function settingsOf({ model, max_tokens: maxTokens, ...options }: AnthropicOptions): Settings {
+  const given: unknown = model;
+  if (typeof given !== "string" || given === "")
+    throw new ProviderSettingsError("there is no model: give model, such as 'claude-sonnet-5'");
+  const settings: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checkedSettings(options, words) };
+  checkInstructions(settings["instructions"]);
+  checkCredentials(settings);
+  refuseSecretsIn(settings, rewrittenMembers);
+  return settings;
+}
+
+const words: OptionWords = {
+  ...{ provider: "anthropic", connectionNames, settingNames, decided: ownMembers },
+  refusals: new Map([["system", "turnlog calls it instructions: give instructions, or append a system message"]]),
+  otherNames: new Map([
+    ["input", "messages are made of the conversation: append to it"],
+    ["max_output_tokens", "max_tokens"],
+    ["max_completion_tokens", "max_tokens"],
+    ["reasoning", "thinking"],
+    ["response_format", "output_config"],
+    ["stop", "stop_sequences"],
+  ]),
+};
+
+function checkInstructions(instructions: JsonValue | undefined): void {
+  if (instructions === undefined || typeof instructions === "string") return;
+  if (isJsonList(instructions) && instructions.every(isJsonObject) && instructions.every(({ type }) => type === "text"))
+    return;
+  throw new ProviderSettingsError('instructions are a text, or a list of blocks such as { type: "text", text }');
+}
+
+/** The log keeps settings as they stand: credentials are in none of them. */
+function checkCredentials({ mcp_servers: servers }: JsonObject): void {
+  for (const [index, server] of (isJsonList(servers) ? servers : []).entries())
+    if (isJsonObject(server) && typeof server["authorization_token"] === "string")
+      throw new ProviderSettingsError(
+        `mcp_servers[${index}].authorization_token would be recorded: write secret("NAME") there, and give the value in secrets`,
+      );
+}

@@ -1,0 +1,197 @@
+import { expect, test } from "vitest";
+import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { Block } from "../../../src/domain/block.ts";
+import type { Adjustments } from "../../../src/domain/events/run-events.ts";
+import { assistant, audio, file, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
+import type { Draft, Settings } from "../../../src/engine/stack/codec.ts";
+import { draftOf } from "../../../src/providers/anthropic/content-blocks.ts";
+import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
+import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
+
+const settings: Settings = { model: "claude-test", max_tokens: 100 };
+const usage = {
+  ...{ input_tokens: 3, cache_creation_input_tokens: 20, cache_read_input_tokens: 400, output_tokens: 9 },
+  output_tokens_details: { thinking_tokens: 5 },
+};
+const message = (content: readonly JsonObject[], stop_reason = "end_turn", others: JsonObject = {}): JsonObject => ({
+  ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-test", content, stop_reason },
+  ...{ stop_sequence: null, stop_details: null, usage },
+  ...others,
+});
+const said = { type: "text", text: "It is sunny." };
+const thinking = { type: "thinking", thinking: "Hm.", signature: "c2ln" };
+const called = { type: "tool_use", id: "toolu_1", name: "look-up", input: { city: "Paris", at: 1 } };
+const citation = { type: "char_location", cited_text: "sun", document_index: 0 };
+const searched = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "sun" } };
+const found = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [{ encrypted_content: "YQ" }] };
+const answers = [
+  message([said]),
+  message([thinking, { type: "redacted_thinking", data: "cmVk" }, said, called], "tool_use"),
+  message(
+    [
+      { ...thinking, thinking: "" },
+      { ...called, caller: { type: "direct" }, toolset_name: "weather" },
+    ],
+    "tool_use",
+  ),
+  message([
+    { ...said, citations: [citation] },
+    { ...said, citations: null },
+  ]),
+  message([searched, found, said, { type: "of_tomorrow", is: ["new"] }], "pause_turn", {
+    container: { id: "container_1" },
+  }),
+  message([{ type: "tool_use", id: 7, name: "odd" }, { type: "thinking", thinking: "Hm." }, { type: "text" }]),
+  message([{ ...called, input: { city: "Paris" }, partial_json: '{ "city" : "Paris" }' }], "tool_use"),
+  message([{ type: "text", text: "It is" }], "max_tokens"),
+  message([], "refusal", { stop_details: { type: "refusal", category: "bio" } }),
+  { type: "error", error: { type: "overloaded_error", message: "Overloaded" }, request_id: null },
+];
+for (const { name, run } of codecChecks(messagesCodec, { answers, settings })) test(name, run);
+
+const sent = (blocks: readonly (Block | Draft)[], given: Settings = settings, transport = "json"): JsonObject => {
+  const input = blocks.map((block) => ({
+    block: block instanceof Block ? block : new Block({ id: null, ...block, wire: { scope: "here", ...block.wire } }),
+    withId: false,
+  }));
+  const body = parseJson(messagesCodec.encodeRequest({ settings: given, input, anchor: null, transport }));
+  return isJsonObject(body) ? body : {};
+};
+const read = (answer: JsonObject) =>
+  messagesCodec.readAnswer(answer, { inferenceId: "inf_1", settings, capabilities: {} });
+
+test("roles are merged, results stand first in the message behind their calls, and leading system blocks go to the top", () => {
+  const blocks = [
+    ...[system("Be brief."), system("Be kind."), user("Weather?"), user("In Paris.")],
+    ...[
+      draftOf(thinking),
+      draftOf(called),
+      toolResult({ callId: "toolu_1", output: "sunny" }),
+      user("And?"),
+      assistant("Warm."),
+    ],
+  ];
+  expect(sent(blocks, { ...settings, instructions: "First." }, "sse")).toEqual({
+    ...settings,
+    system: ["First.", "Be brief.", "Be kind."].map((text) => ({ type: "text", text })),
+    messages: [
+      { role: "user", content: ["Weather?", "In Paris."].map((text) => ({ type: "text", text })) },
+      { role: "assistant", content: [thinking, called] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "toolu_1", content: "sunny" },
+          { type: "text", text: "And?" },
+        ],
+      },
+      { role: "assistant", content: [{ type: "text", text: "Warm." }] },
+    ],
+    stream: true,
+  });
+});
+
+test("images and files go as they are said here, in messages and in results", () => {
+  const picture = image("data:image/png;base64,aGk=");
+  const pdf = file({ name: "a.pdf", data: "data:application/pdf;base64,aGk=" });
+  const shown = user([picture, image("https://example.com/a.png"), pdf, file({ fileId: "file_1" })]);
+  const content = [
+    { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } },
+    { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+    { type: "document", source: { type: "base64", media_type: "application/pdf", data: "aGk=" }, title: "a.pdf" },
+    { type: "document", source: { type: "file", file_id: "file_1" } },
+  ];
+  const call = toolCall({ callId: "c", name: "look-up", arguments: "{}" });
+  const { messages } = sent([shown, call, toolResult({ callId: "c", output: [picture] })]);
+  expect(messages).toEqual([
+    { role: "user", content },
+    { role: "assistant", content: [{ type: "tool_use", id: "c", name: "look-up", input: {} }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: content.slice(0, 1) }] },
+  ]);
+});
+
+test("arguments stay the text that came, go as the object that they are, and as Anthropic's guide says where they are none", () => {
+  const argumentsIn = (content: JsonObject) => read(message([content], "tool_use")).blocks[0]?.payload["arguments"];
+  expect(argumentsIn({ ...called, input: { n: 1 }, partial_json: '{"n": 1.0}' })).toBe('{"n": 1.0}');
+  expect(argumentsIn({ ...called, input: { n: 1 } })).toBe('{"n":1}');
+  const cut = toolCall({ callId: "c", name: "look-up", arguments: '{"city":' });
+  expect(sent([user("Go."), cut])["messages"]).toContainEqual({
+    role: "assistant",
+    content: [{ type: "tool_use", id: "c", name: "look-up", input: { INVALID_JSON: '{"city":' } }],
+  });
+  expect(argumentsIn({ ...called, input: { INVALID_JSON: '{"city":' } })).toBe('{"city":');
+});
+
+test.each<[string, Block]>([
+  ["a refusal", assistant([{ type: "refusal", refusal: "No." }])],
+  ["audio", user([audio("aGk=", "wav")])],
+  ["a spreadsheet", user([file({ name: "a.xls", data: "data:application/vnd.ms-excel;base64,aGk=" })])],
+  [
+    "free text for a tool",
+    new Block({ id: null, kind: "tool_call", payload: { type: "custom", callId: "c", name: "n", arguments: "x" } }),
+  ],
+  ["a message that says nothing", user(" ")],
+])("%s cannot be sent", (_, block) => {
+  expect(messagesCodec.unsendableReason(block, { withId: false })).toEqual(expect.any(String));
+});
+
+test("a text of the model without a word is left out, and what it was said with stays", () => {
+  const blocks = read(message([thinking, { type: "text", text: "" }, called], "tool_use")).blocks.map(
+    ({ kind, payload, wire }, index) =>
+      new Block({
+        ...{ id: null, kind, payload },
+        wire: { scope: "here", group: { id: "inf_1", index, size: 3, stored: false }, ...wire },
+      }),
+  );
+  expect(blocks.map((block) => messagesCodec.unsendableReason(block, { withId: false }))).toEqual([null, null, null]);
+  expect(sent(blocks)["messages"]).toEqual([{ role: "assistant", content: [thinking, called] }]);
+});
+
+test("usage counts what was read from a cache, and an answer that was cut or refused is not whole", () => {
+  const { usage: told, isComplete, status } = read(message([said]));
+  expect([isComplete, status]).toEqual([true, "end_turn"]);
+  expect(told).toMatchObject({ inputTokens: 423, cachedInputTokens: 400, outputTokens: 9, reasoningTokens: 5 });
+  expect(read(message([said], "max_tokens")).isComplete).toBe(false);
+  expect(read(message([], "refusal", { stop_details: { category: "bio" } }))).toMatchObject({
+    isComplete: false,
+    contentFilters: [{ source: "completion", blocked: true, results: { bio: { filtered: true } } }],
+  });
+});
+
+test("what runs ask otherwise is said in the words of the API, or refused by name", () => {
+  const adjust = (given: Settings, asked: Adjustments): Settings => messagesCodec.adjust?.(given, asked) ?? {};
+  const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+  const all = {
+    instructions: "Now.",
+    maxOutputTokens: 7,
+    reasoningEffort: "high",
+    parallelToolCalls: false,
+    output: schema,
+  };
+  expect(adjust(settings, { ...all, toolChoice: "required", model: "claude-other" })).toEqual({
+    model: "claude-other",
+    max_tokens: 7,
+    instructions: "Now.",
+    tool_choice: { type: "any", disable_parallel_tool_use: true },
+    output_config: {
+      effort: "high",
+      format: { type: "json_schema", schema: { ...schema, additionalProperties: false } },
+    },
+  });
+  expect(adjust(settings, { toolChoice: { tool: "look-up" } })["tool_choice"]).toEqual({
+    type: "tool",
+    name: "look-up",
+  });
+  expect(adjust(settings, { reasoningEffort: "none" })["thinking"]).toEqual({ type: "disabled" });
+  expect(() => adjust(settings, { temperature: 1 })).toThrow("takes no temperature");
+  expect(() => adjust(settings, { topP: 1 })).toThrow("takes no topP");
+  expect(() => adjust(settings, { reasoningEffort: "minimal" })).toThrow("has no effort 'minimal'");
+  const tools = [{ name: "look-up", description: "Looks up.", parameters: { type: "object" } }];
+  const offered = messagesCodec.offer(
+    { ...settings, tools: [{ type: "web_search_20250305", name: "web_search" }] },
+    { tools, capabilities: {} },
+  );
+  expect(sent([user("Go.")], offered)["tools"]).toEqual([
+    { type: "web_search_20250305", name: "web_search" },
+    { name: "look-up", description: "Looks up.", input_schema: { type: "object" } },
+  ]);
+});
