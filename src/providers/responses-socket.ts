@@ -11,13 +11,29 @@ export class Reply {
   #arrival: PromiseWithResolvers<void> = Promise.withResolvers();
   #failure: ProviderError | null = null;
   #bytes = 0;
+  #responseId: string | null = null;
+  #isCutShort = false;
 
   /** How much came, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
+  /** The id of the response that it is, once an event has said so. */
+  get responseId(): string | null {
+    return this.#responseId;
+  }
+
+  /** Whether an error came after the answer had begun: more of that may follow, which is no part of the next. */
+  get isCutShort(): boolean {
+    return this.#isCutShort;
+  }
+
   take(frame: JsonObject, bytes: number): void {
+    // What was on its way when the connection broke still arrives.
+    if (this.#failure !== null) return;
+    this.#responseId ??= responseIdOf(frame);
+    this.#isCutShort ||= frame["type"] === "error" && this.#responseId !== null;
     this.#frames.push(frame);
     this.#bytes += bytes;
     this.#arrival.resolve();
@@ -38,6 +54,12 @@ export class Reply {
       await this.#arrival.promise;
     }
   }
+}
+
+/** Only the events that hold the response name it. */
+function responseIdOf({ response }: JsonObject): string | null {
+  const id = isJsonObject(response) ? response["id"] : undefined;
+  return typeof id === "string" ? id : null;
 }
 
 type Opened = {
@@ -68,6 +90,10 @@ export class ResponsesSocket {
   readonly #closed: Promise<void>;
   readonly #lanes = new Set<string>();
   readonly #replies = new Map<string, Reply>();
+  /** The newest response of each lane that was answered: what comes of it again is no part of the next. */
+  readonly #answered = new Map<string, string>();
+  #hasHeard = false;
+  #isLeft = false;
   #isRetired = false;
   /** The server takes no lanes but those that it knows. */
   #isFull = false;
@@ -86,8 +112,8 @@ export class ResponsesSocket {
       this.#break(isTooLarge ? limitError("bodyBytes", limits) : broken(cause));
     });
     this.#closed = new Promise((resolve) => {
-      webSocket.once("close", () => {
-        this.#break(broken());
+      webSocket.once("close", (code, reason) => {
+        this.#break(closed(code, reason.toString("utf8")));
         resolve();
       });
     });
@@ -101,6 +127,11 @@ export class ResponsesSocket {
   /** Whether new requests may be planned for it. */
   get isFresh(): boolean {
     return this.isOpen && !this.#isRetired;
+  }
+
+  /** Whether it ended, by none of our doing, before anything was said on it: it was hardly opened. */
+  get isStillborn(): boolean {
+    return !this.isOpen && !this.#hasHeard && !this.#isLeft && this.isIdle;
   }
 
   get isIdle(): boolean {
@@ -137,6 +168,8 @@ export class ResponsesSocket {
 
   /** The answer of a lane has ended, or nobody waits for it. */
   release(lane: string): void {
+    const id = this.#replies.get(lane)?.responseId ?? null;
+    if (id !== null) this.#answered.set(lane, id);
     this.#replies.delete(lane);
     if (this.isIdle) this.#socket.unref();
     this.#closeIfDone();
@@ -151,12 +184,14 @@ export class ResponsesSocket {
 
   /** Takes no new requests, and is closed when those that it has are answered. */
   retire(): void {
+    this.#isLeft = true;
     this.#isRetired = true;
     this.#closeIfDone();
     this.#onChange();
   }
 
   async close(): Promise<void> {
+    this.#isLeft = true;
     this.#isRetired = true;
     const { promise: isLate, resolve } = Promise.withResolvers<null>();
     const timer = setTimeout(resolve, maxCloseMs, null);
@@ -180,15 +215,27 @@ export class ResponsesSocket {
     const { stream_id: lane, type } = frame;
     const isError = type === "error";
     if (this.hasLanes === null && (typeof lane === "string" || !isError)) this.#learnLanes(typeof lane === "string");
-    const [only, ...others] = this.#replies.values();
-    if (typeof lane === "string") this.#replies.get(lane)?.take(frame, bytes.byteLength);
-    else if (others.length === 0) only?.take(frame, bytes.byteLength);
+    this.#hasHeard = true;
+    if (typeof lane === "string" && !this.#lanes.has(lane))
+      this.#break(malformed(`its lane is ${lane}, which is none`));
+    else if (typeof lane === "string") this.#give(lane, frame, bytes.byteLength);
+    else if (this.#replies.size < 2) for (const only of this.#replies.keys()) this.#give(only, frame, bytes.byteLength);
     // It says of no lane that it is about: of which of several, nobody knows.
     else
       this.#break(
-        isError ? nameless(frame) : malformed(`an event without stream_id while ${others.length + 1} were awaited`),
+        isError ? nameless(frame) : malformed(`an event without stream_id while ${this.#replies.size} were awaited`),
       );
     this.#onChange();
+  }
+
+  #give(lane: string, frame: JsonObject, bytes: number): void {
+    const reply = this.#replies.get(lane);
+    if (reply === undefined) return;
+    const id = responseIdOf(frame);
+    const began = reply.responseId ?? id;
+    if (id !== null && id === this.#answered.get(lane)) this.#break(malformed(`the response ${id} came already`));
+    else if (id === null || id === began) reply.take(frame, bytes);
+    else this.#break(malformed(`it is of the response ${id}, and the answer had begun as ${began}`));
   }
 
   /** What was refused before is remembered nowhere: a connection without lanes is of the one request that it answers now. */
@@ -217,6 +264,12 @@ const unknown = { kind: "stream-cut", outcome: "unknown" } as const;
 
 const broken = (cause?: unknown): ProviderError =>
   new ProviderError("the WebSocket was closed before the answer was complete", { ...unknown, cause });
+
+const closed = (code: number, reason: string): ProviderError => {
+  const { message } = broken();
+  const why = reason === "" ? `${code}` : `${code}, ${reason.slice(0, 200)}`;
+  return new ProviderError(`${message} (${why})`, unknown);
+};
 
 const malformed = (what: string): ProviderError =>
   new ProviderError(`a frame of the WebSocket is none of the protocol's: ${what.slice(0, 200)}`, unknown);

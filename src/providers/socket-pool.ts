@@ -22,6 +22,7 @@ export class SocketPool implements AsyncDisposable {
   readonly #endpoint: Endpoint;
   readonly #sockets = new Set<ResponsesSocket>();
   readonly #now: () => number;
+  readonly #stillborn = new WeakSet<ResponsesSocket>();
   readonly #byConversation = new Map<string, ResponsesSocket>();
   #opening: Promise<ResponsesSocket> | null = null;
   #change: PromiseWithResolvers<void> = Promise.withResolvers();
@@ -71,8 +72,9 @@ export class SocketPool implements AsyncDisposable {
       { conversation, lane, lives, isNamed: details?.["stream_id"] !== undefined },
       deadline,
     );
+    const reply = socket.send(lane, bodyText);
     try {
-      const response = await readReply(socket.send(lane, bodyText), {
+      const response = await readReply(reply, {
         limits: this.#endpoint.limits,
         deadline,
         onDelta,
@@ -80,8 +82,8 @@ export class SocketPool implements AsyncDisposable {
       this.#failures = 0;
       return { response, lives: { socket: socket.id } };
     } catch (error) {
-      // After an error of its own the server waits for the next request. Whatever else went wrong, frames may still come.
-      if (!isAnswer(error)) socket.retire();
+      // After it has refused a request the server waits for the next one. Whatever else went wrong, frames may still come.
+      if (!isAnswer(error) || reply.isCutShort) socket.retire();
       if (error instanceof ProviderError && error.kind === "stream-cut") this.#failures += 1;
       const isFull = hasCode(error, "websocket_stream_limit_reached");
       if (isFull) socket.refuse(lane);
@@ -149,7 +151,9 @@ export class SocketPool implements AsyncDisposable {
     if (fresh.length >= maxSockets) fresh.find(({ isIdle }) => isIdle)?.retire();
     this.#opening = this.#open();
     try {
-      this.#byConversation.set(conversation, await this.#opening);
+      const socket = await this.#opening;
+      this.#byConversation.set(conversation, socket);
+      this.#noteStillborn(socket);
     } finally {
       this.#opening = null;
       this.#wake();
@@ -188,9 +192,16 @@ export class SocketPool implements AsyncDisposable {
   }
 
   #forget(socket: ResponsesSocket): void {
-    this.#sockets.delete(socket);
+    if (this.#sockets.delete(socket)) this.#noteStillborn(socket);
     for (const [conversation, each] of this.#byConversation)
       if (each === socket) this.#byConversation.delete(conversation);
+  }
+
+  /** A server that takes connections and ends them has none: without this it would be given one after another. */
+  #noteStillborn(socket: ResponsesSocket): void {
+    if (!socket.isStillborn || this.#stillborn.has(socket)) return;
+    this.#stillborn.add(socket);
+    this.#failures += 1;
   }
 
   #wake(): void {

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { messageOf } from "../../src/base/error-message.ts";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { Engine, EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
@@ -243,7 +244,6 @@ test("is refused where there is nothing to warm", async () => {
   const server = await start();
   const workshop = createWorkshop();
   const engine = engineOn(server, workshop, { transport: "sse" });
-  expect(await rejectionOf(workshop.conversation.warmUp(engine))).toMatchObject({
-    message: /the provider openai-responses keeps no connections.*transport: "websocket"/,
-  });
+  const refusal = await rejectionOf(workshop.conversation.warmUp(engine));
+  expect(messageOf(refusal)).toMatch(/the provider openai-responses keeps no connections.*transport: "websocket"/);
 });
