@@ -107,7 +107,7 @@ const shapes: readonly Shape[] = [
   },
   {
     name: "a response that failed",
-    afterFrames: 1,
+    afterFrames: 0,
     frame({ body }, lane) {
       const { code = null, message: text = null } = errorOf(body);
       const failed = { id: "resp_begun", object: "response", status: "failed", output: [] };
