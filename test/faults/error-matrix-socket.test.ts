@@ -67,6 +67,8 @@ type Shape = {
 
 const hasError = ({ body }: Row): boolean => Object.keys(errorOf(body)).length > 0;
 
+let failures = 0;
+
 const shapes: readonly Shape[] = [
   {
     name: "the documented frame",
@@ -110,7 +112,9 @@ const shapes: readonly Shape[] = [
     afterFrames: 0,
     frame({ body }, lane) {
       const { code = null, message: text = null } = errorOf(body);
-      const failed = { id: "resp_begun", object: "response", status: "failed", output: [] };
+      // No two responses of a server have one id.
+      failures += 1;
+      const failed = { id: `resp_failed_${failures}`, object: "response", status: "failed", output: [] };
       const response = { ...failed, error: { code, message: text } };
       return { type: "response.failed", sequence_number: 1, response, ...lane };
     },
