@@ -261,7 +261,9 @@ function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions 
 function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
   const { name, codec, transport, settings, systemAs = "input" } = provider;
   const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
-  const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer };
+  // Whether there are any its capabilities say.
+  const conversations = { create: infer, newestItems: infer, deleteItem: infer };
+  const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer, conversations };
   return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
 }
 

@@ -6,6 +6,7 @@ import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
+import type { Mode } from "../../src/engine/stack/chain-policy.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { createEngine, type Engine } from "../../src/engine/stack/create-engine.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
@@ -61,7 +62,7 @@ function answerOf(seed: number, n: number): ScriptedAnswer {
 const questions = ["hello", "and then?", "is that all?"];
 
 /** A conversation of this stack, played against a server, on a clock and ids that count. */
-async function play(config: Pick<EngineConfig, "provider" | "middleware">) {
+async function play(config: Pick<EngineConfig, "provider" | "middleware" | "mode">) {
   let [now, ids, runs] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0];
   const clock = (): number => {
     now += 1;
@@ -105,12 +106,14 @@ const providers = {
 } as const satisfies Readonly<Record<string, (baseURL: string) => Provider>>;
 
 /** An engine that would be noticed if it were used. */
-function idleEngine(layers: readonly Layer[], create: (baseURL: string) => Provider): Engine {
+function idleEngine(layers: readonly Layer[], create: (baseURL: string) => Provider, mode?: Mode): Engine {
   const fail = (): never => {
     throw new Error("a counterfactual reached outside");
   };
-  const provider = { ...create("http://127.0.0.1:9/v1"), infer: fail };
-  return createEngine({ provider, tools: [{ ...lookUp, run: fail }], middleware: layers, maxSteps: 12 });
+  const conversations = { create: fail, newestItems: fail, deleteItem: fail };
+  const provider = { ...create("http://127.0.0.1:9/v1"), infer: fail, conversations };
+  const how = { middleware: layers, maxSteps: 12, ...(mode === undefined ? {} : { mode }) };
+  return createEngine({ provider, tools: [{ ...lookUp, run: fail }], ...how });
 }
 
 /** Bodies with what a server makes up (ids `resp_`, `rs_`, `msg_`, `fc_`, and ciphertext) replaced by the number of its first mention. */
@@ -147,7 +150,8 @@ async function whatIf(store: TurnlogStore, engine: Engine, without: string | nul
   return { ...answer, bodies };
 }
 
-const bodiesOf = ({ requests }: ReferenceServer): readonly string[] => requests.map(({ bodyText }) => bodyText);
+const bodiesOf = ({ requests }: ReferenceServer): readonly string[] =>
+  requests.filter(({ path }) => !path.startsWith("/v1/conversations")).map(({ bodyText }) => bodyText);
 
 /** Texts of requests, equal where they are byte-equal but for what the server made up. */
 const comparable = (bodies: readonly string[]): readonly string[] =>
@@ -198,3 +202,56 @@ test.each([
     if (isTelling) expect(different).toBeGreaterThan(stacks.length / 2);
   },
 );
+
+const inObjects = seeds(15, 1_000);
+
+test(`in conversation objects asks what was asked, and without a layer says what a real run without it says, for ${inObjects.length} random stacks (from seed ${firstSeed})`, {
+  timeout: 600_000,
+}, async () => {
+  const mode = "conversation";
+  let [different, cuts] = [0, 0];
+  for (const seed of inObjects) {
+    let n = 0;
+    const answer = (): ScriptedAnswer => {
+      n += 1;
+      return answerOf(seed, n);
+    };
+    // An edit near the end is one that an object survives.
+    const layers = [late("layer-0", seed), seed % 3 === 0 ? editing("layer-1", seed) : late("layer-1", seed + 1)];
+    const out = `layer-${seed % 2}`;
+    await using recording = await startReferenceServer({ answer, seed: "recording" });
+    const { store } = await play({ provider: providers.responses(recording.baseUrl), middleware: layers, mode });
+    cuts += recording.requests.filter(({ method }) => method === "DELETE").length;
+    const unchanged = await whatIf(store, idleEngine(layers, providers.responses, mode), null);
+    expect({ seed, bodies: unchanged.bodies }).toEqual({ seed, bodies: bodiesOf(recording) });
+    expect(unchanged.steps.every(({ isSame }) => isSame)).toBe(true);
+    n = 0;
+    await using other = await startReferenceServer({ answer, seed: "other" });
+    const real = await play({
+      provider: providers.responses(other.baseUrl),
+      middleware: layers.map((layer) => (layer.name === out ? idle(out) : layer)),
+      mode,
+    });
+    const asked = await whatIf(store, idleEngine(layers, providers.responses, mode), out);
+    expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
+      ...{ seed, unknown: null, steps: bodiesOf(other).length },
+    });
+    // Which items an object would have held the log does not tell, so that another object may have been asked than the real run asked.
+    expect({ seed, says: saidIn(asked.turn) }).toEqual({ seed, says: saidIn(await real.conversation.turn()) });
+    different += asked.steps.some(({ isSame }) => !isSame) ? 1 : 0;
+  }
+  if (!isTelling) return;
+  expect(different).toBeGreaterThan(inObjects.length / 2);
+  expect(cuts).toBeGreaterThan(0);
+});
+
+/** A layer that changes one of the newest messages now and then, for good. */
+const late = (name: string, habit: number): Layer =>
+  defineMiddleware({ name, version: "1.0.0" }, (next) => (given, ctx) => {
+    const dice = Math.floor(ctx.random() * 1_000) + habit;
+    const block = given.at(given.length - 1 - (dice % 4));
+    const isEdited = dice % 3 === 0 && (block?.kind === "user" || block?.kind === "tool_result");
+    return next(isEdited ? given.replace(block, block.withText(`${name} says ${dice}`)) : given);
+  });
+
+const saidIn = ({ blocks }: Turn): readonly string[] => blocks.map(({ kind, text }) => `${kind} ${text}`);
