@@ -39,6 +39,8 @@ export {
   type StreamDelta,
   type WaitOptions,
 } from "../engine/stack/provider.ts";
+export { defineChatCodec } from "../providers/chat/chat-codec.ts";
+export type { ChatDialect } from "../providers/chat/chat-dialects.ts";
 export { type CodecDefinition, defineCodec } from "../providers/define-codec.ts";
 export { type PostJsonOptions, postJson } from "../providers/post-json.ts";
 export { applyResidue, keepResidue } from "../providers/residue.ts";

@@ -12,7 +12,7 @@ export function readAnswer(response: JsonObject, { inferenceId }: Asked, dialect
   const [choice] = isJsonList(choices) ? choices : [];
   const { message, finish_reason: finish } = isJsonObject(choice) ? choice : {};
   const status = typeof finish === "string" ? finish : null;
-  const blocks = isJsonObject(message) ? draftsOf(message, inferenceId) : [];
+  const blocks = isJsonObject(message) ? draftsOf(message, inferenceId, dialect) : [];
   const left = choices === undefined ? undefined : jsonDifference(plainChoices(blocks, status, dialect), choices);
   const error = isJsonObject(response["error"]) ? response["error"] : null;
   return {
@@ -58,13 +58,15 @@ function failureIn({ message, code, type }: JsonObject): NonNullable<Answer["fai
 }
 
 /** What the model thought, then what it said, then what it called: the order in which messages have them. */
-function draftsOf(message: JsonObject, inferenceId: string): readonly Draft[] {
+function draftsOf(message: JsonObject, inferenceId: string, { reasoningMember }: ChatDialect): readonly Draft[] {
   const { content, refusal, tool_calls: calls } = message;
   const parts = isJsonList(content) ? content.filter(isJsonObject) : [];
   const thinking = parts.filter(({ type }) => type === "thinking");
   const rest = parts.filter(({ type }) => type !== "thinking");
   const said = typeof content === "string" && content !== "" ? content : rest.length > 0 ? rest : null;
-  const thought = ["reasoning_content", "reasoning"].map((name) => message[name]).find(isText);
+  const thought = [reasoningMember ?? "reasoning", "reasoning_content", "reasoning"]
+    .map((name) => message[name])
+    .find(isText);
   return [
     ...(thought === undefined ? [] : [plainDraft(reasoning(thought))]),
     ...thinking.map(thinkingDraft),

@@ -8,7 +8,12 @@ import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
 import { messagesOf, refusalOf } from "./chat-messages.ts";
 
-const codecOf = (dialect: ChatDialect): Codec =>
+/**
+ * A codec for one more server that speaks Chat Completions in a way of its own. It goes with `postJson` as the transport, or another.
+ *
+ * @throws {TypeError} for a dialect whose codec has no name and version, as `my-server/1` is.
+ */
+export const defineChatCodec = (dialect: ChatDialect): Codec =>
   defineCodec({
     name: dialect.codec,
     resultsStandTogether: true,
@@ -22,13 +27,13 @@ const codecOf = (dialect: ChatDialect): Codec =>
 
 /** The codecs of Chat Completions, by the dialect of the server (providers.md, section 3). */
 export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
-  openai: codecOf(chatDialects.openai),
-  deepseek: codecOf(chatDialects.deepseek),
-  mistral: codecOf(chatDialects.mistral),
-  groq: codecOf(chatDialects.groq),
-  vllm: codecOf(chatDialects.vllm),
-  "llama.cpp": codecOf(chatDialects["llama.cpp"]),
-  ollama: codecOf(chatDialects.ollama),
+  openai: defineChatCodec(chatDialects.openai),
+  deepseek: defineChatCodec(chatDialects.deepseek),
+  mistral: defineChatCodec(chatDialects.mistral),
+  groq: defineChatCodec(chatDialects.groq),
+  vllm: defineChatCodec(chatDialects.vllm),
+  "llama.cpp": defineChatCodec(chatDialects["llama.cpp"]),
+  ollama: defineChatCodec(chatDialects.ollama),
 };
 
 function encodeRequest({ settings, input, transport }: RequestParts, dialect: ChatDialect): string {

@@ -1,14 +1,14 @@
-/** What sets one server's Chat Completions apart from another's, as far as blocks and settings go (providers.md, section 3). */
+/** What sets one server's Chat Completions apart from another's, as far as blocks and settings go. */
 export type ChatDialect = {
-  /** Stands in recorded requests, so that each dialect's bytes are frozen by themselves. */
+  /** The name of the codec and its version: it stands in recorded requests, so that each dialect's bytes are frozen by themselves. */
   readonly codec: string;
   /** The member of a message that thoughts are sent back under; null where the server takes none. */
-  readonly reasoningMember: "reasoning_content" | "reasoning" | null;
+  readonly reasoningMember: string | null;
   /** Thoughts are parts of the content, under a type of their own. */
   readonly hasThinkingParts?: true;
   /** What bounds the length of an answer. */
   readonly outputLimit: "max_completion_tokens" | "max_tokens";
-  /** Every message of the model has to have that member, where the request offers tools. */
+  /** Every message of the model has to have `reasoning_content`, where the request offers tools. */
   readonly wantsThoughts?: true;
   /** Ids of calls that the server takes as they are, and the length of those that others are made into. */
   readonly callIds?: { readonly taken: RegExp; readonly length: number };
