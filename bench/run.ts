@@ -6,6 +6,7 @@ import { benchMemory } from "./memory.ts";
 import { benchOpening } from "./opening.ts";
 import { benchPlanning } from "./planning.ts";
 import { benchProjector } from "./projector.ts";
+import { benchProviders } from "./providers.ts";
 import { benchReasoning } from "./reasoning.ts";
 import { benchRebuild } from "./rebuild.ts";
 import { benchRecording } from "./recording.ts";
@@ -32,6 +33,7 @@ const parts = {
   recording: benchRecording,
   transports: benchTransports,
   strategies: benchStrategies,
+  providers: benchProviders,
   resume: benchResume,
   projector: benchProjector,
   search: benchSearch,

@@ -1,0 +1,97 @@
+import type { JsonObject } from "../src/base/json.ts";
+import { Block } from "../src/domain/block.ts";
+import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.ts";
+import type { Codec } from "../src/engine/stack/codec.ts";
+import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
+import { responsesItems } from "../src/providers/responses-items.ts";
+import type { BenchRow } from "./row.ts";
+
+/** The codecs that are held against the one of the Responses API: one line each. */
+const measured: Readonly<Record<string, Codec>> = {
+  "chat, openai": chatCodecs.openai,
+  "chat, deepseek": chatCodecs.deepseek,
+  "chat, mistral": chatCodecs.mistral,
+};
+
+const blocksInTurn = 1_000;
+const maxRatio = 2;
+
+/**
+ * What a dialect costs: a Turn of 1,000 blocks becomes a body, and an answer that says as many becomes blocks and the answer
+ * again; and how much more a Turn of four times the length takes, for each block.
+ */
+export async function benchProviders(): Promise<readonly BenchRow[]> {
+  const base = costOf(responsesItems, blocksInTurn);
+  return Object.entries(measured).flatMap(([name, codec]) => {
+    const cost = costOf(codec, blocksInTurn);
+    const longer = costOf(codec, 4 * blocksInTurn);
+    const note = (ms: number, than: number): string => `${ms.toFixed(2)} ms, ${than.toFixed(2)} ms there`;
+    return [
+      row(`encode ${blocksInTurn} blocks: ${name}`, cost.encode / base.encode, note(cost.encode, base.encode)),
+      row(`decode an answer of as many: ${name}`, cost.decode / base.decode, note(cost.decode, base.decode)),
+      {
+        ...row(`encode, four times the blocks: ${name}`, longer.encode / cost.encode / 4, ""),
+        ...{ unit: "of four times as long", note: `${longer.encode.toFixed(2)} ms` },
+      },
+      {
+        ...row(`decode, four times the blocks: ${name}`, longer.decode / cost.decode / 4, ""),
+        ...{ unit: "of four times as long", note: `${longer.decode.toFixed(2)} ms` },
+      },
+    ];
+  });
+}
+
+const row = (name: string, value: number, note: string): BenchRow => ({
+  ...{ name, value, unit: "of the Responses API's", bound: maxRatio, kind: "at most", note },
+});
+
+/** Milliseconds, the best of some rounds. */
+function costOf(codec: Codec, count: number): { readonly encode: number; readonly decode: number } {
+  const said = turnOf(count);
+  const input = said.map((block) => ({ block, withId: false }));
+  const settings: JsonObject = { model: "bench", tools: [] };
+  const answer = answerSaying(codec, said);
+  const asked = { inferenceId: "inf_bench", settings, capabilities: {} };
+  return {
+    encode: best(() => codec.encodeRequest({ settings, input, anchor: null, transport: "json" }).length),
+    decode: best(() => {
+      const read = codec.readAnswer(answer, asked);
+      const blocks = read.blocks.map(
+        ({ wire, ...said }) => new Block({ id: null, wire: { scope: "bench", ...wire }, ...said }),
+      );
+      return JSON.stringify(codec.writeAnswer({ ...read, blocks })).length;
+    }),
+  };
+}
+
+/** An answer whose blocks are those that the model said in a Turn, as the codec itself writes it. */
+function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
+  const blocks = said.filter(({ kind }) => kind === "tool_call");
+  return codec.writeAnswer({
+    id: "bench",
+    status: codec === responsesItems ? "completed" : "tool_calls",
+    isComplete: true,
+    blocks,
+    rest: {},
+  });
+}
+
+function turnOf(count: number): readonly Block[] {
+  const text = "A sentence of a length that people write, twice over. ";
+  return Array.from({ length: count / 4 }, (_, n) => [
+    user(text),
+    assistant(text),
+    toolCall({ callId: `call_${n}`, name: "look-up", arguments: JSON.stringify({ of: text }) }),
+    toolResult({ callId: `call_${n}`, output: text }),
+  ]).flat();
+}
+
+function best(work: () => number): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 40; round += 1) {
+    const began = performance.now();
+    if (work() === 0) throw new Error("nothing was written");
+    least = Math.min(least, performance.now() - began);
+  }
+  return least;
+}
