@@ -1,15 +1,16 @@
 import type { LoadedPast } from "../conversation/past.ts";
 import { idOf } from "../domain/block.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
-import { contextsOf } from "../engine/planning/contexts.ts";
+import { contextsOf, countedIn } from "../engine/planning/contexts.ts";
 import { splitTurn } from "../engine/planning/instruction-blocks.ts";
 import { lifeOf } from "../log/writer/owner.ts";
 import { lastChange } from "../projections/blame.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { describeEvent } from "../projections/timeline.ts";
-import { type UsageView, usage } from "../projections/usage.ts";
+import { totalTokens, type UsageView, usage } from "../projections/usage.ts";
 import { blockLabel } from "../projections/wording.ts";
 import { blockDocument, turnDocument } from "./difference.ts";
 import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./documents/conversations.ts";
@@ -21,6 +22,7 @@ export class ShowFolds {
   #costs: UsageView;
   #origin: ConversationOrigin = { type: "new" };
   #heardAt: string | null = null;
+  #started: ConversationEventOf<"RunStarted">["data"] | null = null;
 
   constructor(own: string) {
     this.#own = own;
@@ -33,6 +35,7 @@ export class ShowFolds {
     // What the ancestors of a fork cost was paid by them; what models their settings name is known from them.
     if (isOwn || event.type === "SettingsDeclared") this.#costs = usage.apply(this.#costs, recorded);
     if (isOwn && event.type === "ConversationStarted") this.#origin = event.data.origin;
+    if (isOwn && event.type === "RunStarted") this.#started = event.data;
     if (recorded.runId !== null) this.#heardAt = recorded.at;
   }
 
@@ -53,8 +56,17 @@ export class ShowFolds {
       run: this.#runOf(place, working, isNow),
       serverContexts: contextsOfServers(past, working),
       usage: this.#costs.rows,
+      budget: this.#budgetOf(past),
       changedEvents: place.changed,
     };
+  }
+
+  #budgetOf({ view }: LoadedPast): ShowDocument["budget"] {
+    const { budget, provider } = this.#started ?? {};
+    if (budget === undefined || provider === undefined) return null;
+    const { maxInputTokens = null, maxTotalTokens = null, onExceeded } = budget;
+    const countedTokens = countedIn(view.client.committed, contextsOf(view), provider.scope)?.tokens ?? null;
+    return { maxInputTokens, maxTotalTokens, onExceeded, countedTokens, usedTokens: totalTokens(view.spent) };
   }
 
   #runOf(place: FoundPlace, working: Turn, isNow: boolean): RunDocument | null {

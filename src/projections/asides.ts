@@ -52,10 +52,10 @@ export function compactionWords({ how, because, tokens, limit }: Compaction): st
 /** How many tokens a run may use, in words. */
 export function budgetWords({ maxInputTokens, maxTotalTokens, onExceeded }: Budget): string {
   const limits = [
-    ...(maxInputTokens === undefined ? [] : [`${grouped(maxInputTokens)} in a request`]),
-    ...(maxTotalTokens === undefined ? [] : [`${grouped(maxTotalTokens)} in all`]),
+    ...(maxInputTokens === undefined ? [] : [`${grouped(maxInputTokens)} tokens in a request`]),
+    ...(maxTotalTokens === undefined ? [] : [`${grouped(maxTotalTokens)} tokens in all`]),
   ];
-  return `${onExceeded === "warn" ? "warns over" : "ends over"} ${limits.join(", ")} tokens`;
+  return `${onExceeded === "warn" ? "warns over" : "ends over"} ${limits.join(", ")}`;
 }
 
 type Budget = NonNullable<ConversationEventOf<"RunStarted">["data"]["budget"]>;

@@ -93,6 +93,28 @@ test("show tells how much it cuts of a text, and of a long Turn, and --full cuts
     expect(full).toMatch(new RegExp(` ${n} +user .*\n      ${n} many .* words \n      the end of ${n}\n`));
 });
 
+test("show tells what the last run may use and how much of it is used", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  const store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const conversation = store.conversation("cnv_budgeted");
+  await conversation.append("hello");
+  const budget = { maxInputTokens: 90_000, maxTotalTokens: 100_000 };
+  const { usage } = await conversation.run(createEngine({ provider: scripted(["hello"]), budget }));
+  await store.close();
+  const used = usage.inputTokens + usage.outputTokens;
+  const lines = [
+    "Budget of the last run",
+    `  ends over 90,000 tokens in a request: ${used} counted of the Turn`,
+    `  ends over 100,000 tokens in all: ${used} used`,
+  ];
+  expect((await run(cwd, "show @last")).stdout).toContain(lines.join("\n"));
+  expect(readDocument(showDocument, await run(cwd, "show @last --json"))).toMatchObject({
+    budget: { ...budget, onExceeded: "end", countedTokens: used, usedTokens: used },
+  });
+  const { path } = demoStore();
+  expect((await run(path, "show @last")).stdout).not.toContain("Budget");
+});
+
 test("show calls no context untrue, anywhere in a run, that its next request continues from", async () => {
   const { path: cwd } = demoStore();
   const shown = async (revision: number) => readDocument(showDocument, await run(cwd, `show @last@${revision} --json`));

@@ -38,7 +38,7 @@ export const show = commandCode({
   },
 
   render(document, screen, { options: { full = false } }: CommandInput<Options>) {
-    const { conversation, revision, title, origin, event, turn, run, serverContexts, usage } = document;
+    const { conversation, revision, title, origin, event, turn, run, serverContexts, usage, budget } = document;
     const { style, print, table } = screen;
     const own = conversationStream(conversation);
     print(`${style.bold(placeName(conversation, revision))}  ${style.dim(event.at.slice(0, 23).replace("T", " "))}`);
@@ -61,8 +61,22 @@ export const show = commandCode({
         `${grouped(inputTokens)} tokens in (${grouped(cachedInputTokens)} cached), ${grouped(outputTokens)} out`,
       ]),
     );
+    if (budget !== null) print("", style.bold("Budget of the last run"), ...budgetLines(budget));
   },
 });
+
+/** What each limit is, and how much of it is used. */
+function budgetLines(budget: NonNullable<ShowDocument["budget"]>): readonly string[] {
+  const { maxInputTokens, maxTotalTokens, onExceeded, countedTokens, usedTokens } = budget;
+  const then = onExceeded === "warn" ? "warns" : "ends";
+  const counted = countedTokens === null ? "none counted yet" : `${grouped(countedTokens)} counted of the Turn`;
+  return [
+    ...(maxInputTokens === null ? [] : [`  ${then} over ${grouped(maxInputTokens)} tokens in a request: ${counted}`]),
+    ...(maxTotalTokens === null
+      ? []
+      : [`  ${then} over ${grouped(maxTotalTokens)} tokens in all: ${grouped(usedTokens)} used`]),
+  ];
+}
 
 /** How many characters of a text are shown. */
 const maxText = 160;

@@ -226,6 +226,18 @@ export const showDocument = z.strictObject({
       reasoningTokens: count,
     }),
   ),
+  /** Of the last run, where it has one. */
+  budget: z
+    .strictObject({
+      maxInputTokens: count.nullable(),
+      maxTotalTokens: count.nullable(),
+      onExceeded: z.string(),
+      /** What the last run's endpoint has counted of the Turn; null where it has counted none of it. */
+      countedTokens: count.nullable(),
+      /** All that the conversation has used. */
+      usedTokens: count,
+    })
+    .nullable(),
   changedEvents,
 });
 export type ShowDocument = z.infer<typeof showDocument>;

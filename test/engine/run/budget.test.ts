@@ -123,7 +123,7 @@ test("the log says in words what a run may use, and what it did to use less", as
   }
   const told: string[] = [];
   for await (const { words } of conversation.walk()) told.push(words);
-  expect(told).toContain("run started: scripted; ends over 90,000 in a request, 100,000 in all tokens");
+  expect(told).toContain("run started: scripted; ends over 90,000 tokens in a request, 100,000 tokens in all");
   expect(told.find((each) => each.startsWith("left out"))).toMatch(
     /^left out the oldest exchanges \(before a request: \d+ tokens were counted, of 60 allowed\): /,
   );
