@@ -6,6 +6,7 @@ import { createChatFront } from "./chat/chat-front.ts";
 import { extend, itemsOf } from "./contexts.ts";
 import { emptyConversation } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
+import { createGoogleFront } from "./google/google-front.ts";
 import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import { createOllamaFront } from "./ollama/ollama-front.ts";
@@ -74,7 +75,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(seed);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
-  const fronts = [createChatFront, createOllamaFront, createAiSdkFront].map((create) => create({ ...options, seed }));
+  const fronts = [createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront].map((create) => create({ ...options, seed }));
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };

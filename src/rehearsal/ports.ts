@@ -32,6 +32,7 @@ export const rehearsalProviders = [
   ...(["chat-openai", "chat-deepseek", "chat-mistral", "chat-groq", "chat-llama.cpp", "chat-ollama"] as const),
   "ai-sdk",
   "ollama",
+  "google",
 ] as const;
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];

@@ -3,12 +3,14 @@ import type { Provider } from "../engine/stack/provider.ts";
 import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
+import { googleGemini } from "../providers/google/google-gemini.ts";
 import { ollama } from "../providers/ollama/ollama.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import type { ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
+import { readByGemini } from "./read-by-gemini.ts";
 import { readAsMessages } from "./read-as-messages.ts";
 
 /** A dialect as rehearsals play it. */
@@ -48,6 +50,15 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
       aiSdk({ model: languageModel(baseUrl), transport: transport === "json" ? "json" : "sse" }),
   },
   ollama: { mode: "stateless", provider: ollamaAt, readsAll: readAsMessages },
+  google: {
+    mode: "stateless",
+    provider: (baseURL, transport) =>
+      googleGemini({
+        ...{ model: "gemini-3-rehearsal", apiKey: "rehearsal", baseURL },
+        transport: transport === "json" ? "json" : "sse",
+      }),
+    readsAll: readByGemini,
+  },
 };
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { draftOf, idMadeFor, partsOf } from "./gemini-parts.ts";
+import { draftsOf, partsOf } from "./gemini-parts.ts";
 
 /** Reads a response of generateContent: the first candidate is the answer, the others stay as they came. */
 export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer {
@@ -10,7 +10,7 @@ export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer
   const { content, finishReason } = isJsonObject(candidate) ? candidate : {};
   const status = typeof finishReason === "string" ? finishReason : null;
   const parts = isJsonObject(content) && isJsonList(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
-  const blocks = parts.map((part, n) => draftOf(part, idMadeFor(inferenceId, n)));
+  const blocks = draftsOf(parts, inferenceId);
   const left = candidates === undefined ? undefined : jsonDifference(plainCandidates(blocks, status), candidates);
   const failure = failureIn(response);
   return {

@@ -3,14 +3,15 @@ import type { RequestParts, SignedPlace } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../define-codec.ts";
 import { readAnswer, writeAnswer } from "./gemini-answer.ts";
 import { contentsOf } from "./gemini-contents.ts";
-import { isSigned, refusalOf } from "./gemini-parts.ts";
-import { adjust, bodySettings, checksSignatures, offeredTools } from "./gemini-settings.ts";
+import { isSigned, refusalOf, restatedRule } from "./gemini-parts.ts";
+import { adjust, bodySettings, checksSignatures, instruct, offeredTools } from "./gemini-settings.ts";
 
 /** The contents of Gemini's `generateContent`, on Google's own API, on Vertex, and behind Code Assist. */
 export const geminiContents = defineCodec({
   name: "google-gemini/1",
   resultsStandTogether: true,
-  ...{ adjust, offeredTools, standInRule, readAnswer, writeAnswer },
+  ...{ adjust, instruct, offeredTools, standInRule, readAnswer, writeAnswer },
+  restated: restatedRule,
   unsendableReason: refusalOf,
   encodeRequest,
 });

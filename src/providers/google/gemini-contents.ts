@@ -1,16 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { Block, type Wire } from "../../domain/block.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
-import {
-  draftOf,
-  idMadeFor,
-  keepParts,
-  kindOfSpeaker,
-  partsOf,
-  resultDraft,
-  userPart,
-  verbatim,
-} from "./gemini-parts.ts";
+import { draftsOf, keepParts, kindOfSpeaker, partsOf, resultDraft, userPart, verbatim } from "./gemini-parts.ts";
 
 /** What Gemini takes in the place of a signature that a call of another model does not have (Google's guide to thought signatures). */
 const standInSignature = "skip_thought_signature_validator";
@@ -30,7 +21,7 @@ export function contentsOf(
     if (kind === "tool_call" && callId !== null) calls.set(callId, { name: name ?? "", place: calls.size });
     const call = kind === "tool_result" && callId !== null ? calls.get(callId) : undefined;
     const parts = partsOf(block, call === undefined ? {} : { name: call.name });
-    const sent = standIn ? parts.map((part) => unsigned(part, { signs })) : parts;
+    const sent = standIn ? parts.map((part) => unsigned(part, { signs })).filter(isSaid) : parts;
     const role = kindOfSpeaker(kind);
     const isResults = kind === "tool_result";
     let content = contents.at(-1);
@@ -53,6 +44,9 @@ type Content = {
   readonly parts: { readonly part: JsonObject; readonly place: number }[];
 };
 
+/** Without its signature a text of nothing is nothing. */
+const isSaid = ({ text }: JsonObject): boolean => text !== "";
+
 /** The part without the signature of somebody else; a call is given what stands for one, where it needs one. */
 function unsigned({ thoughtSignature: _, ...part }: JsonObject, { signs }: { readonly signs: boolean }): JsonObject {
   return signs && part["functionCall"] !== undefined ? { ...part, thoughtSignature: standInSignature } : part;
@@ -66,7 +60,7 @@ export function blocksOfContents(contents: readonly JsonObject[], { scope }: Pic
   const open: OpenCall[] = [];
   return contents.flatMap(({ role, parts }, n) => {
     const all = isJsonList(parts) ? parts.filter(isJsonObject) : [];
-    const drafts = role === "model" ? modelDrafts(all, n) : userDrafts(all, open);
+    const drafts = role === "model" ? draftsOf(all, `content_${n}`) : userDrafts(all, open);
     for (const { kind, payload } of drafts)
       if (kind === "tool_call") open.push({ id: textOf(payload["callId"]), name: textOf(payload["name"]) });
     return drafts.map(
@@ -77,9 +71,6 @@ export function blocksOfContents(contents: readonly JsonObject[], { scope }: Pic
 }
 
 type OpenCall = { readonly id: string; readonly name: string };
-
-const modelDrafts = (parts: readonly JsonObject[], n: number): readonly Draft[] =>
-  parts.map((part, place) => draftOf(part, idMadeFor(`content_${n}`, place)));
 
 /** Neighbouring texts, images and files are one message. */
 function userDrafts(parts: readonly JsonObject[], open: OpenCall[]): readonly Draft[] {

@@ -10,21 +10,26 @@ export type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wi
 
 /** The parts that a block is, as it came where it came from Gemini: signatures and unknown members are in its residue. */
 export function partsOf(block: Said, named: Naming = {}): readonly JsonObject[] {
-  const parts = applyDifference(plainParts(block, named), residueOf(block));
-  return isJsonList(parts) ? parts.filter(isJsonObject) : [];
+  const { google, googleMore: more } = residueOf(block);
+  const parts = applyDifference(plainParts(block, named), google);
+  return [parts, more].flatMap((list) => (isJsonList(list) ? list.filter(isJsonObject) : []));
 }
 
 /** The name of the function that a result answers, which only its call says. */
 export type Naming = { readonly name?: string };
 
 /** What of a block only this dialect understands. Another dialect's is not ours to read. */
-const residueOf = ({ wire }: Said): JsonValue | undefined =>
-  isJsonObject(wire?.residue) ? wire.residue["google"] : undefined;
+const residueOf = ({ wire }: Said): JsonObject => (isJsonObject(wire?.residue) ? wire.residue : {});
 
 /** A block that gives back the parts that it was made of, whatever was in them. */
 export function keepParts(draft: Draft, parts: readonly JsonObject[], named: Naming = {}): Draft {
-  const google = jsonDifference(plainParts(draft, named), parts);
-  return google === undefined ? draft : { ...draft, wire: { ...draft.wire, residue: { google } } };
+  const plain = plainParts(draft, named);
+  const length = plain.length === 0 ? parts.length : plain.length;
+  const google = jsonDifference(plain, parts.slice(0, length));
+  const more = parts.slice(length);
+  if (google === undefined && more.length === 0) return draft;
+  const residue = { ...(google === undefined ? {} : { google }), ...(more.length === 0 ? {} : { googleMore: more }) };
+  return { ...draft, wire: { ...draft.wire, residue } };
 }
 
 /** The parts that a payload alone stands for. */
@@ -51,8 +56,9 @@ function plainParts({ kind, payload }: Said, { name = "" }: Naming): readonly Js
 }
 
 const messagePart = (part: JsonObject): readonly JsonObject[] => {
-  if (part["type"] !== "text") return each(part, mediaFor);
-  return part["text"] === "" ? [] : [{ text: part["text"] }];
+  const { type, text = part["refusal"] } = part;
+  if (type !== "text" && type !== "refusal") return each(part, mediaFor);
+  return text === "" ? [] : [{ text }];
 };
 
 const each = (part: JsonObject, read: (part: JsonObject) => JsonObject | null): readonly JsonObject[] => {
@@ -86,14 +92,25 @@ const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"
 
 /** Ids of calls are optional: one that the server did not give is made here, marked, and not sent. */
 const madeId = "turnlog_";
-export const idMadeFor = (tag: string, n: number): string => `${madeId}${tag.replace(/[^a-zA-Z0-9_]/g, "_")}_${n}`;
+const idMadeFor = (tag: string, n: number): string => `${madeId}${tag.replace(/[^a-zA-Z0-9_]/g, "_")}_${n}`;
 const idFor = (callId: JsonValue | undefined): JsonObject =>
   typeof callId !== "string" || callId.startsWith(madeId) ? {} : { id: callId };
 
-/** What a part of the model says, as a block. */
-export function draftOf(part: JsonObject, ownId: string): Draft {
-  return keepParts(plainDraft(part, ownId), [part]);
+/** What the parts of a content of the model say, each a block; a text of nothing that carries a signature belongs to the one before. */
+export function draftsOf(parts: readonly JsonObject[], tag: string): readonly Draft[] {
+  const drafts: Draft[] = [];
+  for (let place = 0; place < parts.length; ) {
+    const part = parts[place] ?? {};
+    let end = place + 1;
+    while (isCarrier(parts[end])) end += 1;
+    drafts.push(keepParts(plainDraft(part, idMadeFor(tag, place)), parts.slice(place, end)));
+    place = end;
+  }
+  return drafts;
 }
+
+const isCarrier = (part: JsonObject | undefined): boolean =>
+  part?.["text"] === "" && typeof part["thoughtSignature"] === "string";
 
 function plainDraft(part: JsonObject, ownId: string): Draft {
   const { text, thought, functionCall: call } = part;
@@ -136,8 +153,6 @@ export function resultDraft(part: JsonObject, callId: string): Draft {
 /** Why a request cannot carry the block, in words for people; null when it can. */
 export function refusalOf({ kind, payload, type, wire, name }: Block): string | null {
   switch (kind) {
-    case "system":
-      return "Gemini takes instructions before the conversation, not within it";
     case "tool_call": {
       if (type !== "function") return `Gemini has no call of type ${type}`;
       const args = typeof payload["arguments"] === "string" ? jsonOf(payload["arguments"]) : undefined;
@@ -149,6 +164,7 @@ export function refusalOf({ kind, payload, type, wire, name }: Block): string | 
       const { output = null } = payload;
       return isPartList(output) ? firstRefusal(output) : null;
     }
+    case "system":
     case "user":
     case "assistant": {
       const refused = firstRefusal(contentOf(payload));
@@ -167,9 +183,18 @@ const firstRefusal = (parts: readonly JsonObject[]): string | null =>
 
 function partRefusal(part: JsonObject): string | null {
   const { type } = part;
-  if (type === "text") return null;
+  if (type === "text" || type === "refusal") return null;
   if (typeof type === "string" && partTypes.has(type)) return mediaRefusal(part);
   return `Gemini has no part of type ${typeof type === "string" ? type : "unknown"}`;
+}
+
+/**
+ * How Gemini is told what it has no form for: instructions within a conversation as what the user says, and a refusal as what the
+ * model says.
+ */
+export function restatedRule({ kind, payload }: Block): string | null {
+  if (kind === "system") return "system-as-user";
+  return kind === "assistant" && contentOf(payload).some(({ type }) => type === "refusal") ? "refusal-as-text" : null;
 }
 
 /** Whether the block came with a signature. */

@@ -9,7 +9,7 @@ import type { Settings } from "../../engine/stack/codec.ts";
 export function bodySettings({ model: _, instructions, tools, ...members }: Settings): JsonObject {
   const body: Record<string, JsonValue> = {};
   if (instructions !== undefined && instructions !== null)
-    body["systemInstruction"] = { parts: [{ text: instructions }] };
+    body["systemInstruction"] = { parts: (isJsonList(instructions) ? instructions : [instructions]).map(asPart) };
   const offered = isJsonList(tools) ? toolsFor(tools) : tools;
   if (offered !== undefined && !(isJsonList(offered) && offered.length === 0)) body["tools"] = offered;
   for (const [name, value] of Object.entries(members)) {
@@ -17,6 +17,16 @@ export function bodySettings({ model: _, instructions, tools, ...members }: Sett
     if (value !== undefined) setMember(body, name, value);
   }
   return body;
+}
+
+const asPart = (text: JsonValue): JsonObject => ({ text });
+
+/** Each text is a part of its own. */
+export function instruct(settings: Settings, texts: readonly string[]): Settings {
+  const { instructions = null } = settings;
+  if (texts.length === 0) return settings;
+  const own = instructions === null ? [] : isJsonList(instructions) ? instructions : [instructions];
+  return { ...settings, instructions: own.length + texts.length === 1 ? (texts[0] ?? null) : [...own, ...texts] };
 }
 
 const ownMembers: ReadonlySet<string> = new Set(["contents"]);

@@ -233,22 +233,40 @@ describe("a call without a signature of this endpoint", () => {
 
 test("what Gemini cannot be told is left out by shaping, with why", () => {
   const reasons = [
-    system("Later."),
     toolCall({ callId: "x", name: "f", arguments: "[1]" }),
     toolCall({ callId: "x", name: "f", arguments: "{" }),
     other({ type: "custom", callId: "x" }),
-    assistant([{ type: "refusal", refusal: "No." }]),
     user([{ type: "file", fileId: "file-1" }]),
     user(""),
   ].map((block) => codec.unsendableReason(block, { withId: false }));
-  expect(reasons.map((reason) => reason === null)).toEqual([false, false, false, true, false, false, false]);
-  expect(
-    rules(sent([user("Go."), system("Later."), reasoning("Mine."), other({ type: "web_search_call" })]).repairs),
-  ).toEqual([
-    ["omit", 1, "unsendable"],
+  expect(reasons.map((reason) => reason === null)).toEqual([false, false, true, false, false]);
+  expect(rules(sent([user("Go."), reasoning("Mine."), other({ type: "web_search_call" })]).repairs)).toEqual([
+    ["omit", 1, "edited-item"],
     ["omit", 2, "edited-item"],
-    ["omit", 3, "edited-item"],
   ]);
+});
+
+test("instructions within a conversation go as the user's words, and a refusal as the model's, which is recorded", () => {
+  const blocks = [user("Go."), assistant([{ type: "refusal", refusal: "No." }]), system("Be kind.")];
+  expect(contentsOf(blocks)).toEqual([
+    { role: "user", parts: [{ text: "Go." }] },
+    { role: "model", parts: [{ text: "No." }] },
+    { role: "user", parts: [{ text: "Be kind." }] },
+  ]);
+  expect(rules(sent(blocks).repairs)).toEqual([
+    ["restate", 1, "refusal-as-text"],
+    ["restate", 2, "system-as-user"],
+  ]);
+});
+
+test("a signature that came on a text of nothing goes back so, and stays with the block before", () => {
+  const parts = [{ text: "Well." }, signed({ text: "" })];
+  const blocks = received(parts);
+  expect(blocks.map(({ text: words }) => words)).toEqual(["Well."]);
+  const contents = (own: readonly Block[]) => JSON.stringify(contentsOf([user("Go."), ...own, user("And?")]));
+  expect(contents(blocks)).toContain(JSON.stringify(parts));
+  expect(contents(received(parts, "elsewhere"))).toContain('"parts":[{"text":"Well."}]');
+  expect(contents(blocks.map((block) => block.withText("Ill.")))).toContain('"parts":[{"text":"Ill."}]');
 });
 
 test("an answer says what it has cost, thoughts among what was said", () => {

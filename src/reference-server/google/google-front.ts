@@ -1,0 +1,117 @@
+import { createHash, createHmac } from "node:crypto";
+import type { ScriptedAnswer } from "../answers.ts";
+import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { asJson } from "../delivery.ts";
+import type { Front, FrontAnswer } from "../front.ts";
+import type { ReferenceServerOptions } from "../options.ts";
+import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { isObject, type JsonObject, objectsOf } from "../wire.ts";
+import { finishOf, partsFor, type ResponseHead, responseBody, responseChunks } from "./answer.ts";
+import { readingOf } from "./reading.ts";
+import { badBody, failed, tooLong } from "./refusals.ts";
+import { checkRequest } from "./request.ts";
+
+/** `generateContent` and `streamGenerateContent`: it keeps nothing between two requests but the beginnings of prompts. */
+export function createGoogleFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
+  const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
+  const cache = createPrefixCache();
+  const signatures = createSignatures(options.seed);
+  let answers = 0;
+
+  function render(asked: Asked, answer: ScriptedAnswer, error: JsonObject | undefined): FrontAnswer {
+    const hash = createHash("sha256").update(`${options.seed}:google:${answers}`).digest("base64url");
+    answers += 1;
+    if (answer.status === "failed") {
+      const { status, body } = failed(answer.error?.message ?? "An internal error has occurred.");
+      return { outgoing: asJson(status, body), responseId: undefined };
+    }
+    const parts = partsFor(answer, signatures.sign);
+    const usage = { ...usageOf(parts, asked), ...answer.usage };
+    const head: ResponseHead = { id: hash.slice(0, 22), model: asked.model, usage };
+    const finishReason = finishOf(answer);
+    if (!asked.isStreamed) {
+      const told = error === undefined ? asJson(200, responseBody(head, parts, finishReason)) : asJson(400, { error });
+      return { outgoing: told, responseId: head.id };
+    }
+    const all = responseChunks(head, parts, { finishReason, deltaLength });
+    const sent = error === undefined ? all : [...all.slice(0, 1).map(unfinished), { error }];
+    const text = sent.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join("");
+    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: head.id };
+  }
+
+  return {
+    takes: (method, path) => method === "POST" && address.test(path),
+    accept({ body, url }) {
+      const [, model = "", method = ""] = address.exec(url.pathname) ?? [];
+      if (!isObject(body)) return { refusal: badBody() };
+      const wrong = checkRequest(body, { model, models, isAuthentic: signatures.isAuthentic });
+      if (wrong !== undefined) return { refusal: wrong };
+      const before = objectsOf([body["systemInstruction"] ?? null]);
+      const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])].map((unit) =>
+        JSON.stringify(unit),
+      );
+      const prompt = tokensIn(units);
+      if (prompt > maxContextTokens) return { refusal: tooLong(prompt, maxContextTokens) };
+      const cached = tokensIn(units.slice(0, cache.known(units)));
+      cache.keep(units);
+      const asked = { model, prompt, cached, isStreamed: method === "streamGenerateContent" };
+      return {
+        body,
+        reading: () => readingOf(body),
+        render: (answer, error) => render(asked, answer, error),
+      };
+    },
+    serverError: failed,
+    clear() {
+      cache.clear();
+      answers = 0;
+    },
+  };
+}
+
+const address = /\/models\/([^/:]+):((?:g|streamG)enerateContent)$/;
+
+interface Asked {
+  readonly model: string;
+  readonly prompt: number;
+  readonly cached: number;
+  readonly isStreamed: boolean;
+}
+
+const unfinished = ({ candidates = null, ...chunk }: JsonObject): JsonObject => ({
+  ...chunk,
+  candidates: objectsOf(candidates).map(({ finishReason: _, ...candidate }) => candidate),
+});
+
+/** What was thought is counted apart from what was said. */
+function usageOf(parts: readonly JsonObject[], { prompt, cached }: Asked): JsonObject {
+  const [thoughts, said] = [true, false].map((isThought) =>
+    tokensIn(parts.filter(({ thought }) => (thought === true) === isThought).map((part) => JSON.stringify(part))),
+  );
+  const counts = { candidatesTokenCount: said ?? 0, thoughtsTokenCount: thoughts ?? 0 };
+  return {
+    promptTokenCount: prompt,
+    ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
+    ...counts,
+    totalTokenCount: prompt + counts.candidatesTokenCount + counts.thoughtsTokenCount,
+  };
+}
+
+/** What Google's guide lets stand for the signature of a call that Gemini did not make. */
+const standIns = new Set(["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]);
+
+/** Signatures of one server: another server's does not verify. Both alphabets of base64 are read. */
+function createSignatures(seed: string) {
+  let signed = 0;
+  const mac = (payload: string): string => createHmac("sha256", seed).update(payload).digest("base64url").slice(0, 24);
+  return {
+    sign: (): string => {
+      signed += 1;
+      return `${mac(`signature ${signed}`)}${Buffer.from(`signature ${signed}`).toString("base64url")}`;
+    },
+    isAuthentic(given: string): boolean {
+      const text = given.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+      return standIns.has(given) || mac(Buffer.from(text.slice(24), "base64url").toString()) === text.slice(0, 24);
+    },
+  };
+}
