@@ -75,7 +75,9 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(seed);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
-  const fronts = [createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront].map((create) => create({ ...options, seed }));
+  const fronts = [createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront].map((create) =>
+    create({ ...options, seed }),
+  );
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };

@@ -25,4 +25,3 @@ export function readByGemini(expected: readonly Expected[]): readonly Expected[]
 const isInstruction = ({ role }: { readonly role: string }): boolean => role === "system" || role === "developer";
 const isAfter = (other: Expected, { call }: { readonly call: number }): boolean =>
   other.kind === "result" && other.call > call;
-

@@ -10,8 +10,8 @@ import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import type { ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
-import { readByGemini } from "./read-by-gemini.ts";
 import { readAsMessages } from "./read-as-messages.ts";
+import { readByGemini } from "./read-by-gemini.ts";
 
 /** A dialect as rehearsals play it. */
 export type RehearsedProvider = {
