@@ -39,7 +39,7 @@ export function checkRequest(body: JsonObject, { model, models, isAuthentic }: A
 }
 
 /** Models of the third generation and later look for the signatures of the current turn. */
-export const checksSignatures = (model: string): boolean => /^gemini-([3-9]|\d\d)/.test(model);
+const checksSignatures = (model: string): boolean => /^gemini-([3-9]|\d\d)/.test(model);
 
 export const partsOf = ({ parts = null }: JsonObject): readonly JsonObject[] => objectsOf(parts);
 
