@@ -44,7 +44,7 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
     accept({ body, url }) {
       const [, model = "", method = ""] = address.exec(url.pathname) ?? [];
       if (!isObject(body)) return { refusal: badBody() };
-      const wrong = checkRequest(body, { model, models, isAuthentic: signatures.isAuthentic });
+      const wrong = checkRequest(body, { model, models, isAuthentic: (text) => signatures.isAuthentic(text) });
       if (wrong !== undefined) return { refusal: wrong };
       const before = objectsOf([body["systemInstruction"] ?? null]);
       const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])].map((unit) =>
