@@ -17,7 +17,7 @@ import { ResponseStream } from "./response-stream.ts";
 import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
 import { responsesItems } from "./responses-items.ts";
 import { checkSecrets, fillSecrets } from "./secrets.ts";
-import { SocketPool } from "./socket-pool.ts";
+import { SocketPool, type SocketTiming } from "./socket-pool.ts";
 import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
 
 export type { AnswerLimits } from "./answer-limits.ts";
@@ -47,7 +47,7 @@ export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponse
 export function responsesProvider(
   options: OpenaiResponsesOptions,
   keyHeader: KeyHeader,
-  now?: () => number,
+  timing?: SocketTiming,
 ): OpenaiResponses {
   const settings = settingsOf(options);
   const { secrets = {} } = options;
@@ -55,7 +55,7 @@ export function responsesProvider(
   const endpoint = endpointOf(options, keyHeader);
   const client = createHttpClient(endpoint);
   const { limits } = endpoint;
-  const sockets = options.transport === "websocket" ? new SocketPool(endpoint, now) : null;
+  const sockets = options.transport === "websocket" ? new SocketPool(endpoint, timing) : null;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta } = request;

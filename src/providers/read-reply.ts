@@ -4,7 +4,7 @@ import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { checkedResponse } from "./read-answer.ts";
 import { ResponseStream, withPartial } from "./response-stream.ts";
-import type { Reply } from "./responses-socket.ts";
+import type { Reply } from "./socket-reply.ts";
 
 type Reading = {
   readonly limits: AnswerLimits;

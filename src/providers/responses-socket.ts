@@ -4,63 +4,7 @@ import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { ProviderError } from "../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { jsonOf } from "./json-text.ts";
-
-/** The frames that answer one request, in their order, until the connection ends. */
-export class Reply {
-  readonly #frames: JsonObject[] = [];
-  #arrival: PromiseWithResolvers<void> = Promise.withResolvers();
-  #failure: ProviderError | null = null;
-  #bytes = 0;
-  #responseId: string | null = null;
-  #isCutShort = false;
-
-  /** How much came, in bytes. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** The id of the response that it is, once an event has said so. */
-  get responseId(): string | null {
-    return this.#responseId;
-  }
-
-  /** Whether an error came after the answer had begun: more of that may follow, which is no part of the next. */
-  get isCutShort(): boolean {
-    return this.#isCutShort;
-  }
-
-  take(frame: JsonObject, bytes: number): void {
-    // What was on its way when the connection broke still arrives.
-    if (this.#failure !== null) return;
-    this.#responseId ??= responseIdOf(frame);
-    this.#isCutShort ||= frame["type"] === "error" && this.#responseId !== null;
-    this.#frames.push(frame);
-    this.#bytes += bytes;
-    this.#arrival.resolve();
-  }
-
-  fail(error: ProviderError): void {
-    this.#failure ??= error;
-    this.#arrival.resolve();
-  }
-
-  /** @throws {ProviderError} when the connection has ended, once all that came before was read. */
-  async next(): Promise<JsonObject> {
-    for (;;) {
-      const frame = this.#frames.shift();
-      if (frame !== undefined) return frame;
-      if (this.#failure !== null) throw this.#failure;
-      this.#arrival = Promise.withResolvers();
-      await this.#arrival.promise;
-    }
-  }
-}
-
-/** Only the events that hold the response name it. */
-function responseIdOf({ response }: JsonObject): string | null {
-  const id = isJsonObject(response) ? response["id"] : undefined;
-  return typeof id === "string" ? id : null;
-}
+import { Reply, responseIdOf } from "./socket-reply.ts";
 
 type Opened = {
   readonly id: string;
@@ -68,7 +12,8 @@ type Opened = {
   /** Under the WebSocket: an idle one does not keep a process from ending. */
   readonly socket: Socket;
   readonly limits: AnswerLimits;
-  /** When it is to be left, by the clock of who opened it. */
+  /** When it was opened and is to be left, by the clock of who opened it. */
+  readonly openedAt: number;
   readonly retireAt: number;
   /** After what may let others go on. */
   readonly onChange: () => void;
@@ -82,6 +27,8 @@ type Opened = {
 export class ResponsesSocket {
   readonly id: string;
   readonly retireAt: number;
+  /** When a request was last taken to it, or answered, by the same clock. */
+  usedAt: number;
   /** Whether events name their lane; null until the first has come, and until then one request is out. */
   hasLanes: boolean | null = null;
   readonly #webSocket: WebSocket;
@@ -98,9 +45,10 @@ export class ResponsesSocket {
   /** The server takes no lanes but those that it knows. */
   #isFull = false;
 
-  constructor({ id, webSocket, socket, limits, retireAt, onChange }: Opened) {
+  constructor({ id, webSocket, socket, limits, openedAt, retireAt, onChange }: Opened) {
     this.id = id;
     this.retireAt = retireAt;
+    this.usedAt = openedAt;
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#onChange = onChange;
@@ -180,6 +128,20 @@ export class ResponsesSocket {
   refuse(lane: string): void {
     this.#isFull = true;
     this.#lanes.delete(lane);
+  }
+
+  /** Whether the other end is there: a network may have let go of an idle connection and told nobody. One that is not there is broken. */
+  async answersPing(waitMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, waitMs, false);
+    this.#webSocket.once("pong", () => {
+      resolve(true);
+    });
+    this.#webSocket.ping();
+    const isThere = await Promise.race([promise, this.#closed.then(() => false)]);
+    clearTimeout(timer);
+    if (!isThere) this.#break(broken());
+    return isThere;
   }
 
   /** Takes no new requests, and is closed when those that it has are answered. */

@@ -13,6 +13,9 @@ import type { Endpoint } from "./openai-http.ts";
 import { readReply } from "./read-reply.ts";
 import { ResponsesSocket } from "./responses-socket.ts";
 
+/** For tests: milliseconds of a clock that does not stand still while the machine sleeps, and how long a ping may go unanswered. */
+export type SocketTiming = { readonly now?: () => number; readonly pongMs?: number };
+
 /**
  * The WebSockets of one provider. Conversations share a connection, a lane each; one more is opened where the lanes of all are
  * taken, and for every conversation where the endpoint has no lanes. A connection is left before the server ends it, and
@@ -22,6 +25,7 @@ export class SocketPool implements AsyncDisposable {
   readonly #endpoint: Endpoint;
   readonly #sockets = new Set<ResponsesSocket>();
   readonly #now: () => number;
+  readonly #pongMs: number;
   readonly #stillborn = new WeakSet<ResponsesSocket>();
   readonly #byConversation = new Map<string, ResponsesSocket>();
   #opening: Promise<ResponsesSocket> | null = null;
@@ -29,10 +33,10 @@ export class SocketPool implements AsyncDisposable {
   /** How often in a row a connection could not be made, or broke. */
   #failures = 0;
 
-  /** @param now - Milliseconds of a clock that does not stand still while the machine sleeps. */
-  constructor(endpoint: Endpoint, now: () => number = Date.now) {
+  constructor(endpoint: Endpoint, { now = Date.now, pongMs = 5_000 }: SocketTiming = {}) {
     this.#endpoint = endpoint;
     this.#now = now;
+    this.#pongMs = pongMs;
   }
 
   /** What a request of a conversation has to know of where it goes out. */
@@ -89,6 +93,7 @@ export class SocketPool implements AsyncDisposable {
       if (isFull) socket.refuse(lane);
       throw isFull || hasExpired(error) ? onAnother(error) : error;
     } finally {
+      socket.usedAt = this.#now();
       socket.release(lane);
     }
   }
@@ -107,7 +112,13 @@ export class SocketPool implements AsyncDisposable {
       if (deadline.signal.aborted) throw notSent(deadline);
       const change = this.#change.promise;
       const socket = lives === null ? this.#known(wanted) : this.#planned(lives);
+      // What is sent into nothing is waited for to the end of its time, and then nobody knows its fate.
+      if (socket?.isIdle === true && this.#now() - socket.usedAt > quietMs) {
+        socket.usedAt = this.#now();
+        if (!(await socket.answersPing(this.#pongMs))) continue;
+      }
       if (socket?.admit(lane) === true) {
+        socket.usedAt = this.#now();
         this.#byConversation.set(conversation, socket);
         return socket;
       }
@@ -173,7 +184,7 @@ export class SocketPool implements AsyncDisposable {
       const { limits } = this.#endpoint;
       // Counted from before the handshake, so that the server counts no more.
       const retireAt = openedAt + retireAfterMs(this.#endpoint);
-      socket = new ResponsesSocket({ id: `sck_${nanoid()}`, ...opened, limits, retireAt, onChange });
+      socket = new ResponsesSocket({ id: `sck_${nanoid()}`, ...opened, limits, openedAt, retireAt, onChange });
     } catch (error) {
       if (!(error instanceof ProviderError) || error.kind !== "connection") throw error;
       this.#failures += 1;
@@ -237,6 +248,9 @@ const laneOf = (conversation: string): string => `turnlog-${sha256Hex(conversati
 
 /** More conversations at once than this wait where the endpoint has no lanes. */
 const maxSockets = 16;
+
+/** After such a pause a connection is pinged before it is used: networks let go of those that are silent for some minutes. */
+const quietMs = 30_000;
 
 /** After so many failures in a row HTTP is tried. */
 const maxFailures = 3;

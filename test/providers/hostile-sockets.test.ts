@@ -7,7 +7,7 @@ import { messageOf } from "../../src/base/error-message.ts";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import type { InferenceResponse, ProviderError } from "../../src/engine/stack/provider.ts";
 import { jsonOf } from "../../src/providers/json-text.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses, responsesProvider } from "../../src/providers/openai-responses.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
 
 type Hostile = {
@@ -199,6 +199,33 @@ test.each<[string, (webSocket: WebSocket) => void]>([
   expect((await conversation.turn()).blocks.at(-1)?.text).toBe("done");
   const failures = dataOf(await eventsOf(conversation), "InferenceFailed");
   expect(failures.length).toBeLessThanOrEqual(4);
+});
+
+test("a connection that the network has let go of is found out before anything is sent on it", async () => {
+  const server = await hostile((webSocket, connection) =>
+    onRequest(webSocket, (lane, number) => {
+      send(webSocket, ...framesOf(`resp_${connection}_${number}`, lane));
+      // From now on nothing gets through, and nobody is told.
+      if (connection === 1) setImmediate(() => webSocket.pause());
+    }),
+  );
+  let now = 0;
+  const settings = { model: "m", apiKey: "key", baseURL: server.baseURL, transport: "websocket" } as const;
+  const provider = responsesProvider(settings, "authorization", { now: () => now, pongMs: 50 });
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const engine = workshop.engine({ provider });
+  onTestFinished(() => engine[Symbol.asyncDispose]());
+  for (const text of ["one", "two", "three"]) {
+    await conversation.append(text);
+    await conversation.run(engine);
+    now += 60_000;
+  }
+  const events = await eventsOf(conversation);
+  const answered = dataOf(events, "ResponseReceived").map(({ responseId }) => responseId);
+  expect(answered).toEqual(["resp_1_1", "resp_2_1", "resp_2_2"]);
+  expect(dataOf(events, "InferenceFailed")).toMatchObject([{ kind: "connection", outcome: "rejected" }]);
+  expect(server.opened()).toBe(2);
 });
 
 test("pings are answered, and change nothing", async () => {

@@ -496,7 +496,7 @@ describe("a connection that grows old", () => {
       store: false,
       transport: "websocket",
     } as const;
-    const provider = responsesProvider(settings, "authorization", () => clock.now);
+    const provider = responsesProvider(settings, "authorization", { now: () => clock.now });
     const engine = workshop.engine({ provider });
     onTestFinished(() => engine[Symbol.asyncDispose]());
     return { server, workshop, engine };
