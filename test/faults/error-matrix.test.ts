@@ -6,16 +6,19 @@ import { message, type ReferenceServer, reasoning, startReferenceServer } from "
 import { catalogue } from "../support/providers/error-catalogue.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
-type Mode = "chained" | "stateless";
-const modes: readonly Mode[] = ["chained", "stateless"];
+type Mode = "chained" | "stateless" | "conversation";
+const modes: readonly Mode[] = ["chained", "stateless", "conversation"];
 
 const maxRetries = 2;
 
-/** What is sent for a request that is refused once, and for one that is refused each time, by mode: `C` continues, `F` is whole. */
+/**
+ * What is sent for a request that is refused once, and for one that is refused each time, by mode: `C` continues from a response, or in
+ * the object of the request before; `F` is whole, in a new object where the mode has them.
+ */
 type Sent = Readonly<Record<Mode, readonly [once: string, always: string]>>;
-const once: Sent = { chained: ["C", "C"], stateless: ["F", "F"] };
-const whole: Sent = { chained: ["CF", "CF"], stateless: ["F", "F"] };
-const later: Sent = { chained: ["CC", "CCC"], stateless: ["FF", "FFF"] };
+const once: Sent = { chained: ["C", "C"], stateless: ["F", "F"], conversation: ["C", "C"] };
+const whole: Sent = { chained: ["CF", "CF"], stateless: ["F", "F"], conversation: ["CF", "CF"] };
+const later: Sent = { chained: ["CC", "CCC"], stateless: ["FF", "FFF"], conversation: ["CC", "CCC"] };
 
 /** The reaction to each kind of refusal, from responses-api.md, Q5. What is not named here is told to the caller at once. */
 const reactions: ReadonlyMap<string, Sent> = new Map([
@@ -25,12 +28,14 @@ const reactions: ReadonlyMap<string, Sent> = new Map([
   ["orphan-tool-output", whole],
   ["reasoning-pairing", whole],
   ["duplicate-item", whole],
-  // The whole names items by their ids, where they are stored.
-  ["item-not-found", { chained: ["CF", "CFF"], stateless: ["F", "F"] }],
+  // The whole names items by their ids, where they are stored; without ids it goes to the same new object, which holds nothing yet.
+  ["item-not-found", { chained: ["CF", "CFF"], stateless: ["F", "F"], conversation: ["CF", "CFC"] }],
   // What is new holds no reasoning: what the server holds of it is sent whole without.
-  ["invalid-encrypted-content", { chained: ["CF", "CF"], stateless: ["FF", "FF"] }],
+  ["invalid-encrypted-content", { chained: ["CF", "CF"], stateless: ["FF", "FF"], conversation: ["CF", "CF"] }],
   ["rate-limited", later],
   ["conversation-locked", later],
+  // An object that is gone is made anew, and so is one that is gone as soon as it was made, once.
+  ["conversation-not-found", { ...once, conversation: ["CF", "CFF"] }],
 ]);
 
 /** One way in which a server says no. */
@@ -129,10 +134,18 @@ async function talkTo(mode: Mode) {
   const workshop = createWorkshop();
   const sent: string[] = [];
   let [given, times]: [Frame | null, number] = [null, 0];
+  let object = "";
+  const letterOf = (body: string): string => {
+    const [, here = ""] = /"conversation":"(\w+)"/.exec(body) ?? [];
+    const isSame = here !== "" && here === object;
+    object = here;
+    return isSame || body.includes('"previous_response_id"') ? "C" : "F";
+  };
   const provider = openaiResponses({
     ...{ model: "m", baseURL: server.baseUrl, apiKey: "key-of-the-test" },
     fetch: async (address, init) => {
-      sent.push(typeof init?.body === "string" && init.body.includes('"previous_response_id"') ? "C" : "F");
+      if (!new Request(address, init).url.endsWith("/responses")) return fetch(address, init);
+      sent.push(letterOf(typeof init?.body === "string" ? init.body : ""));
       if (times === 0 || given === null) return fetch(address, init);
       times -= 1;
       return new Response(given.text, { status: given.status, headers: { "content-type": given.contentType } });
@@ -214,7 +227,7 @@ describe("told by a proxy in front of the server", () => {
   ])("%s is %s, %s: sent again only where nothing was done", async (_, frame, kind, outcome, times) => {
     for (const mode of modes) {
       const asked = await ask(frame, { mode, isAlways: false });
-      expect(asked.sent).toBe((mode === "chained" ? "C" : "F").repeat(times));
+      expect(asked.sent).toBe((mode === "stateless" ? "F" : "C").repeat(times));
       const failed = dataOf(await eventsOf(asked.talk.workshop.conversation), "InferenceFailed");
       expect(failed).toMatchObject([{ kind, outcome }]);
       await checkNothingLost(asked);
