@@ -41,7 +41,7 @@ const planning: readonly PlantedFault[] = [
   {
     of: "an anchor that is too old is taken",
     file: "engine/planning/plan.ts",
-    find: 'if (!isAgeless && (ageMs > keptForMs || ageMs < -maxClockSkewMs)) return "expired";',
+    find: 'if (isOld && kind.isObject !== true) return "expired";',
     put: "",
     suite: "engine/planning/plan",
   },
@@ -55,7 +55,7 @@ const planning: readonly PlantedFault[] = [
   {
     of: "settings that need a full request are chained",
     file: "engine/planning/plan.ts",
-    find: 'return isFull ? "settings-changed" : null;',
+    find: 'return changedSince(request, anchor).some(isFull) ? "settings-changed" : null;',
     put: "return null;",
     suite: "engine/planning/plan",
   },
