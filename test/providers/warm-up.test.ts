@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { verification } from "../../src/audit/verify.ts";
 import { messageOf } from "../../src/base/error-message.ts";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { Engine, EngineConfig } from "../../src/engine/stack/create-engine.ts";
@@ -136,6 +137,24 @@ test("what layers keep from the model is not sent for it", async () => {
   for (const { bodyText } of server.requests) expect(bodyText).not.toContain("secret");
   expect(await strategiesOf(conversation)).toEqual(["full", "chained"]);
   await expectSound(workshop);
+});
+
+test("a fork is warmed up with what it has inherited, and what both have recorded verifies", async () => {
+  const server = await start();
+  const workshop = createWorkshop();
+  const { conversation, store } = workshop;
+  const engine = engineOn(server, workshop);
+  await conversation.warmUp(engine);
+  await say(conversation, engine, "one");
+  const fork = await conversation.fork();
+  server.sockets.cut();
+  await expect.poll(() => server.sockets.open).toBe(0);
+  expect(await fork.warmUp(engine)).toMatchObject({ status: "warm" });
+  await say(fork, engine, "two");
+  expect(await strategiesOf(fork)).toEqual(["chained"]);
+  expect(await verification(store.events, { codecs: store.codecs })).toMatchObject({
+    ...{ isSound: true, streams: 2, requests: 4, problems: [] },
+  });
 });
 
 test("an edit behind it has everything sent, as behind every other context", async () => {
