@@ -2,6 +2,7 @@ import type { JsonObject } from "../src/base/json.ts";
 import { Block } from "../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.ts";
 import type { Codec } from "../src/engine/stack/codec.ts";
+import { aiSdkCodec } from "../src/providers/ai-sdk/codec.ts";
 import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
 import { responsesItems } from "../src/providers/responses-items.ts";
 import type { BenchRow } from "./row.ts";
@@ -11,6 +12,7 @@ const measured: Readonly<Record<string, Codec>> = {
   "chat, openai": chatCodecs.openai,
   "chat, deepseek": chatCodecs.deepseek,
   "chat, mistral": chatCodecs.mistral,
+  "ai-sdk": aiSdkCodec,
 };
 
 const blocksInTurn = 1_000;
@@ -69,12 +71,18 @@ function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
   const blocks = said.filter(({ kind }) => kind === "tool_call");
   return codec.writeAnswer({
     id: "bench",
-    status: codec === responsesItems ? "completed" : "tool_calls",
+    status: statuses.get(codec) ?? "tool_calls",
     isComplete: true,
     blocks,
     rest: {},
   });
 }
+
+/** What a codec calls an answer that is complete. */
+const statuses: ReadonlyMap<Codec, string> = new Map([
+  [responsesItems, "completed"],
+  [aiSdkCodec, "tool-calls"],
+]);
 
 function turnOf(count: number): readonly Block[] {
   const text = "A sentence of a length that people write, twice over. ";
