@@ -132,7 +132,7 @@ async function isCutTo(
   const { session, step, conversations } = align;
   if (keeps > 0 && lastItem === null) return false;
   const listed = await perform(align, "conversation-list", (signal) =>
-    conversations.newestItems(anchor.id, { limit: maxCalls, signal }),
+    patiently(align, signal, () => conversations.newestItems(anchor.id, { limit: maxCalls, signal })),
   );
   const newest = isJsonList(listed) ? listed.filter((id) => typeof id === "string") : [];
   if (keeps === 0) return newest.length === 0 && !isAwaited;
@@ -154,7 +154,9 @@ async function isCutTo(
 
 async function makeObject(align: Aligning): Promise<void> {
   const { session, step, conversations } = align;
-  const id = await perform(align, "conversation-create", (signal) => conversations.create({ signal }));
+  const id = await perform(align, "conversation-create", (signal) =>
+    patiently(align, signal, () => conversations.create({ signal })),
+  );
   if (typeof id !== "string") throw new TypeError("the provider made a conversation object without an id");
   const { scope } = session.engine.provider;
   changed(session, step, { scope, anchor: { kind: "conversation", id }, change: "made" });
@@ -180,7 +182,7 @@ async function perform(
   const { frame, scope } = step;
   const number = session.ids.next(`object ${frame}`);
   const id = blockIdSchema.parse(`blk_${sha256Hex(`${session.runId} ${frame} object ${number}`).slice(0, 21)}`);
-  const work: EffectWork = ({ signal }) => patiently(align, signal, () => call(signal));
+  const work: EffectWork = ({ signal }) => call(signal);
   const place = { id, name, frame, actor: engineActor, signal: scope.signal, idempotent: true, isAside: true } as const;
   return runEffect(session, place, work);
 }

@@ -192,6 +192,34 @@ test("an object that is busy is waited for, and one that is gone is made anew", 
   expect(dataOf(await eventsOf(conversation), "AnchorInvalidated")).toMatchObject([{ anchor: { id: first } }]);
 });
 
+test("an item that stays busy is asked for as often as the policy says, and the next run goes on from what is there", async () => {
+  const server = await startServer();
+  let [hidden, isBusy, refused] = ["", false, 0];
+  const hide = defineMiddleware(
+    { name: "hide", version: "1.0.0" },
+    (next) => (turn) => next(turn.filter(({ text }) => text !== hidden)),
+  );
+  const body = { error: { type: "invalid_request_error", code: "conversation_locked", param: null, message: "busy" } };
+  const provider = openaiResponses({
+    ...{ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" },
+    fetch: async (address, init) => {
+      if (!isBusy || init?.method?.toUpperCase() !== "DELETE") return fetch(address, init);
+      refused += 1;
+      return Response.json(body, { status: 400 });
+    },
+  });
+  const { say } = talkTo(server, { provider, middleware: [hide], retry: { maxRetries: 2 } });
+  await say("one");
+  await say("two");
+  const object = objectIn(server);
+  [hidden, isBusy] = ["two", true];
+  expect(await rejectionOf(say("three"))).toMatchObject({ cause: { kind: "conversation-locked" } });
+  expect(refused).toBe(3);
+  isBusy = false;
+  await say("four");
+  expect(objectIn(server)).toBe(object);
+});
+
 test("modes change in mid-conversation, and each goes on from what it can", async () => {
   const server = await startServer();
   const { conversation, asks, store } = talkTo(server);
