@@ -113,6 +113,7 @@ export { OutputMismatchError } from "./engine/stack/output.ts";
 export { type ConnectOptions, type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
 export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
+export type { FailedProvider, Route, RouteQuestion } from "./engine/stack/route.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";
 export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/stack/schema.ts";

@@ -46,6 +46,7 @@ export const turnlogErrorCodes = [
   "replay-diverged",
   "request-not-found",
   "revision-not-found",
+  "route-not-found",
   "run-cancelled",
   "run-failed",
   "run-in-progress",

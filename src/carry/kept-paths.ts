@@ -187,7 +187,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   RunCompleted: all(kept("status"), ended),
   RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
   RunCancelled: all(ended, named("reason")),
-  InferenceRequested: all(requested, timings),
+  InferenceRequested: all(requested, kept("route"), timings),
   WarmUpRequested: requested,
   WarmUpAnswered: answered,
   WarmUpFailed: failed,

@@ -43,8 +43,11 @@ export type OpenRun = {
   readonly removed: Map<string, BlockChange>;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
-  /** Frames and endpoints of the inferences, by inference id. */
-  readonly inferences: Map<string, { readonly frame: string; readonly scope: string; isOpen: boolean }>;
+  /** Frames and endpoints of the inferences, by inference id, and whom a router chose for them. */
+  readonly inferences: Map<
+    string,
+    { readonly frame: string; readonly scope: string; readonly route: string | null; isOpen: boolean }
+  >;
   /** Responses that servers make in the background, by inference id: begun, and nobody has them yet. */
   readonly underWay: Map<string, { readonly responseId: string; readonly scope: string }>;
 };
@@ -154,9 +157,9 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "InferenceRequested": {
       const { turns, inferences } = openRun(view);
       const frame = recorded.frame ?? "0";
-      const { input, inferenceId, scope } = event.data;
+      const { input, inferenceId, scope, route = null } = event.data;
       mustEqual(turns.request(frame).digest, input.outgoing ?? input.turn, "the outgoing Turn");
-      inferences.set(inferenceId, { frame, scope, isOpen: true });
+      inferences.set(inferenceId, { frame, scope, route, isOpen: true });
       return;
     }
     case "ResponseStarted": {

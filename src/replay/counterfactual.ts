@@ -234,12 +234,13 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
 /** The other stack at the recorded endpoint, on the recorded time. */
 function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions {
   const { scope } = run.started.provider;
-  const asked = run.events.map(({ event }) => event).findLast((event) => event.type === "InferenceRequested");
-  const capabilities = asked?.data.decision.capabilities ?? engine.provider.capabilities;
+  const asked = run.events.map(({ event }) => event).filter((event) => event.type === "InferenceRequested");
+  const capabilities = (provider: Provider, at: string): Capabilities =>
+    asked.findLast(({ data }) => data.scope === at)?.data.decision.capabilities ?? provider.capabilities;
   let inferences = 0;
   return {
     ...engineWith(engine, run.started.options ?? {}),
-    provider: recordedEndpoint(engine.provider, scope, capabilities),
+    provider: recordedEndpoint(engine.provider, scope, capabilities(engine.provider, scope)),
     ...policiesOf(run.started),
     // It asks nobody.
     budget: null,

@@ -93,7 +93,8 @@ export class RecordedAnswers {
     const step = isAside(frame)
       ? this.#asides.get(frame)
       : (this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0]);
-    if (step?.answer == null) return null;
+    // What one dialect has answered, another does not read.
+    if (step?.answer == null || step.request.event.data.encoder !== asked.encoder) return null;
     if (!isAside(frame)) this.#given.set(frame, step);
     const { data, ...came } = step.answer;
     return { came, give: () => ({ answer: this.#responseOf(step.request.event.data, data, asked) }) };

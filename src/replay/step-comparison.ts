@@ -1,5 +1,6 @@
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { sessionOn } from "../engine/inference/routing.ts";
 import { stepRequest } from "../engine/inference/step-request.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
@@ -54,7 +55,8 @@ function stepDifference(
   events: readonly RecordedEvent[],
 ): ReplayDifference | null {
   const { decision, encoder, settingsDigest: digest, requestDigest, scope: endpoint } = recorded.event.data;
-  const { session, scope } = step;
+  const { scope } = step;
+  const session = sessionOn(step.session, recorded.event.data.route ?? null);
   const asked = stepRequest(session, step, decision.capabilities);
   const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {

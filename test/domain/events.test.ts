@@ -81,6 +81,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
   ["InferenceRequested+connection", ["timings"]],
+  ["InferenceRequested+route", ["route"]],
   ["ResponseReceived", ["anchor", "echo", "failure", "usage", "requestId"]],
   ["ResponseReceived+withheld", ["usage", "withheld"]],
   ["ResponseStarted+stream", ["cursor", "first"]],

@@ -87,7 +87,11 @@ const requested = {
 export const inferenceRequested = z.strictObject({
   type: z.literal("InferenceRequested"),
   version: z.literal(1),
-  data: z.strictObject({ ...requested, timings: z.exactOptional(z.array(layerTimingSchema)) }),
+  data: z.strictObject({
+    ...requested /** The name of the provider that the engine's router chose; absent, where it is the engine's own. */,
+    route: z.exactOptional(z.string()),
+    timings: z.exactOptional(z.array(layerTimingSchema)),
+  }),
 });
 export type InferenceRequestedData = z.infer<typeof inferenceRequested>["data"];
 

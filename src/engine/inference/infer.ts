@@ -19,6 +19,7 @@ import {
   type StartedResponse,
   type StreamDelta,
 } from "../stack/provider.ts";
+import type { FailedProvider } from "../stack/route.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { alignObject, meetObjectEffects } from "./align-object.ts";
 import { failureOf } from "./failure-data.ts";
@@ -26,6 +27,7 @@ import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { forgetEvicted, learn, type Retry, reactTo } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs, waitToRetry } from "./retry.ts";
+import { routed, sessionOn } from "./routing.ts";
 import { shrink } from "./shrink.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
@@ -39,8 +41,8 @@ import { checkContinued } from "./suspect-answer.ts";
  * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
  */
 export async function inferStep(session: RunSession, step: Step): Promise<Turn> {
-  const { prepared, received } = await exchange(session, step);
-  return acceptResponse(session, step, prepared, received);
+  const { at, prepared, received } = await exchange(session, step);
+  return acceptResponse(at, step, prepared, received);
 }
 
 /**
@@ -58,50 +60,79 @@ export async function receiveAnswer(session: RunSession, step: Step): Promise<Re
 async function exchange(
   session: RunSession,
   step: Step,
-): Promise<{ readonly prepared: Prepared; readonly received: Received }> {
+): Promise<{ readonly at: RunSession; readonly prepared: Prepared; readonly received: Received }> {
   const { frame, scope } = step;
   // A refusal for its length makes it shorter, once.
   let { outgoing } = step;
   let isShrunk = step.aside !== undefined;
   meetObjectEffects(session, step.frame);
   const reactions = new Map<string, number>();
+  const failed: FailedProvider[] = [];
+  let asked: RunSession | null = null;
   let retry: Retry = {};
   let retries = 0;
   for (let attempt = 0; ; attempt += 1) {
     const past = session.journal.inference(frame, attempt, outgoing);
+    // Whom the log says was asked, whatever the router says today.
+    const at: RunSession =
+      past === null
+        ? (asked ?? routed(session, { ...step, outgoing }, failed))
+        : sessionOn(session, past.request.route ?? null);
+    asked = at;
     const prepared =
       past === null
-        ? await prepareNow(session, { ...step, outgoing }, { attempt, retry })
-        : preparedBefore(session, frame, { outgoing, request: past.request });
+        ? await prepareNow(at, { ...step, outgoing }, { attempt, retry })
+        : preparedBefore(at, frame, { outgoing, request: past.request });
     const answer =
       past === null
-        ? await ask(session, frame, { prepared, scope, retry, retries })
-        : await answeredBefore(session, frame, { prepared, past, scope, retry });
-    if (!("error" in answer)) return { prepared, received: answer };
+        ? await ask(at, frame, { prepared, scope, retry, retries })
+        : await answeredBefore(at, frame, { prepared, past, scope, retry });
+    if (!("error" in answer)) return { at, prepared, received: answer };
     const { error, retryInMs } = answer;
-    forgetEvicted(session, prepared.request);
+    forgetEvicted(at, prepared.request);
     const again = retryInMs === null ? {} : { retryInMs };
     session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind, ...again });
     if (retryInMs !== null) {
       if (error.outcome === "rejected") retries += 1;
       // An attempt that the log has was waited for then.
       const isKnown = session.journal.hasInference(frame, attempt + 1);
-      if (!isKnown) await waitToRetry(session, scope, { ...answer, retryInMs });
+      if (!isKnown) await waitToRetry(at, scope, { ...answer, retryInMs });
       continue;
     }
     if (error.kind === "context-length-exceeded" && error.outcome === "rejected" && !isShrunk) {
       isShrunk = true;
-      const shorter = await shrink(session, frame, outgoing);
+      const shorter = await shrink(at, frame, outgoing);
       if (shorter === null) throw error;
       outgoing = shorter;
       continue;
     }
     const { request, settings, shaped } = prepared;
-    const reaction = reactTo(session, { error, request, settings, shaped, outgoing, reactions });
-    if (reaction === null) throw error;
+    const reaction = reactTo(at, { error, request, settings, shaped, outgoing, reactions });
+    if (reaction === null) {
+      failed.push({ provider: at.engine.provider, error });
+      asked = elsewhere(session, { ...step, outgoing }, { attempt, failed });
+      if (asked === null) throw error;
+      // What one refused says nothing of another.
+      reactions.clear();
+      [retry, retries] = [{}, 0];
+      continue;
+    }
     // What an earlier refusal said still holds: a server that lost one response may have lost them all.
     retry = { ...retry, ...reaction, without: [...(retry.without ?? []), ...(reaction.without ?? [])] };
   }
+}
+
+/** Who is asked next at a step whose provider failed for good; null where nobody is. */
+function elsewhere(
+  session: RunSession,
+  step: Step,
+  { attempt, failed }: { readonly attempt: number; readonly failed: readonly FailedProvider[] },
+): RunSession | null {
+  if (session.engine.routing === null || step.aside !== undefined || session.running.aborted) return null;
+  // What the log has says who was.
+  if (session.journal.hasInference(step.frame, attempt + 1)) return session;
+  const next = routed(session, step, failed);
+  return failed.some(({ provider }) => provider === next.engine.provider) ? null : next;
 }
 
 /** What the server holds outside of responses is put in order first. */

@@ -70,6 +70,7 @@ export function prepare(
     },
     requestDigest: built.digest,
     requestBytes: built.bytes,
+    ...(session.route === null ? {} : { route: session.route }),
     ...takeTimings(session),
   };
   const declarer = aside?.actor ?? scope.instructions.at(-1)?.actor ?? engineActor;

@@ -6,6 +6,7 @@ import type { OpenRun } from "../../projections/client-turn.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { EngineOptions } from "../stack/create-engine.ts";
+import { providersOf } from "../stack/route.ts";
 
 type Failed = {
   readonly type: "RunFailed";
@@ -60,11 +61,15 @@ const failureOf = ({ kind, message, thrownBy }: Failed) => ({
  * Has the server stop what it makes in the background and nobody waits for any more, once the end of the run is durable: that,
  * and the `ResponseStarted` before it, is the record of it. What cannot be told a server is made in vain, and nothing else.
  */
-export async function cancelUnderWay(run: OpenRun | null, { provider }: EngineOptions): Promise<void> {
-  const ours = [...(run?.underWay.values() ?? [])].filter(({ scope }) => scope === provider.scope);
+export async function cancelUnderWay(run: OpenRun | null, engine: EngineOptions): Promise<void> {
+  const underWay = [...(run?.underWay.values() ?? [])];
+  const ours = underWay.flatMap(({ scope, responseId }) => {
+    const provider = providersOf(engine).find((each) => each.scope === scope);
+    return provider === undefined ? [] : [{ provider, responseId }];
+  });
   if (ours.length === 0) return;
   const signal = AbortSignal.timeout(cancelTimeoutMs);
-  await Promise.allSettled(ours.map(async ({ responseId }) => provider.cancel?.(responseId, { signal })));
+  await Promise.allSettled(ours.map(async ({ provider, responseId }) => provider.cancel?.(responseId, { signal })));
 }
 
 const cancelTimeoutMs = 10_000;

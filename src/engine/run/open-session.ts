@@ -116,6 +116,7 @@ export function openSession(opening: Opening): RunSession {
   });
   const session: RunSession = {
     ...{ runId, engine, turns, journal, recorder, signal, running, interceptor },
+    ...{ route: null, routes: new Map(), steps: new Map() },
     stream: stream.name,
     firstRevision: before?.firstRevision ?? null,
     view: () => stream.view,
@@ -142,6 +143,7 @@ export function openSession(opening: Opening): RunSession {
     clock: startedAt,
     now: () => timeAfter(stream, engine.clock()),
   };
+  session.routes.set(null, session);
   return session;
 }
 

@@ -7,7 +7,7 @@ import type { OpenRun } from "../../projections/client-turn.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
-import { ConversationMovedError, mustHaveContext, toolMissing } from "../session/errors.ts";
+import { ConversationMovedError, mustHaveContext, mustHaveRoute, toolMissing } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import type { Settings } from "../stack/codec.ts";
 import { type EngineOptions, engineWith } from "../stack/create-engine.ts";
@@ -121,6 +121,7 @@ async function resumeRun(
     events.push(recorded);
   }
   mustHaveContext(run, engine, "resume");
+  for (const { route } of run.inferences.values()) mustHaveRoute(run.id, engine, route);
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
   const startedAt = Date.parse(run.startedAt);
   const doubts = await decideDoubts(runId, journal, engine);

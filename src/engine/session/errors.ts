@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { LayerError } from "../stack/middleware.ts";
+import type { Routing } from "../stack/route.ts";
 
 /** The layer that threw what ended a run, and the frame of its call. */
 export type Thrower = { readonly layer: string; readonly frame: string };
@@ -62,6 +63,20 @@ export function toolMissing(
   return new TurnlogError(
     "tool-missing",
     `run ${runId} ${how} ${names.join(", ")}, which this engine does not have; add the tool${otherwise}`,
+  );
+}
+
+/** @throws {TurnlogError} `route-not-found` where a run asked a provider that the engine does not have under that name. */
+export function mustHaveRoute(
+  runId: string,
+  { routing }: { readonly routing: Routing | null },
+  route: string | null,
+): void {
+  if (route === null || routing?.others.has(route) === true) return;
+  const names = [...(routing?.others.keys() ?? [])].join(", ") || "none";
+  throw new TurnlogError(
+    "route-not-found",
+    `run ${runId} asked the provider '${route}'; this engine's otherProviders have ${names}: give it under that name`,
   );
 }
 

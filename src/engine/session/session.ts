@@ -23,7 +23,14 @@ export type RunSession = {
   /** The conversation's stream. */
   readonly stream: string;
   readonly runId: string;
+  /** With the provider that is asked. */
   readonly engine: EngineOptions;
+  /** The name of that one among the engine's others; null where it is the engine's own. */
+  readonly route: string | null;
+  /** The run as it asks others, by name. */
+  readonly routes: Map<string | null, RunSession>;
+  /** Frames that asked for an answer, by their number. */
+  readonly steps: Map<string, number>;
   /** The folds at the head this process knows. */
   readonly view: () => ConversationView;
   /** Reads what of the conversation was not read before: contents, settings, and who changed what. */

@@ -15,6 +15,7 @@ import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
 import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
+import { providersOf, type Route, type Routing } from "./route.ts";
 import type { RunPart } from "./run-part.ts";
 import { outputSchemaOf, type StandardSchema } from "./schema.ts";
 import { checkSettings } from "./settings-size.ts";
@@ -27,6 +28,8 @@ export type EngineOptions = {
   readonly madeBy: symbol;
   readonly life: EngineLife;
   readonly provider: Provider;
+  /** Who else may be asked, and who says so; null where nobody may. */
+  readonly routing: Routing | null;
   /** The whole stack, outermost first; the tool loop stands in it. */
   readonly layers: readonly Layer[];
   /** Tools that the requests offer. */
@@ -91,6 +94,10 @@ export type AnyEngine = Engine<never, unknown>;
 
 export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly provider: Provider;
+  /** Providers that `route` may choose beside it, by the names that the log has them by. */
+  readonly otherProviders?: Readonly<Record<string, Provider>>;
+  /** Says who answers each request of a run, and who takes over from a provider that failed. */
+  readonly route?: Route;
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
   /** First listed is outermost. All of them stand within the tool loop, unless it is listed itself. */
   readonly middleware?: readonly Layer<Context>[];
@@ -180,7 +187,7 @@ export function createEngine<Context = unknown, Output = undefined>(
   checkConfig(config);
   // What context they want is what the engine's type asks of its runs.
   const { tools = [], middleware = [] } = config as EngineConfig;
-  const { provider, mode, chain, observers = [] } = config;
+  const { provider, otherProviders = {}, mode, chain, observers = [] } = config;
   const reasoning = reasoningPolicy(config.reasoning);
   const takeoverAfterMs = config.takeoverAfterMs ?? takeoverAfterMsDefault;
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
@@ -190,8 +197,11 @@ export function createEngine<Context = unknown, Output = undefined>(
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
     madeBy: thisCopy,
-    life: new EngineLife(async () => provider[Symbol.asyncDispose]?.()),
+    life: new EngineLife(async () => {
+      for (const each of new Set([provider, ...Object.values(otherProviders)])) await each[Symbol.asyncDispose]?.();
+    }),
     provider,
+    routing: routingOf(config.route, otherProviders),
     layers,
     tools: layers.flatMap((layer) => layer.tools ?? []),
     adjustments: config.output === undefined ? {} : { output: outputSchemaOf("createEngine", config.output) },
@@ -249,15 +259,36 @@ export function adjusted({ codec, settings, name }: Provider, adjustments: Adjus
  * @throws {SettingsTooLargeError} when the settings are too much to be stored.
  */
 export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: RecordedRunOptions): EngineOptions {
-  const { provider, tools, adjustments } = engine;
-  const asked: Adjustments = { ...adjustments, ...settings };
+  const asked: Adjustments = { ...engine.adjustments, ...settings };
+  const limited = maxSteps === undefined ? {} : { layers: limitedSteps(engine.layers, maxSteps) };
+  const others = [...(engine.routing?.others ?? [])].map(
+    ([name, other]) => [name, { ...other, ...askedWith(engine, other.provider, asked) }] as const,
+  );
+  const routing = engine.routing === null ? null : { ...engine.routing, others: new Map(others) };
+  return { ...engine, ...limited, routing, ...askedWith(engine, engine.provider, asked) };
+}
+
+/** What one of an engine's providers is asked, adjusted: in the first request of a run, and once a tool of it was called. */
+function askedWith({ tools }: EngineOptions, provider: Provider, asked: Adjustments) {
   const { toolChoice, ...later } = asked;
   const isForced = toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none";
-  const first = adjusted(provider, asked);
-  checkSettings(provider.codec.offer(first, { tools, capabilities: provider.capabilities }));
-  const limited = maxSteps === undefined ? {} : { layers: limitedSteps(engine.layers, maxSteps) };
-  return { ...engine, ...limited, settings: first, laterSettings: isForced ? adjusted(provider, later) : first };
+  const settings = adjusted(provider, asked);
+  checkSettings(provider.codec.offer(settings, { tools, capabilities: provider.capabilities }));
+  return { settings, laterSettings: isForced ? adjusted(provider, later) : settings };
 }
+
+const routingOf = (choose: Route | undefined, others: Readonly<Record<string, Provider>>): Routing | null =>
+  choose === undefined
+    ? null
+    : {
+        choose,
+        others: new Map(
+          Object.entries(others).map(([name, provider]) => {
+            const { settings } = provider;
+            return [name, { provider, settings, laterSettings: settings, learned: new Map() }];
+          }),
+        ),
+      };
 
 const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): EngineOptions["layers"] =>
   layers.map((layer) => (layer.isEngine === true ? toolLoop(layer.tools ?? [], { maxSteps }) : layer));
@@ -265,6 +296,8 @@ const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): Engine
 const optionNames: OptionNames<EngineConfig> = {
   ...{
     provider: true,
+    otherProviders: true,
+    route: true,
     tools: true,
     middleware: true,
     output: true,
@@ -287,14 +320,15 @@ const optionNames: OptionNames<EngineConfig> = {
   ...{ onToolError: true, sleep: true, clock: true, newId: true },
 };
 
-function checkTimeLimits({ tools, provider, layerTimeoutMs, stuckAfterMs, takeoverAfterMs }: EngineOptions): void {
+function checkTimeLimits({ tools, layerTimeoutMs, stuckAfterMs, takeoverAfterMs, ...asked }: EngineOptions): void {
   if (!(takeoverAfterMs >= 1 && Number.isFinite(takeoverAfterMs)))
     throw new RangeError(`createEngine: takeoverAfterMs is ${kindOf(takeoverAfterMs)}: give milliseconds`);
   const check = (what: string, timeoutMs: number): void => {
     checkTimeLimit(what, timeoutMs, takeoverAfterMs);
   };
   for (const { name, timeoutMs } of tools) check(`tool ${name}`, timeoutMs);
-  if (provider.timeoutMs !== undefined) check(`an answer of ${provider.name}`, provider.timeoutMs);
+  for (const { name, timeoutMs } of providersOf(asked))
+    if (timeoutMs !== undefined) check(`an answer of ${name}`, timeoutMs);
   check("a layer", layerTimeoutMs);
   check("a re-execution that meets nothing", stuckAfterMs);
 }

@@ -16,8 +16,19 @@ type Given = { readonly [name: string]: unknown };
  *
  * @throws {TypeError} for a value that an option cannot have.
  */
-export function checkConfig({ provider, tools, middleware, observers, mode, chain, ...rest }: Given): void {
+export function checkConfig({
+  provider,
+  otherProviders,
+  route,
+  tools,
+  middleware,
+  observers,
+  mode,
+  chain,
+  ...rest
+}: Given): void {
   checkProvider(provider);
+  checkRouting(otherProviders, route);
   checkEach("tools", tools, { check: checkTool, instead: "write tools: [weather]" });
   checkEach("middleware", middleware, { check: checkLayer, instead: "write middleware: [logging()]" });
   checkEach("observers", observers, { check: checkObserver, instead: "write observers: [{ next }]" });
@@ -28,6 +39,20 @@ export function checkConfig({ provider, tools, middleware, observers, mode, chai
   if (maxSteps !== undefined) checkWhole("createEngine: maxSteps", maxSteps);
   for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
     if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
+}
+
+function checkRouting(others: unknown, route: unknown): void {
+  if (others === undefined && route === undefined) return;
+  if (route === undefined)
+    throw new TypeError(
+      "createEngine: otherProviders are never asked without a route: give route: (asked) => provider",
+    );
+  checkFunction("createEngine: route", route);
+  if (!isJsonObject(others))
+    throw new TypeError(
+      `createEngine: otherProviders is ${kindOf(others)}: give the providers that route may choose, as { name: provider }`,
+    );
+  for (const [name, provider] of Object.entries(others)) checkProvider(provider, `otherProviders.${name}`);
 }
 
 type Each = { readonly check: (where: string, item: unknown) => void; readonly instead: string };
@@ -138,11 +163,11 @@ const providerMembers = {
   ...{ settings: "object", infer: "function" },
 };
 
-function checkProvider(provider: unknown): void {
+function checkProvider(provider: unknown, where = "provider"): void {
   const instead = "give openaiResponses({ model }), scripted([…]), or one of your own";
   if (provider === undefined) throw new TypeError(`createEngine has no provider: ${instead}`);
   if (typeof provider !== "object" || provider === null)
-    throw new TypeError(`createEngine: provider is ${kindOf(provider)}: ${instead}`);
+    throw new TypeError(`createEngine: ${where} is ${kindOf(provider)}: ${instead}`);
   const member = (name: string): unknown => Reflect.get(provider, name);
   const lacking = Object.entries(providerMembers).filter(
     ([name, type]) => member(name) === null || typeof member(name) !== type,

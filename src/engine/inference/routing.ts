@@ -1,0 +1,57 @@
+import { mustHaveRoute } from "../session/errors.ts";
+import type { RunSession } from "../session/session.ts";
+import { chosenRoute, type FailedProvider, type RoutedProvider } from "../stack/route.ts";
+import type { Step } from "./step-request.ts";
+
+/**
+ * The run as its requests go out by one of its providers, named as the log names it; null is the engine's own.
+ *
+ * @throws {TurnlogError} `route-not-found` where the engine has no provider of that name.
+ */
+export function sessionOn(session: RunSession, route: string | null): RunSession {
+  if (route === session.route) return session;
+  const known = session.routes.get(route);
+  if (known !== undefined) return known;
+  mustHaveRoute(session.runId, session.engine, route);
+  const other = route === null ? undefined : session.engine.routing?.others.get(route);
+  if (other === undefined) throw new TypeError("a run that asks others knows itself");
+  const routed = asking(session, route, other);
+  session.routes.set(route, routed);
+  return routed;
+}
+
+/** What goes on in a run is the same, whoever is asked. */
+const asking = (session: RunSession, route: string | null, other: RoutedProvider): RunSession => ({
+  ...session,
+  route,
+  engine: { ...session.engine, ...other },
+  transport: other.provider.transport,
+  get clock() {
+    return session.clock;
+  },
+  set clock(at) {
+    session.clock = at;
+  },
+  get isWhole() {
+    return session.isWhole;
+  },
+  set isWhole(isWhole) {
+    session.isWhole = isWhole;
+  },
+});
+
+/** Who is asked at a step, by the router's word. What is asked beside the conversation is asked of the engine's own provider. */
+export function routed(session: RunSession, step: Step, failed: readonly FailedProvider[]): RunSession {
+  const { engine, spent } = session;
+  if (engine.routing === null || step.aside !== undefined) return session;
+  const usage = { totalTokens: spent.tokens };
+  const number = stepNumber(session, step.frame);
+  return sessionOn(session, chosenRoute(engine, { turn: step.outgoing, step: number, usage, failed: [...failed] }));
+}
+
+/** Which step of the run a frame is, from 0. */
+function stepNumber({ steps }: RunSession, frame: string): number {
+  const number = steps.get(frame) ?? steps.size;
+  steps.set(frame, number);
+  return number;
+}
