@@ -1,0 +1,96 @@
+import { resolve } from "node:path";
+import type { JsonObject } from "../../base/json.ts";
+import type { OptionNames } from "../../base/options.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
+import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { isCredentialName } from "../credential-names.ts";
+import { createDeadline } from "../deadline.ts";
+import { maskedInference } from "../masked-provider.ts";
+import { secretLengthMin } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { claudeCliCodec, invocationOf } from "./claude-cli-codec.ts";
+import { runCli } from "./run-cli.ts";
+
+export type { AnswerLimits } from "../answer-limits.ts";
+export { claudeCliCodec } from "./claude-cli-codec.ts";
+
+/** How the CLI is started. None of this is recorded, but for the command and the folder. */
+export type ClaudeCliConnection = {
+  /** The program and what stands before its arguments; `["claude"]` when absent. */
+  readonly command?: readonly [string, ...string[]] | undefined;
+  /** Where it works, and keeps its sessions by; the folder of this process when absent. */
+  readonly cwd?: string | undefined;
+  /** Beside the environment of this process: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`. Values of names that end in key or token are masked. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** For a whole answer, with all that its tools do; ten minutes when absent. For more, raise `takeoverAfterMs` of the engine too. */
+  readonly timeoutMs?: number | undefined;
+  /** How much it may print, and how long it may pause. */
+  readonly limits?: Partial<AnswerLimits> | undefined;
+};
+
+/** What its arguments say, recorded as it stands. */
+export type ClaudeCliSettings = {
+  readonly model?: string | undefined;
+  /** Added to its own system prompt. */
+  readonly instructions?: string | undefined;
+  /** Further arguments: `["--max-turns", "5", "--allowed-tools", "Read"]`. */
+  readonly args?: readonly string[] | undefined;
+};
+
+export type ClaudeCliOptions = ClaudeCliConnection & ClaudeCliSettings;
+
+const connectionNames: OptionNames<ClaudeCliConnection> = {
+  ...{ command: true, cwd: true, env: true, timeoutMs: true, limits: true },
+};
+const settingNames: OptionNames<ClaudeCliSettings> = { model: true, instructions: true, args: true };
+
+const words: OptionWords = {
+  ...{ provider: "claudeCli", connectionNames, settingNames, decided: new Set<string>(), refusals: new Map() },
+  otherNames: new Map([
+    ["system", "instructions"],
+    ["maxTurns", "args"],
+    ["path", "command"],
+  ]),
+};
+
+/**
+ * The Claude CLI as a subprocess: an agent with tools of its own, whose calls and results come as closed blocks of an answer. Each request
+ * starts a process, which goes on with the session of the last answer where the Turn goes on from there.
+ *
+ * @throws {ProviderSettingsError} for a name that is no option, and for arguments that every request decides.
+ */
+export function claudeCli(options: ClaudeCliOptions = {}): Provider {
+  const settings = checkedSettings({ ...options, extraBody: undefined }, words);
+  checkArguments(options.args ?? []);
+  const { command = ["claude"], env = {}, timeoutMs = 600_000 } = options;
+  const cwd = resolve(options.cwd ?? ".");
+  const limits = answerLimits(options.limits);
+
+  async function infer({ bodyText, signal, onDelta }: InferenceRequest): Promise<InferenceResponse> {
+    using deadline = createDeadline(signal, timeoutMs);
+    const response: JsonObject = await runCli(invocationOf(bodyText), { command, cwd, env, limits, deadline, onDelta });
+    return { response };
+  }
+
+  const provider: Provider = {
+    name: "claude-cli",
+    scope: `claude-cli ${command.join(" ")} cwd=${cwd} codec=${claudeCliCodec.family}`,
+    codec: claudeCliCodec,
+    // A session that it does not know ends the process; it says nothing of what it goes on from otherwise.
+    capabilities: { chain: true, echo: "none", counts: "none" },
+    ...{ transport: "stdio", settings, systemAs: "instructions", timeoutMs, infer },
+  };
+  const secrets = Object.entries({ ...process.env, ...env }).flatMap(([name, value = ""]) =>
+    isCredentialName(name) && value.length >= secretLengthMin ? [{ name, value }] : [],
+  );
+  return maskedInference(provider, () => secrets);
+}
+
+function checkArguments(args: readonly string[]): void {
+  const decided = args.find((each) =>
+    /^(-p|--print|--resume|-r|--continue|-c|--fork-session|--(in|out)put-format|--session-id)\b/.test(each),
+  );
+  if (decided !== undefined)
+    throw new ProviderSettingsError(`args has ${decided}: every request decides it anew; leave it out`);
+}

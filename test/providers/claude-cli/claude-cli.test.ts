@@ -1,0 +1,212 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { codecChecks } from "../../../src/entries/testing.ts";
+import { createEngine, defineMiddleware, openStore, RunFailedError, tool } from "../../../src/index.ts";
+import { type ClaudeCliOptions, claudeCli, claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli.ts";
+import { scripted } from "../../../src/providers/scripted.ts";
+import { ask, failureOf, textOf } from "../../support/providers/inferences.ts";
+
+const standIn = resolve(import.meta.dirname, "../../support/claude-cli/stand-in-process.ts");
+let home = "";
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "turnlog-cli-"));
+});
+afterEach(() => {
+  // Sessions are named by the process that began them.
+  for (const file of readdirSync(home)) expect(() => process.kill(Number(file.split("-")[1]), 0)).toThrow("ESRCH");
+  rmSync(home, { recursive: true });
+});
+
+const cliIn = (mode: string, options: ClaudeCliOptions = {}) =>
+  claudeCli({ command: [process.execPath, standIn], env: { STAND_IN_HOME: home, STAND_IN_MODE: mode }, ...options });
+
+/** What each session was given, text by text. */
+function sessions(): readonly (readonly string[])[] {
+  return readdirSync(home).map((file) => {
+    const session = parseJson(readFileSync(join(home, file), "utf8"));
+    const given = isJsonObject(session) ? session["given"] : [];
+    return Array.isArray(given) ? given.map(String) : [];
+  });
+}
+
+const opened = () => openStore("memory:", { codecs: [claudeCliCodec] });
+
+describe("a conversation with the Claude CLI", () => {
+  test("goes on in one session, which is given nothing but what the user says; its calls arrive closed", async () => {
+    await using store = await opened();
+    const conversation = store.conversation();
+    const engine = createEngine({ provider: cliIn("well", { model: "opus", instructions: "Be brief." }) });
+    for (const question of ["One?", "Two?", "Three?"]) {
+      await conversation.append(question);
+      await conversation.run(engine);
+    }
+    expect(sessions()).toEqual([["One?", "Two?", "Three?"]]);
+    const result = await conversation.append("Four?").then(() => conversation.run(engine));
+    expect(result.text).toBe("Answer 3.");
+    expect(result.usage).toMatchObject({ inputTokens: 35, cachedInputTokens: 30, outputTokens: 4 });
+    expect((await result.turn()).blocks.slice(-5).map(({ kind, text }) => `${kind} ${text}`)).toEqual([
+      ...["user Four?", "reasoning Hm.", 'tool_call {"path":"file 3"}', "tool_result content 3", "assistant Answer 3."],
+    ]);
+    expect(await conversation.verify()).toMatchObject({ isSound: true, requests: 4 });
+  });
+
+  test("begins a new session with all of a Turn that was edited, or that another provider answered, as one block", async () => {
+    await using store = await opened();
+    const conversation = store.conversation();
+    const engine = createEngine({ provider: cliIn("well") });
+    await conversation.append("One?");
+    await conversation.run(engine);
+    await conversation.append("Two?");
+    await conversation.run(createEngine({ provider: scripted(["From elsewhere."]) }));
+    await conversation.append("Three?");
+    const shorten = defineMiddleware(
+      { name: "shorten", version: "1" },
+      (next) => (turn) =>
+        next(
+          turn.replaceEach(
+            turn.blocks.filter(({ text }) => text === "One?"),
+            (block) => block.withText("1?"),
+          ),
+        ),
+    );
+    await conversation.run(createEngine({ provider: cliIn("well"), middleware: [shorten] }));
+    const [transcript] = sessions().find(([first]) => first !== "One?") ?? [];
+    expect(
+      transcript
+        ?.split("\n")
+        .slice(1)
+        .map((line) => parseJson(line)),
+    ).toEqual([
+      { role: "user", text: "1?" },
+      { call: "toolu_0", tool: "Read", arguments: '{"path":"file 0"}' },
+      { result: "toolu_0", output: [{ type: "text", text: "content 0" }] },
+      { role: "assistant", text: "Answer 0." },
+      { role: "user", text: "Two?" },
+      { role: "assistant", text: "From elsewhere." },
+      { role: "user", text: "Three?" },
+    ]);
+    await conversation.append("Four?");
+    await conversation.run(engine);
+    expect(
+      sessions()
+        .map(({ length }) => length)
+        .toSorted((left, right) => left - right),
+    ).toEqual([1, 2]);
+    expect((await conversation.verify()).isSound).toBe(true);
+  });
+
+  test("begins a new session where the CLI does not know the old one any more", async () => {
+    await using store = await opened();
+    const conversation = store.conversation();
+    const engine = createEngine({ provider: cliIn("well") });
+    await conversation.append("One?");
+    await conversation.run(engine);
+    for (const file of readdirSync(home)) rmSync(join(home, file));
+    await conversation.append("Two?");
+    expect((await conversation.run(engine)).text).toBe("Answer 0.");
+    expect(sessions()).toHaveLength(1);
+    expect(sessions()[0]?.[0]).toMatch(/^This is the conversation so far.*"text":"One\?".*"text":"Two\?"\}$/s);
+    expect((await conversation.verify()).isSound).toBe(true);
+  });
+
+  test("keeps the history as it was where it fails, with what arrived on record", async () => {
+    await using store = await opened();
+    const conversation = store.conversation();
+    await conversation.append("One?");
+    const run = conversation.run(createEngine({ provider: cliIn("die"), retry: { maxRetries: 0 } }));
+    await expect(run).rejects.toThrow(RunFailedError);
+    expect((await conversation.turn()).blocks.map(({ text }) => text)).toEqual(["One?"]);
+    expect((await conversation.run(createEngine({ provider: cliIn("well") }), { again: true })).text).toBe("Answer 0.");
+  });
+});
+
+const body = claudeCliCodec.encodeRequest({ settings: {}, input: [], anchor: null, transport: "stdio" });
+const failing = (mode: string, options: ClaudeCliOptions = {}) =>
+  failureOf(ask(cliIn(mode, options), { bodyText: body }));
+
+describe("one clear error is told, and no process is left, when the CLI", () => {
+  test("is not there", async () => {
+    const failure = await failing("well", { command: ["no-such-claude"] });
+    expect(failure).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
+    expect(failure.message).toMatch(
+      /^cannot start the Claude CLI as 'no-such-claude' .*install it with 'npm install -g/,
+    );
+  });
+
+  test("dies", async () => {
+    const failure = await failing("die");
+    expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
+    expect(failure.message).toBe("the Claude CLI ended with code 137 before it gave a result");
+    expect(failure.partial.map(({ type }) => type)).toEqual(["system", "assistant"]);
+  });
+
+  test("prints nonsense", async () => {
+    const failure = await failing("nonsense");
+    expect(failure).toMatchObject({ kind: "server-error", outcome: "unknown" });
+    expect(failure.message).toBe("the Claude CLI printed what is no JSON object: Segmentation fault");
+    expect(failure.partial).toHaveLength(2);
+  });
+
+  test("says that it succeeded with an error", async () => {
+    const failure = await failing("refused", {
+      env: { STAND_IN_HOME: home, STAND_IN_MODE: "refused", STAND_IN_SECRET: "sesame-open" },
+    });
+    expect(failure).toMatchObject({ kind: "invalid-request", outcome: "unknown", status: 400 });
+    expect(failure.message).toBe("API Error: 400 prompt is too long [secret STAND_IN_SECRET]");
+  });
+
+  test("hangs, deaf to being asked to end", async () => {
+    const failure = await failing("hang", { limits: { idleMs: 3_000 } });
+    expect(failure).toMatchObject({ kind: "answer-stalled", outcome: "unknown" });
+  });
+
+  test("is waited for no longer", async () => {
+    const controller = new AbortController();
+    const onDelta = (): void => controller.abort();
+    const asked = ask(cliIn("hang"), { bodyText: body, signal: controller.signal, onDelta });
+    const failure = await failureOf(asked);
+    expect(failure).toMatchObject({ kind: "aborted", outcome: "unknown" });
+    expect(failure.partial.map(({ type }) => type)).toEqual(["system", "assistant"]);
+  });
+});
+
+test("an answer is told block by block", async () => {
+  const { deltas } = await ask(cliIn("well"), { bodyText: body });
+  expect(textOf(deltas, "reasoning-delta")).toBe("Hm.");
+  expect(textOf(deltas, "tool-call-delta")).toBe('{"path":"file 0"}');
+  expect(textOf(deltas, "text-delta")).toBe("Answer 0.");
+});
+
+test("tools of the engine are refused by name: it runs its own", () => {
+  const own = tool({ name: "look-up", description: "Looks up.", inputSchema: z.object({}), execute: () => "" });
+  expect(() => createEngine({ provider: cliIn("well"), tools: [own] })).toThrow(
+    /^the Claude CLI runs its own tools, and cannot be offered 'look-up'/,
+  );
+});
+
+test("what every request decides is no argument", () => {
+  expect(() => claudeCli({ args: ["--resume", "x"] })).toThrow(/^args has --resume: every request decides it anew/);
+});
+
+const line = (type: string, content: readonly JsonObject[]): JsonObject => ({ type, message: { role: type, content } });
+const answers: readonly JsonObject[] = [
+  {
+    lines: [
+      line("assistant", [{ type: "tool_use", id: "toolu_1", name: "Read", input: { n: 1 } }]),
+      line("assistant", [{ type: "text", text: "So." }]),
+      { type: "result", subtype: "success", is_error: false, session_id: "s", usage: { input_tokens: 1 } },
+    ],
+  },
+  { lines: [{ type: "result", subtype: "error_max_turns", is_error: false, session_id: "s" }] },
+];
+
+describe("the codec", () => {
+  // It offers no tools, and says so: the test above.
+  const checks = codecChecks(claudeCliCodec, { answers }).filter(({ name }) => !name.startsWith("offers tools"));
+  for (const { name, run } of checks) test(name, run);
+});
