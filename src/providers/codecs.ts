@@ -2,6 +2,7 @@ import type { Codec } from "../engine/stack/codec.ts";
 import { aiSdkCodec } from "./ai-sdk/codec.ts";
 import { messagesCodec } from "./anthropic/messages-codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";
+import { claudeCliCodec } from "./claude-cli/claude-cli-codec.ts";
 import { geminiContents } from "./google/gemini-codec.ts";
 import { ollamaCodec } from "./ollama/ollama-codec.ts";
 import { responsesItems } from "./responses-items.ts";
@@ -12,6 +13,7 @@ const released: readonly Codec[] = [
   geminiContents,
   aiSdkCodec,
   ollamaCodec,
+  claudeCliCodec,
   messagesCodec,
 ];
 
