@@ -79,7 +79,7 @@ function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
 }
 
 /** What a codec calls an answer that is complete. */
-const statuses: ReadonlyMap<Codec, string> = new Map([
+const statuses: ReadonlyMap<Codec, string> = new Map<Codec, string>([
   [responsesItems, "completed"],
   [aiSdkCodec, "tool-calls"],
 ]);
