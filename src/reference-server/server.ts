@@ -9,6 +9,7 @@ import type { Fault } from "./faults.ts";
 import { createGoogleFront } from "./google/google-front.ts";
 import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
+import { createMessagesFront } from "./messages/messages-front.ts";
 import { createOllamaFront } from "./ollama/ollama-front.ts";
 import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { handle, type Parts } from "./routes.ts";
@@ -75,8 +76,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(seed);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
-  const fronts = [createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront].map((create) =>
-    create({ ...options, seed }),
+  const fronts = [createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront, createMessagesFront].map(
+    (create) => create({ ...options, seed }),
   );
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };

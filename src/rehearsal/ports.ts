@@ -33,6 +33,7 @@ export const rehearsalProviders = [
   "ai-sdk",
   "ollama",
   "google",
+  "anthropic",
 ] as const;
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];

@@ -1,6 +1,7 @@
 import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
+import { anthropic } from "../providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
 import { googleGemini } from "../providers/google/google-gemini.ts";
@@ -59,6 +60,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
       }),
     readsAll: readByGemini,
   },
+  anthropic: { mode: "stateless", provider: anthropicAt, readsAll: readAsMessagesApi },
 };
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
@@ -70,6 +72,28 @@ function responses(baseURL: string, transport: RehearsalTransport): Provider {
 function ollamaAt(baseUrl: string, transport: RehearsalTransport): Provider {
   const baseURL = baseUrl.replace(/\/v1$/, "");
   return ollama({ ...asked, baseURL, transport: transport === "json" ? "json" : "ndjson" });
+}
+
+function anthropicAt(baseUrl: string, transport: RehearsalTransport): Provider {
+  const baseURL = baseUrl.replace(/\/v1$/, "");
+  return anthropic({ ...asked, baseURL, transport: transport === "json" ? "json" : "sse" });
+}
+
+/**
+ * A system message behind the beginning is a text of the user in tags, which every model of the Messages API takes; behind the words
+ * of the model the user has to say something.
+ */
+function readAsMessagesApi(expected: readonly Expected[]): readonly Expected[] {
+  const all = expected.map((each) => withParsedArguments(withoutDeveloper(each)));
+  const leading = all.findIndex((each) => !("role" in each) || each.role !== "system");
+  const said = all.map((each, place) =>
+    each.kind === "text" && each.role === "system" && place > leading
+      ? { ...each, role: "user" as const, text: `<system>\n${each.text}\n</system>` }
+      : each,
+  );
+  const last = said.at(-1);
+  const isModels = last?.kind === "reasoning" || (last?.kind === "text" && last.role === "assistant");
+  return isModels ? [...said, { kind: "text", role: "user", text: "Continue." }] : said;
 }
 
 function chat(dialect: ChatDialectName): RehearsedProvider {

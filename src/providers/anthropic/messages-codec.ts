@@ -1,12 +1,13 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { RequestParts } from "../../engine/stack/codec.ts";
+import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../define-codec.ts";
-import { refusalOf } from "./content-blocks.ts";
+import { kindOf, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { type Message, messagesOf } from "./messages.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
 import { adjust, instruct, prefixOf } from "./messages-settings.ts";
+import { restated, withSystemMessages } from "./system-messages.ts";
 
 /**
  * The Messages API (Anthropic's API reference) as blocks and back. A block is a block of content, but for what a user says in a row;
@@ -15,7 +16,7 @@ import { adjust, instruct, prefixOf } from "./messages-settings.ts";
 export const messagesCodec = defineCodec({
   name: "anthropic-messages/1",
   resultsStandTogether: true,
-  ...{ instruct, adjust },
+  ...{ instruct, adjust, restated },
   unsendableReason: (block: Block) => refusalOf(block),
   ...{ encodeRequest, readAnswer, writeAnswer },
 });
@@ -41,14 +42,32 @@ function encodeRequest({ settings, input, transport }: RequestParts): string {
   const system = [...textsOf(own), ...messagesOf(systems).flatMap(({ content }) => content)].filter(says);
   const isText = typeof own === "string" && systems.length === 0;
   if (system.length > 0) body["system"] = isText ? own : system;
-  const messages = messagesOf(blocks.slice(systems.length)).map(sentMessage);
-  body["messages"] = messages.filter(({ content }) => content.length > 0);
+  const messages = messagesOf(withSystemMessages(blocks.slice(systems.length), settings)).map(sentMessage);
+  body["messages"] = ended(
+    messages.filter(({ content }) => content.length > 0),
+    settings,
+  );
   if (transport === "sse") body["stream"] = true;
   return JSON.stringify(body);
 }
 
 const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
   typeof system === "string" ? [{ type: "text", text: system }] : isJsonList(system) ? system.filter(isJsonObject) : [];
+
+/** Models that go on with the words of a message that they are said to have begun; all later ones refuse that. */
+const takesPrefill = /^claude-(3|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/;
+
+/**
+ * A Turn that ends with what the model said is followed by a word of the user, which the API asks for. What a server's tool has open
+ * is gone on with as it is.
+ */
+function ended(messages: readonly JsonObject[], { model }: Settings): readonly JsonObject[] {
+  const { role, content } = messages.at(-1) ?? {};
+  const last = isJsonList(content) ? content.at(-1) : undefined;
+  const isModels = role === "assistant" && isJsonObject(last) && kindOf(last) !== "other";
+  if (!isModels || (typeof model === "string" && takesPrefill.test(model))) return messages;
+  return [...messages, { role: "user", content: [{ type: "text", text: "Continue." }] }];
+}
 
 const sentMessage = ({ role, content, residue }: Message) => ({
   role,

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import type { ScriptedAnswer } from "../answers.ts";
+import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { asJson } from "../delivery.ts";
+import type { Front, FrontAnswer, FrontCall } from "../front.ts";
+import type { ReferenceServerOptions } from "../options.ts";
+import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import type { Refusal } from "../refusals.ts";
+import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { contentOf, eventsOf, signatureOf } from "./message.ts";
+import { readingOf } from "./reading.ts";
+import { checkRequest, said } from "./request.ts";
+
+/** The Messages API: it keeps nothing between two requests but the beginnings of prompts that were marked for its cache. */
+export function createMessagesFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
+  const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
+  const cache = createPrefixCache();
+  let answers = 0;
+
+  function render(body: JsonObject, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
+    const hash = createHash("sha256").update(`${seed}:messages:${answers}`).digest("hex");
+    answers += 1;
+    const id = `msg_${hash.slice(0, 24)}`;
+    if (answer.status === "failed") {
+      const { status, body: told } = said(answer.error?.message ?? "Internal server error", 500, "api_error");
+      return { outgoing: asJson(status, told), responseId: undefined };
+    }
+    const content = contentOf(answer, { seed, id: hash.slice(0, 8) });
+    const message = {
+      ...{ id, type: "message", role: "assistant", model: body["model"] ?? "", content },
+      ...{ stop_reason: stopOf(answer, content), stop_sequence: null },
+      usage: { ...usage, output_tokens: tokensIn([JSON.stringify(content)]), ...answer.usage },
+    };
+    const wrong = error === undefined ? undefined : { type: "error", error };
+    if (body["stream"] !== true)
+      return { outgoing: wrong === undefined ? asJson(200, message) : asJson(500, wrong), responseId: id };
+    const events = eventsOf(message, deltaLength);
+    const told = wrong === undefined ? events : [...events.slice(0, 2), wrong];
+    const text = told
+      .map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join("");
+    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id };
+  }
+
+  return {
+    takes: (method, path) => method === "POST" && path.endsWith("/messages"),
+    accept({ body }): FrontCall | { readonly refusal: Refusal } {
+      if (!isObject(body)) return { refusal: said("The request body is not valid JSON") };
+      const wrong = checkRequest(body, models) ?? checkThoughts(body, seed);
+      if (wrong !== undefined) return { refusal: wrong };
+      const units = unitsOf(body);
+      const texts = units.map(({ text }) => text);
+      const prompt = tokensIn(texts);
+      if (prompt > maxContextTokens)
+        return { refusal: said(`prompt is too long: ${prompt} tokens > ${maxContextTokens} maximum`) };
+      const marked = units.findLastIndex(({ isMarked }) => isMarked) + 1;
+      const read = tokensIn(texts.slice(0, Math.min(marked, cache.known(texts))));
+      const written = tokensIn(texts.slice(0, marked)) - read;
+      if (marked > 0) cache.keep(texts, marked);
+      const usage = {
+        ...{ input_tokens: prompt - read - written, cache_creation_input_tokens: written },
+        cache_read_input_tokens: read,
+      };
+      return {
+        body,
+        reading: () => readingOf(body),
+        render: (answer, error) => render(body, usage, { answer, error }),
+      };
+    },
+    serverError: (message) => said(message, 500, "api_error"),
+    clear() {
+      cache.clear();
+      answers = 0;
+    },
+  };
+}
+
+type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
+
+function stopOf({ status, incompleteDetails }: ScriptedAnswer, content: readonly JsonObject[]): string {
+  if (status === "incomplete") return incompleteDetails?.reason === "content_filter" ? "refusal" : "max_tokens";
+  return content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
+}
+
+/** Thoughts are taken back as they were given, with the seal that the server gave them. */
+function checkThoughts(body: JsonObject, seed: string): Refusal | undefined {
+  for (const [at, message] of objectsOf(body["messages"]).entries())
+    for (const [index, block] of objectsOf(message["content"]).entries()) {
+      if (block["type"] !== "thinking") continue;
+      if (block["signature"] === signatureOf(seed, stringOf(block["thinking"]) ?? "")) continue;
+      return said(
+        `messages.${at}.content.${index}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`,
+      );
+    }
+  return undefined;
+}
+
+type Unit = { readonly text: string; readonly isMarked: boolean };
+
+/** What a prompt is made of, in the order in which it is read, and which of it is marked for the cache. */
+function unitsOf(body: JsonObject): readonly Unit[] {
+  const { system } = body;
+  const leading = typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
+  const said = objectsOf(body["messages"]).flatMap(({ role = null, content }) =>
+    (typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content)).map((block) => ({
+      role,
+      ...block,
+    })),
+  );
+  const blocks: readonly JsonObject[] = [...objectsOf(body["tools"]), ...leading, ...said];
+  const isAutomatic = body["cache_control"] !== undefined;
+  return blocks.map(({ cache_control: mark, ...block }, place) => ({
+    text: JSON.stringify(block),
+    isMarked: mark !== undefined || (isAutomatic && place === blocks.length - 1),
+  }));
+}

@@ -1,0 +1,93 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createEngine, openStore } from "../../../src/index.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { startReferenceServer } from "../../../src/reference-server/server.ts";
+
+async function started(options: Parameters<typeof startReferenceServer>[0] = {}) {
+  const server = await startReferenceServer({ seed: "messages", ...options });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const ask = async (messages: readonly unknown[], more: object = {}) => {
+    const body = JSON.stringify({ model: "claude-test", max_tokens: 10, messages, ...more });
+    const answer = await fetch(`${server.baseUrl}/messages`, { method: "POST", body });
+    return { status: answer.status, body: await answer.text() };
+  };
+  return { server, ask };
+}
+
+const call = (id: string) => ({ type: "tool_use", id, name: "look-up", input: {} });
+const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "sunny" });
+const go = { role: "user", content: "Go." };
+const said = (...content: readonly object[]) => ({ role: "assistant", content });
+const answered = (...content: readonly object[]) => ({ role: "user", content });
+const text = (value: string) => ({ type: "text", text: value });
+const marked = { ...text("x"), cache_control: { type: "ephemeral" } };
+
+test.each<[string, readonly unknown[], object]>([
+  ["max_tokens: Field required", [go], { max_tokens: undefined }],
+  ["temperature: Extra inputs are not permitted", [go], { temperature: 1 }],
+  ["at least one message is required", [], {}],
+  ["all messages must have non-empty content", [answered(), go], {}],
+  ["ids were found without `tool_result` blocks immediately after: a", [go, said(call("a")), go], {}],
+  [
+    "ids were found without `tool_result` blocks immediately after: b",
+    [go, said(call("a"), call("b")), answered(result("a"))],
+    {},
+  ],
+  [
+    "unexpected `tool_use_id` found in `tool_result` blocks: b",
+    [go, said(call("a")), answered(result("a"), result("b"))],
+    {},
+  ],
+  [
+    "unexpected `tool_use_id` found in `tool_result` blocks: a",
+    [go, said(call("a")), answered(text("So:"), result("a"))],
+    {},
+  ],
+  ["`tool_use` ids must be unique", [go, said(call("a"), call("a")), answered(result("a"))], {}],
+  ["should match pattern '^[a-zA-Z0-9_-]+$'", [go, said(call("a/b")), answered(result("a/b"))], {}],
+  ["does not support assistant message prefill", [go, said(text("I"))], {}],
+  ["Found 5.", [answered(marked, marked, marked, marked, marked)], {}],
+  ["cannot be modified", [go, said({ type: "thinking", thinking: "Hm.", signature: "foreign" }, text("I")), go], {}],
+  ["a system message must follow a user message", [go, said(text("I")), { role: "system", content: "Now." }, go], {}],
+])("what the Messages API refuses is refused: %s", async (message, messages, more) => {
+  const { ask } = await started();
+  const { status, body } = await ask(messages, more);
+  expect([status, JSON.parse(body)]).toEqual([
+    400,
+    expect.objectContaining({
+      type: "error",
+      error: { type: "invalid_request_error", message: expect.stringContaining(message) },
+    }),
+  ]);
+});
+
+test("unknown models and prompts that are too long are refused", async () => {
+  const { ask } = await started({ models: ["claude-test"], maxContextTokens: 20 });
+  expect(await ask([go], { model: "claude-none" })).toMatchObject({ status: 404 });
+  expect((await ask([{ role: "user", content: "x".repeat(200) }])).body).toContain("prompt is too long: ");
+  expect(await ask([go])).toMatchObject({ status: 200 });
+});
+
+test("behind two requests of a conversation that asks for its cache, tokens are read from there", async () => {
+  const { server } = await started();
+  const baseURL = server.url;
+  const asked = { model: "claude-test", apiKey: "messages", baseURL, instructions: "Be brief." };
+  const cachedTokens = async (cache: object): Promise<readonly number[]> => {
+    server.clear();
+    await using store = await openStore("memory:");
+    const conversation = store.conversation();
+    const engine = createEngine({ provider: anthropic({ ...asked, ...cache }) });
+    const cached: number[] = [];
+    for (const said of ["One?", "Two?", "Three?"]) {
+      await conversation.append(said);
+      cached.push((await conversation.run(engine)).usage.cachedInputTokens);
+    }
+    expect(await conversation.verify()).toMatchObject({ isSound: true, requests: 3 });
+    return cached;
+  };
+  const [first, second, third] = await cachedTokens({ cache_control: { type: "ephemeral" } });
+  expect(first).toBe(0);
+  expect(second).toBeGreaterThan(0);
+  expect(third).toBeGreaterThan(second ?? 0);
+  expect(await cachedTokens({})).toEqual([0, 0, 0]);
+});
