@@ -52,11 +52,12 @@ test.each<[string, readonly unknown[], object]>([
 ])("what the Messages API refuses is refused: %s", async (message, messages, more) => {
   const { ask } = await started();
   const { status, body } = await ask(messages, more);
-  expect([status, JSON.parse(body)]).toEqual([
+  const told: unknown = JSON.parse(body);
+  expect([status, told]).toEqual([
     400,
     expect.objectContaining({
       type: "error",
-      error: { type: "invalid_request_error", message: expect.stringContaining(message) },
+      error: { type: "invalid_request_error", message: expect.stringContaining(message) as unknown },
     }),
   ]);
 });
