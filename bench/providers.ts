@@ -4,6 +4,7 @@ import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.
 import type { Codec } from "../src/engine/stack/codec.ts";
 import { aiSdkCodec } from "../src/providers/ai-sdk/codec.ts";
 import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
+import { geminiContents } from "../src/providers/google/gemini-codec.ts";
 import { responsesItems } from "../src/providers/responses-items.ts";
 import type { BenchRow } from "./row.ts";
 
@@ -13,6 +14,7 @@ const measured: Readonly<Record<string, Codec>> = {
   "chat, deepseek": chatCodecs.deepseek,
   "chat, mistral": chatCodecs.mistral,
   "ai-sdk": aiSdkCodec,
+  google: geminiContents,
 };
 
 const blocksInTurn = 1_000;
@@ -82,6 +84,7 @@ function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
 const statuses: ReadonlyMap<Codec, string> = new Map<Codec, string>([
   [responsesItems, "completed"],
   [aiSdkCodec, "tool-calls"],
+  [geminiContents, "STOP"],
 ]);
 
 function turnOf(count: number): readonly Block[] {
