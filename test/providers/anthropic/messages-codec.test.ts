@@ -85,6 +85,8 @@ test("roles are merged, results stand first in the message behind their calls, a
         ],
       },
       { role: "assistant", content: [{ type: "text", text: "Warm." }] },
+      // The API wants the user to have the last word.
+      { role: "user", content: [{ type: "text", text: "Continue." }] },
     ],
     stream: true,
   });
@@ -143,7 +145,10 @@ test("a text of the model without a word is left out, and what it was said with 
       }),
   );
   expect(blocks.map((block) => messagesCodec.unsendableReason(block, { withId: false }))).toEqual([null, null, null]);
-  expect(sent(blocks)["messages"]).toEqual([{ role: "assistant", content: [thinking, called] }]);
+  expect(sent([...blocks, toolResult({ callId: "toolu_1", output: "sunny" })])["messages"]).toEqual([
+    { role: "assistant", content: [thinking, called] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "sunny" }] },
+  ]);
 });
 
 test("usage counts what was read from a cache, and an answer that was cut or refused is not whole", () => {
