@@ -116,8 +116,7 @@ const anchorOf = (id: string, isComplete: boolean) => ({
   ...(isComplete ? {} : { unusable: "incomplete" }),
 });
 
-const linesIn = ({ lines }: JsonObject): readonly JsonObject[] =>
-  isJsonList(lines) ? lines.filter(isJsonObject) : [];
+const linesIn = ({ lines }: JsonObject): readonly JsonObject[] => (isJsonList(lines) ? lines.filter(isJsonObject) : []);
 
 /** The blocks of a line: what the model said, and what its tools gave. What agents of its own said is theirs. */
 export function draftsOf({ type, message, parent_tool_use_id: parent }: JsonObject): readonly Draft[] {
