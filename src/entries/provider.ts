@@ -1,7 +1,7 @@
 /** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
 export { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
-export type { Anchor } from "../domain/anchor.ts";
+export type { Anchor, AnchorId } from "../domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "../domain/block.ts";
 export type { ReportedUsage } from "../domain/events/inference-events.ts";
 export type { Adjustments } from "../domain/events/run-events.ts";

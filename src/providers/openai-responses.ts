@@ -24,6 +24,7 @@ export type { AnswerLimits } from "./answer-limits.ts";
 export type {
   ConnectionOptions,
   DecidedMember,
+  KeyAsked,
   KeySource,
   OpenaiResponses,
   OpenaiResponsesOptions,
