@@ -7,7 +7,9 @@ import { whyDocument } from "../../src/cli/documents/requests.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
+import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { scripted } from "../../src/providers/scripted.ts";
+import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -91,6 +93,19 @@ test("show tells how much it cuts of a text, and of a long Turn, and --full cuts
   const full = (await run(cwd, "show cnv_long --full")).stdout;
   for (let n = 0; n < 60; n += 1)
     expect(full).toMatch(new RegExp(` ${n} +user .*\n      ${n} many .* words \n      the end of ${n}\n`));
+});
+
+test("show does not tell of answers that no server keeps as if they were untrue", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  await using server = await startReferenceServer();
+  const store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const conversation = store.conversation("cnv_chat");
+  await conversation.append("hello");
+  const provider = chatCompletions({ model: "any", dialect: "vllm", baseURL: server.baseUrl });
+  await conversation.run(createEngine({ provider }));
+  await store.close();
+  expect((await run(cwd, "show @last")).stdout).toMatch(/Servers hold\n {2}nothing that could be continued from\n/);
+  expect((await run(cwd, "show @last --full")).stdout).toContain("the answer had no id to continue from");
 });
 
 test("show tells what the last run may use and how much of it is used", async () => {

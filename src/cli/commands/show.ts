@@ -122,9 +122,11 @@ function renderContexts(newestFirst: readonly ServerContextDocument[], { own, fu
   const { print, table } = screen;
   const held = newestFirst.filter((context) => full || isTrue(context));
   const shown = full ? held : held.slice(0, maxContexts);
+  // Of an answer without an id its server holds nothing that could be named.
+  const untrue = full ? 0 : newestFirst.filter((context) => !isTrue(context) && context.unusable !== "no-id").length;
   if (newestFirst.length === 0) print("  nothing yet");
+  else if (held.length + untrue === 0) print("  nothing that could be continued from");
   table(shown.map((context) => contextRow(context, own, screen)));
-  const untrue = newestFirst.length - held.length;
   if (held.length > shown.length) print(`  ${grouped(held.length - shown.length)} older: --full lists them`);
   if (untrue > 0)
     print(
