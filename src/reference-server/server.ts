@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { createAiSdkFront } from "./ai-sdk/front.ts";
 import { retrieve } from "./by-id.ts";
 import { createChatFront } from "./chat/chat-front.ts";
+import { createClaudeCliFront } from "./claude-cli/cli-front.ts";
 import { extend, itemsOf } from "./contexts.ts";
 import { emptyConversation } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
@@ -20,6 +21,7 @@ import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 export * from "./answers.ts";
 export type { AzureOptions } from "./azure.ts";
 export { type ChatServerDialect, chatServerDialects } from "./chat/dialects.ts";
+export { claudeCliStandIn } from "./claude-cli/stand-in-command.ts";
 export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
 export { cannedError, type Fault } from "./faults.ts";
 export { type Expected, expectedReading, type Judgement, type JudgeOptions, judge } from "./judge.ts";
@@ -76,9 +78,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const memory = createMemory(seed);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
-  const fronts = [createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront, createMessagesFront].map(
-    (create) => create({ ...options, seed }),
-  );
+  const fronts = createFronts.map((create) => create({ ...options, seed }));
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };
@@ -129,6 +129,11 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
       }),
   };
 }
+
+const createFronts = [
+  ...[createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront, createMessagesFront],
+  createClaudeCliFront,
+];
 
 function inspection(
   parts: Parts,

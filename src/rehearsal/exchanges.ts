@@ -1,6 +1,7 @@
 import type { ChatDocument, ChatMessage } from "./chat-format.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { type Entry, entriesOf } from "./entries.ts";
+import type { RehearsalParts } from "./ports.ts";
 
 /** One request: what is appended before it, and what the model answers. */
 type Exchange = { readonly appended: readonly Entry[]; readonly answer: readonly Entry[] };
@@ -19,8 +20,12 @@ export type PlayOptions = {
 /** How many calls one answer may hold once neighbouring ones are merged. */
 const maxParallel = 4;
 
-/** Cuts a document into requests. An answer before anything was said is appended: there was nothing to ask. */
-export function playOf(document: ChatDocument, { seed, reasoning, parallel }: PlayOptions): Play {
+/**
+ * Cuts a document into requests. An answer before anything was said is appended: there was nothing to ask. A model that runs its tools
+ * by itself says in one answer all that stands between two messages of others, with the results of its calls.
+ */
+export function playOf(document: ChatDocument, options: PlayOptions & Pick<RehearsalParts, "hasOwnTools">): Play {
+  const { seed, reasoning, parallel, hasOwnTools = false } = options;
   const draw = drawFrom(seed, document.id, "play");
   const messages = parallel ? mergeCalls(document.messages, draw) : document.messages;
   const exchanges: Exchange[] = [];
@@ -28,7 +33,12 @@ export function playOf(document: ChatDocument, { seed, reasoning, parallel }: Pl
   let appended: Entry[] = [];
   for (const message of messages) {
     const entries = entriesOf(message, open);
-    if (message.role === "assistant" && (appended.length > 0 || exchanges.length > 0)) {
+    const last = exchanges.at(-1);
+    const isModels = message.role === "assistant" || message.role === "tool";
+    if (hasOwnTools && isModels && last !== undefined && appended.length === 0) {
+      const answer = placed(exchanges.length - 1, [...last.answer, ...entries]);
+      exchanges[exchanges.length - 1] = { ...last, answer };
+    } else if (message.role === "assistant" && (appended.length > 0 || exchanges.length > 0)) {
       const thought: Entry = { kind: "reasoning", text: `Thinking it over (${draw.nonce()}).` };
       const isThought = reasoning && entries.length > 0 && draw.chance(0.5);
       exchanges.push({ appended, answer: placed(exchanges.length, isThought ? [thought, ...entries] : entries) });

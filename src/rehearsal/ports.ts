@@ -34,12 +34,15 @@ export const rehearsalProviders = [
   "ollama",
   "google",
   "anthropic",
+  "claude-cli",
 ] as const;
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];
 
 /** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
 export interface RehearsalParts {
+  /** The model runs its tools by itself: calls and their results come with its answer. */
+  readonly hasOwnTools?: boolean;
   /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
   startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;
   /** A provider that speaks to that server. */

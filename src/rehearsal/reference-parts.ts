@@ -26,6 +26,7 @@ import { type RehearsedProvider, rehearsedProviders } from "./rehearsed-provider
 export function rehearsalParts(store: TurnlogStore | null, provider: RehearsalProvider = "responses"): RehearsalParts {
   const played = rehearsedProviders[provider];
   return {
+    hasOwnTools: played.hasOwnTools ?? false,
     startServer: (answer) => startServer(answer, played),
     provider: ({ baseUrl }, transport) => played.provider(baseUrl, transport),
     openStore: async () => store ?? new TurnlogStore(createMemoryStore()),
@@ -52,7 +53,7 @@ export const rehearseChats = (
 
 async function startServer(
   answer: (request: number) => readonly Entry[],
-  { server: dialect, reads = (each) => each, readsAll = (all) => all }: RehearsedProvider,
+  { server: dialect, reads = (each) => each, readsAll = (all) => all, judging = {} }: RehearsedProvider,
 ): Promise<RehearsalServer> {
   const server = await startReferenceServer({
     ...dialect,
@@ -77,7 +78,7 @@ async function startServer(
       const read = readsAll(expected)
         .map(reads)
         .filter((each) => each !== null);
-      const judgement = judge(expectedReading(read), readItems(reading.items, reading));
+      const judgement = judge(expectedReading(read), readItems(reading.items, reading), judging);
       return judgement.coherent ? null : judgement.summary;
     },
     clear: () => {
@@ -104,8 +105,11 @@ function itemOf(entry: Entry): ScriptedItem {
         content: entry.parts.map(outputPart),
         role: "assistant",
       });
-    case "result":
-      throw new Error("a model does not answer with the result of a tool");
+    case "result": {
+      const { callId, output } = entry;
+      const parts = typeof output === "string" ? output : output.map((text) => ({ type: "input_text", text }));
+      return hosted({ type: "function_call_output", call_id: callId, output: parts });
+    }
   }
 }
 

@@ -85,7 +85,7 @@ export async function rehearse(
   const counts: Counts = { ...noCounts };
   let conversations = 0;
   for await (const document of documents) {
-    const play = playOf(document, options);
+    const play = playOf(document, { ...options, hasOwnTools: parts.hasOwnTools ?? false });
     answers = play.exchanges.map(({ answer }) => answer);
     const store = await parts.openStore();
     try {

@@ -4,11 +4,12 @@ import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
+import { claudeCli } from "../providers/claude-cli/claude-cli.ts";
 import { googleGemini } from "../providers/google/google-gemini.ts";
 import { ollama } from "../providers/ollama/ollama.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
-import type { ReferenceServerOptions } from "../reference-server/server.ts";
+import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
 import { readAsMessages } from "./read-as-messages.ts";
@@ -30,6 +31,10 @@ export type RehearsedProvider = {
   readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
   /** Whether the provider goes over WebSocket too. */
   readonly hasWebSocket?: true;
+  /** The model runs its tools by itself. */
+  readonly hasOwnTools?: true;
+  /** How strictly reasoning is held; exactly when absent. */
+  readonly judging?: JudgeOptions;
 };
 
 /** Every provider that a rehearsal can be played with: one line each. */
@@ -61,6 +66,13 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     readsAll: readByGemini,
   },
   anthropic: { mode: "stateless", provider: anthropicAt, readsAll: readAsMessagesApi },
+  "claude-cli": {
+    provider: (baseUrl) => claudeCli({ model: "rehearsal", ...claudeCliStandIn(baseUrl) }),
+    readsAll: readByClaudeCli,
+    hasOwnTools: true,
+    // A session has its own reasoning, and none that came before it.
+    judging: { reasoning: "subset" },
+  },
 };
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
@@ -94,6 +106,17 @@ function readAsMessagesApi(expected: readonly Expected[]): readonly Expected[] {
   const last = said.at(-1);
   const isModels = last?.kind === "reasoning" || (last?.kind === "text" && last.role === "assistant");
   return isModels ? [...said, { kind: "text", role: "user", text: "Continue." }] : said;
+}
+
+/** Leading system messages are one text that is added to the system prompt of the CLI; arguments are values. */
+function readByClaudeCli(expected: readonly Expected[]): readonly Expected[] {
+  const isSystems = (each: Expected): boolean =>
+    each.kind === "text" && each.role !== "user" && each.role !== "assistant";
+  const first = expected.findIndex((each) => !isSystems(each));
+  const leading = expected.slice(0, Math.max(first, 0)).flatMap((each) => (each.kind === "text" ? [each.text] : []));
+  const text = leading.filter((each) => each !== "").join("\n\n");
+  const system: readonly Expected[] = text === "" ? [] : [{ kind: "text", role: "system", text }];
+  return [...system, ...expected.slice(leading.length).map(withParsedArguments)];
 }
 
 function chat(dialect: ChatDialectName): RehearsedProvider {

@@ -26,6 +26,19 @@ test("pairs results by the n-th call, whatever ids they name", () => {
   expect(exchanges[1]?.[0]).toEqual(["result a: 1", "result b: 2"]);
 });
 
+test("makes one answer of all that a model with tools of its own says between two messages of others", () => {
+  const messages = [
+    ...[user("hi"), calling("now", "a"), tool("a", "1"), calling(null, "b"), tool("b", "2"), said("so")],
+    ...[user("and?"), said("yes"), calling(null, "c"), tool("c", "3")],
+  ];
+  const { exchanges, rest } = played(messages, { hasOwnTools: true });
+  expect(exchanges).toEqual([
+    [["user hi"], ["assistant now", "call a", "result a: 1", "call b", "result b: 2", "assistant so"]],
+    [["user and?"], ["assistant yes", "call c", "result c: 3"]],
+  ]);
+  expect(rest).toEqual([]);
+});
+
 test("tells calls of one answer apart that have one id", () => {
   const { exchanges } = played([user("hi"), calling(null, "a", "a"), tool("a", "1"), tool("a", "2"), said("so")]);
   expect(exchanges[0]?.[1]).toEqual(["call a", "call a_2"]);
@@ -74,7 +87,7 @@ test("puts reasoning before some answers, and says where in its answer each entr
   }
 });
 
-function played(messages: readonly ChatMessage[], options: { reasoning?: boolean; parallel?: boolean } = {}) {
+function played(messages: readonly ChatMessage[], options: Partial<Parameters<typeof playOf>[1]> = {}) {
   const { exchanges, rest } = playOf(
     { id: "d", messages },
     { seed: "1", reasoning: false, parallel: false, ...options },

@@ -38,5 +38,7 @@ test.each(rehearsalProviders)("%s: every request is accepted, and reads what it 
     );
     expect(incoherent).toEqual([]);
     expect(figures.requests).toBeGreaterThan(20);
+    // Where nothing is edited, every request but a conversation's first goes on from the one before.
+    if (mode === "chained" && editRate === 0) expect(figures.full + figures.rebased).toBe(figures.conversations);
   }
 });

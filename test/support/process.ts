@@ -12,6 +12,8 @@ export type ProcessOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** An open file that stdout goes to, in place of the outcome. */
   readonly output?: number;
+  /** What it reads on stdin; nothing by default. */
+  readonly input?: string;
 };
 
 export type Started = {
@@ -34,10 +36,13 @@ function keep<Child extends ChildProcess>(child: Child): Child {
   return child;
 }
 
-/** Starts a program that is asked nothing, and collects what it says. */
+/** Starts a program that is asked nothing but its input, and collects what it says. */
 export function start(program: string, words: readonly string[], options: ProcessOptions = {}): Started {
-  const { output = "pipe", ...where } = options;
-  const child = keep(spawn(program, words, { ...where, stdio: ["ignore", output, "pipe"] }));
+  const { output = "pipe", input, ...where } = options;
+  const child = keep(
+    spawn(program, words, { ...where, stdio: [input === undefined ? "ignore" : "pipe", output, "pipe"] }),
+  );
+  child.stdin?.end(input);
   const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
   const firstLine = new Promise<string>((resolve) => {
     child.stdout?.on("data", () => {
