@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import type { JsonObject } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
+import { isJsonList, type JsonObject } from "../../base/json.ts";
+import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
 import { checkedSettings, type OptionWords } from "../checked-settings.ts";
@@ -18,7 +18,7 @@ export { claudeCliCodec } from "./claude-cli-codec.ts";
 /** How the CLI is started. None of this is recorded, but for the command and the folder. */
 export type ClaudeCliConnection = {
   /** The program and what stands before its arguments; `["claude"]` when absent. */
-  readonly command?: readonly [string, ...string[]] | undefined;
+  readonly command?: string | readonly [string, ...string[]] | undefined;
   /** Where it works, and keeps its sessions by; the folder of this process when absent. */
   readonly cwd?: string | undefined;
   /** Beside the environment of this process: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`. Values of names that end in key or token are masked. */
@@ -63,7 +63,8 @@ const words: OptionWords = {
 export function claudeCli(options: ClaudeCliOptions = {}): Provider {
   const settings = checkedSettings({ ...options, extraBody: undefined }, words);
   checkArguments(options.args ?? []);
-  const { command = ["claude"], env = {}, timeoutMs = 600_000 } = options;
+  const { env = {}, timeoutMs = 600_000 } = options;
+  const command = programOf(options.command ?? "claude");
   const cwd = resolve(options.cwd ?? ".");
   const limits = answerLimits(options.limits);
 
@@ -87,8 +88,21 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
   return maskedInference(provider, () => secrets);
 }
 
+/** A program, with what stands before the arguments. */
+function programOf(command: string | readonly string[]): readonly [string, ...string[]] {
+  const [program = "", ...before] = typeof command === "string" ? [command] : textsIn("command", command);
+  if (program !== "") return [program, ...before];
+  throw new ProviderSettingsError("claudeCli: command is empty: give the program that the Claude CLI is");
+}
+
+function textsIn(name: string, given: unknown): readonly string[] {
+  const texts = isJsonList(given) ? given.filter((each) => typeof each === "string") : [];
+  if (isJsonList(given) && texts.length === given.length) return texts;
+  throw new ProviderSettingsError(`claudeCli: ${name} is ${kindOf(given)}: give a list of texts`);
+}
+
 function checkArguments(args: readonly string[]): void {
-  const decided = args.find((each) =>
+  const decided = textsIn("args", args).find((each) =>
     /^(-p|--print|--resume|-r|--continue|-c|--fork-session|--(in|out)put-format|--session-id)\b/.test(each),
   );
   if (decided !== undefined)

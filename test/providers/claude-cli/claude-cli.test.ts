@@ -190,6 +190,9 @@ test("tools of the engine are refused by name: it runs its own", () => {
 });
 
 test("what every request decides is no argument", () => {
+  expect(() => claudeCli({ args: "--verbose" as never })).toThrow(/args is a text: give a list of texts/);
+  expect(() => claudeCli({ command: "" })).toThrow(/command is empty/);
+  expect(claudeCli({ command: "claude" }).scope).toBe(claudeCli().scope);
   expect(() => claudeCli({ args: ["--resume", "x"] })).toThrow(/^args has --resume: every request decides it anew/);
 });
 
