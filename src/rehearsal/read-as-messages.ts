@@ -2,7 +2,7 @@ import type { Expected } from "./expected.ts";
 
 /**
  * What the model reads where all that one role says without a word of another in between is one message: what it thought, then its
- * images, then its texts as one, then its calls, whose arguments are objects (Ollama's wire, said anew on the judge's side).
+ * images (their content alone), then its texts as one, then its calls, whose arguments are objects (Ollama's wire, said anew on the judge's side).
  */
 export function readAsMessages(expected: readonly Expected[]): readonly Expected[] {
   const runs: Expected[][] = [];
@@ -12,6 +12,34 @@ export function readAsMessages(expected: readonly Expected[]): readonly Expected
     else last.push(each);
   }
   return runs.flatMap(messageRead);
+}
+
+/**
+ * What the model reads on the wire of Chat Completions: a message of its own has its thoughts first, as one, then texts, then calls, and what is said
+ * behind a call, before the results, stands in the message of that call.
+ */
+export function readAsChat(
+  expected: readonly Expected[],
+  { joinsThoughts = true }: { readonly joinsThoughts?: boolean } = {},
+): readonly Expected[] {
+  const messages: Expected[][] = [];
+  for (const each of expected) {
+    const last = messages.at(-1);
+    const isSaid = last?.[0] !== undefined && speakerOf(last[0]) === "assistant" && speakerOf(each) === "assistant";
+    const hasCalled = last?.some(({ kind }) => kind === "call") === true;
+    const hasSpoken = last?.some(({ kind }) => kind === "text" || kind === "refusal") === true;
+    if (last !== undefined && isSaid && (hasCalled || !hasSpoken || each.kind === "call")) last.push(each);
+    else messages.push([each]);
+  }
+  return messages.flatMap((message) => {
+    const thoughts = message.flatMap((each) => (each.kind === "reasoning" ? [each.text] : []));
+    const whole = joinsThoughts && thoughts.length > 0 ? [joined(thoughts)] : thoughts;
+    return [
+      ...whole.map((text) => ({ kind: "reasoning" as const, text })),
+      ...message.filter(({ kind }) => kind !== "reasoning" && kind !== "call"),
+      ...message.filter(({ kind }) => kind === "call"),
+    ];
+  });
 }
 
 /** Results stand by themselves, but for the parts of one. */
@@ -34,7 +62,7 @@ function messageRead(run: readonly Expected[]): readonly Expected[] {
   const role = said?.role === "developer" ? "system" : said?.role;
   return [
     ...(thoughts.length === 0 ? [] : [{ kind: "reasoning" as const, text: joined(thoughts) }]),
-    ...run.filter(({ kind }) => kind === "image"),
+    ...run.flatMap((each) => (each.kind === "image" ? [{ ...each, source: contentOf(each.source) }] : [])),
     ...(text === "" || role === undefined ? [] : [{ kind: "text" as const, role, text }]),
     ...run.flatMap((each) => (each.kind === "call" ? [{ ...each, arguments: asObject(each.arguments) }] : [])),
   ];
@@ -42,3 +70,4 @@ function messageRead(run: readonly Expected[]): readonly Expected[] {
 
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n\n");
 const asObject = (text: string): string => JSON.stringify(JSON.parse(text));
+const contentOf = (source: string): string => source.replace(/^data:[^,]*,/, "");

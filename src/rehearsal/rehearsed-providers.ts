@@ -12,7 +12,7 @@ import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Expected } from "./expected.ts";
 import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
-import { readAsMessages } from "./read-as-messages.ts";
+import { readAsChat, readAsMessages } from "./read-as-messages.ts";
 import { readByGemini } from "./read-by-gemini.ts";
 
 /** A dialect as rehearsals play it. */
@@ -43,7 +43,8 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   chat: chat("vllm"),
   "chat-openai": { ...chat("openai"), showsReasoning: false, reads: (expected) => expected },
   "chat-deepseek": chat("deepseek"),
-  "chat-mistral": chat("mistral"),
+  // Thoughts are parts of a message there, each by itself.
+  "chat-mistral": { ...chat("mistral"), readsAll: (all) => readAsChat(all, { joinsThoughts: false }) },
   "chat-groq": {
     ...chat("groq"),
     reads: (expected) => (expected.kind === "reasoning" ? null : withoutDeveloper(expected)),
@@ -124,7 +125,7 @@ function chat(dialect: ChatDialectName): RehearsedProvider {
     ...{ server: { chat: dialect }, mode: "stateless" },
     provider: (baseURL, transport) =>
       chatCompletions({ ...asked, baseURL, dialect, transport: transport === "json" ? "json" : "sse" }),
-    reads: withoutDeveloper,
+    ...{ reads: withoutDeveloper, readsAll: readAsChat },
   };
 }
 

@@ -44,6 +44,22 @@ test("and so it does in another dialect, whose codec and transport are somebody 
   expect(toyTally.repeated).toBeGreaterThan(0);
 });
 
+const wireRequestsWanted = cases(200, 100_000);
+const wires = ["chat", "anthropic", "google", "ollama", "ai-sdk"] as const;
+const wireTallies = new Map(wires.map((name) => [name, emptyTally()]));
+
+test.each([...wireTallies])("and so it does on the wire of %s", { timeout: 36_000_000 }, async (name, tally) => {
+  await play(dialects[name], { requests: wireRequestsWanted, tally });
+  expect(tally.incoherent).toEqual([]);
+  expect(tally.requests).toBeGreaterThanOrEqual(wireRequestsWanted);
+  expect(tally.full).toBeGreaterThanOrEqual(tally.requests);
+  if (!isTelling) return;
+  expect(tally.parallel / tally.responses).toBeGreaterThanOrEqual(0.25);
+  expect(tally.reasoned / tally.responses).toBeGreaterThanOrEqual(0.4);
+  if (name !== "google") expect(tally.instructed).toBeGreaterThan(wireRequestsWanted / 50);
+  expect(tally.retried).toBeGreaterThan(0);
+});
+
 afterAll(() => {
   const {
     requests,
@@ -66,6 +82,6 @@ afterAll(() => {
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
   );
 });

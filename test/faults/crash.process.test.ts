@@ -32,6 +32,10 @@ type Kind =
   | "sqlite"
   | "sqlite, in another dialect"
   | "sqlite, in Chat Completions"
+  | "sqlite, in the Messages API"
+  | "sqlite, by Gemini"
+  | "sqlite, by Ollama"
+  | "sqlite, by the AI SDK"
   | "sqlite, over WebSocket"
   | "sqlite, in mode conversation"
   | "eventstoredb"
@@ -42,6 +46,10 @@ type Kind =
 const dialectByKind: ReadonlyMap<Kind, DialectName> = new Map([
   ["sqlite, in another dialect", "toy"],
   ["sqlite, in Chat Completions", "chat"],
+  ["sqlite, in the Messages API", "anthropic"],
+  ["sqlite, by Gemini", "google"],
+  ["sqlite, by Ollama", "ollama"],
+  ["sqlite, by the AI SDK", "ai-sdk"],
 ]);
 
 async function createWorld(kind: Kind): Promise<World> {
@@ -164,8 +172,12 @@ const looks = 6;
 
 const kinds: readonly (readonly [Kind, number])[] = [
   ["sqlite", 1],
-  ["sqlite, in another dialect", 5],
-  ["sqlite, in Chat Completions", 5],
+  ["sqlite, in another dialect", 10],
+  ["sqlite, in Chat Completions", 10],
+  ["sqlite, in the Messages API", 15],
+  ["sqlite, by Gemini", 15],
+  ["sqlite, by Ollama", 15],
+  ["sqlite, by the AI SDK", 15],
   ["sqlite, over WebSocket", 5],
   ["sqlite, in mode conversation", 5],
   ["eventstoredb", 5],

@@ -8,7 +8,7 @@ import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
-import { type DialectName, dialects } from "../support/dialects.ts";
+import { byWire, type DialectName, dialects } from "../support/dialects.ts";
 import {
   engineConfig,
   type Ledger,
@@ -122,11 +122,7 @@ async function uninterrupted(seed: number, dialect: DialectName) {
 
 const never: Interceptor = async () => null;
 
-test.each([
-  ["responses", stacks],
-  ["chat", stacks.slice(0, Math.ceil(stacks.length / 3))],
-  ["toy", stacks.slice(0, Math.ceil(stacks.length / 3))],
-] as const)(
+test.each(byWire(stacks))(
   `a run killed at any stop, and its recovery killed too, ends as if nothing had happened: %s (from seed ${firstSeed})`,
   {
     timeout: 3_600_000,
@@ -183,6 +179,7 @@ test.each([
     if (!isTelling) return;
     expect(killed).toBeGreaterThan(stacks.length * 5);
     expect(parked).toBeGreaterThan(0);
-    expect(refused).toBeGreaterThan(killed);
+    // How often a model is busy differs from stack to stack.
+    if (stacks.length > 1) expect(refused).toBeGreaterThan(killed);
   },
 );

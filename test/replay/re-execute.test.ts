@@ -9,7 +9,7 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
-import { dialects } from "../support/dialects.ts";
+import { byWire, dialects } from "../support/dialects.ts";
 import { engineConfig, type Ledger, thinkingProviders } from "../support/faults/recovery-world.ts";
 import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
@@ -23,11 +23,7 @@ const again = ({ store, conversation }: Workshop, engine: Engine, options: { rea
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
 
-test.each([
-  ["responses", stacks],
-  ["chat", stacks.slice(0, Math.ceil(stacks.length / 3))],
-  ["toy", stacks.slice(0, Math.ceil(stacks.length / 3))],
-] as const)(
+test.each(byWire(stacks))(
   `goes again through runs of random stacks, answered by the log alone: %s (from seed ${firstSeed})`,
   {
     timeout: 600_000,

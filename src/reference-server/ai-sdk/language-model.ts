@@ -18,8 +18,12 @@ class ModelCallError extends Error {
 /** Options of a call: what is given here of them goes over the wire as JSON. */
 type CallOptions = { readonly prompt: unknown; readonly abortSignal?: AbortSignal | undefined };
 
-/** A model of the AI SDK (`LanguageModelV4`) that a reference server stands behind. */
-export function languageModel(baseUrl: string) {
+/** A model of the AI SDK (`LanguageModelV4`) that a reference server stands behind, or whatever answers this `fetch`. */
+export function languageModel(
+  baseUrl: string,
+  // Looked up at each request, so that a replaced global one is used.
+  fetch: typeof globalThis.fetch = (address, init) => globalThis.fetch(address, init),
+) {
   async function call({ abortSignal, ...options }: CallOptions, stream: boolean): Promise<Response> {
     const answer = await fetch(`${baseUrl}${languageModelPath}`, {
       ...{ method: "POST", headers: { "content-type": "application/json" } },

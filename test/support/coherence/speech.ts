@@ -28,13 +28,15 @@ export class Speech {
   hostedMayBeMissing = false;
   readonly #random: Random;
   readonly #seed: number;
+  readonly #hasHosted: boolean;
   readonly #said = new Map<string, Said>();
   #nonces = 0;
   #responses = 0;
   #callIds: string[] = [];
 
-  constructor(seed: number, random: Random) {
+  constructor(seed: number, random: Random, { hasHosted }: { readonly hasHosted: boolean }) {
     this.#seed = seed;
+    this.#hasHosted = hasHosted;
     this.#random = random;
   }
 
@@ -50,7 +52,7 @@ export class Speech {
       const text = this.#newNonce("thought");
       items.push({ item: reasoning({ summary: text }), said: { kind: "reasoning", text, images: [] } });
     }
-    if (random.chance(0.15)) items.push(this.#hostedItem());
+    if (random.chance(0.15) && this.#hasHosted) items.push(this.#hostedItem());
     if (calls === 0 || random.chance(0.3)) {
       const text = this.#newNonce("answer");
       const phase = random.pick([undefined, undefined, "commentary", "final_answer"] as const);
@@ -105,7 +107,8 @@ export class Speech {
   newMessage(role: "user" | "system" | "developer" | "assistant"): Block {
     const random = this.#random;
     const text = this.#newNonce(role);
-    const images = role === "user" && random.chance(0.15) ? [`data:image/png;base64,${random.below(1e9)}`] : [];
+    const images =
+      role === "user" && random.chance(0.15) ? [`data:image/png;base64,${btoa(String(random.below(1e9)))}`] : [];
     this.#said.set(nonceOf(text) ?? "", { kind: role, text, images, group: null });
     if (role === "user") return user([textPart(text), ...images.map((url) => image(url))]);
     return role === "assistant" ? assistant(text) : system(text, role);

@@ -1,4 +1,5 @@
 import { type Expected, expectedReading } from "../../../src/reference-server/server.ts";
+import type { Expected as Told } from "../../../src/rehearsal/expected.ts";
 
 /** A response of the model, by the number that the test gave it, and an item's place among its items. */
 type Group = { readonly response: number; readonly index: number; readonly size: number };
@@ -31,8 +32,14 @@ export function instructed(said: readonly Said[], { instructions, systemAs }: As
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };
 }
 
-/** How the wire differs: whether items stand under ids, and whether the results of an answer's calls have to stand together. */
-export type Wire = { readonly hasIds: boolean; readonly resultsStandTogether: boolean };
+/** How the wire differs: whether items stand under ids, whether the results of an answer's calls have to stand together, what is read otherwise. */
+export type Wire = {
+  readonly hasIds: boolean;
+  readonly resultsStandTogether: boolean;
+  /** System messages are instructions up to the first other block, whether that is read or not. */
+  readonly systemStandsFirst?: true;
+  readonly reads?: (said: readonly Told[]) => readonly Told[];
+};
 
 type SaidBeside = { readonly instructions: string; readonly tools: readonly Expected[] };
 
@@ -42,18 +49,29 @@ export function expectedLines(
   { instructions, tools }: SaidBeside,
   wire: Wire,
 ): readonly string[] {
+  const lines = readable(said, wire);
+  if (wire.reads !== undefined) {
+    const heard: Told[] = lines.filter((line) => line.kind !== "hosted");
+    const behind = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
+    // What says nothing is read by nobody, and stands between.
+    if (wire.systemStandsFirst === true) heard.splice(behind, 0, { kind: "text", role: "user", text: "" });
+    if (instructions !== "") heard.unshift({ kind: "text", role: "system", text: instructions });
+    return expectedReading([...tools, ...wire.reads(heard)]);
+  }
   return expectedReading([
     ...(instructions === "" ? [] : [{ kind: "instructions", text: instructions } as const]),
     ...tools,
-    ...readable(said, wire),
+    ...lines,
   ]);
 }
 
 type OpenCall = { readonly callId: string; readonly ordinal: number; readonly stretch: number };
 
-function readable(said: readonly Said[], wire: Wire): readonly Expected[] {
+type Line = Told | Extract<Expected, { readonly kind: "hosted" }>;
+
+function readable(said: readonly Said[], wire: Wire): readonly Line[] {
   const intact = intactResponses(said, wire);
-  const lines: Expected[] = [];
+  const lines: Line[] = [];
   let open: OpenCall[] = [];
   let ordinals = 0;
   let stretch = 0;
@@ -131,7 +149,7 @@ function intactResponses(said: readonly Said[], { hasIds }: Wire): ReadonlySet<n
   return intact;
 }
 
-function linesOf(one: Said): readonly Expected[] {
+function linesOf(one: Said): readonly Line[] {
   switch (one.kind) {
     case "reasoning":
       return [{ kind: "reasoning", text: one.text }];
@@ -143,8 +161,8 @@ function linesOf(one: Said): readonly Expected[] {
       return [];
     default: {
       const { kind: role } = one;
-      const text: Expected = { kind: "text", role, text: one.text, phase: one.phase };
-      return [text, ...one.images.map((source): Expected => ({ kind: "image", role, source }))];
+      const text = { kind: "text", role, text: one.text, phase: one.phase } as const;
+      return [text, ...one.images.map((source): Line => ({ kind: "image", role, source }))];
     }
   }
 }

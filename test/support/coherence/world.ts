@@ -117,7 +117,7 @@ class World {
     this.#seed = seed;
     this.#random = createRandom(seed);
     this.#compacting = createRandom(seed + 0x5eed);
-    this.#speech = new Speech(seed, this.#random);
+    this.#speech = new Speech(seed, this.#random, dialect);
     this.#server = server;
     this.#dialect = dialect;
     this.#tally = tally;
@@ -282,11 +282,12 @@ class World {
       if (transport === "websocket") this.#tally.overSocket += 1;
       if (lives) this.#tally.lived += 1;
     }
-    const received = this.#server.requests.filter(isAsked).map(({ bodyText }) => bodyText);
+    const { told = (bodyText: string): string => bodyText } = this.#dialect;
+    const received = this.#server.requests.filter(isAsked).map(({ bodyText }) => told(bodyText));
     // One that was recorded and never answered may not have left; all others came, in their order.
     let came = 0;
     for (const { bodyText, isAnswered } of recorded) {
-      if (bodyText === received[came]) came += 1;
+      if (told(bodyText) === received[came]) came += 1;
       else if (isAnswered) break;
     }
     if (came < received.length) this.#blame(`the body of request ${came} is not what the events give`);
@@ -350,7 +351,8 @@ class World {
         continue;
       }
       const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
-      const { instructions, rest } = instructed(known, asked);
+      const isApart = this.#dialect.systemStandsFirst === true;
+      const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
       const expected = expectedLines(rest, { instructions, tools }, this.#dialect);
       if (rest.length < known.length) this.#tally.instructed += 1;
       const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;

@@ -13,10 +13,19 @@ import {
 } from "../../../src/engine/stack/middleware.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
+import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
+import { ollama } from "../../../src/providers/ollama/ollama.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { createAiSdkFront } from "../../../src/reference-server/ai-sdk/front.ts";
+import { languageModel } from "../../../src/reference-server/ai-sdk/language-model.ts";
 import { createChatFront } from "../../../src/reference-server/chat/chat-front.ts";
 import type { Front } from "../../../src/reference-server/front.ts";
+import { createGoogleFront } from "../../../src/reference-server/google/google-front.ts";
+import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
+import { createOllamaFront } from "../../../src/reference-server/ollama/ollama-front.ts";
 import { functionCall, message, readItems, reasoning } from "../../../src/reference-server/server.ts";
 import type { DialectName } from "../dialects.ts";
 import { fetchFromFront } from "../front-fetch.ts";
@@ -56,6 +65,22 @@ export const thinkingProviders: Readonly<Record<DialectName, (seed: number) => T
     atFront(seed, createChatFront({ chat: "vllm", seed: "thinking" }), (fetch) =>
       chatCompletions({ model: "thinking", dialect: "vllm", transport: "json", fetch }),
     ),
+  anthropic: (seed) =>
+    atFront(seed, createMessagesFront({ seed: "thinking" }), (fetch) =>
+      anthropic({ model: "claude-opus-4-5", apiKey: "sk-ant-thinking", baseURL, transport: "json", fetch }),
+    ),
+  google: (seed) =>
+    atFront(seed, createGoogleFront({ seed: "thinking" }), (fetch) =>
+      googleGemini({ model: "thinking", apiKey: "thinking", baseURL, transport: "json", fetch }),
+    ),
+  ollama: (seed) =>
+    atFront(seed, createOllamaFront({ seed: "thinking", now: () => 0 }), (fetch) =>
+      ollama({ model: "thinking", baseURL, transport: "json", fetch }),
+    ),
+  "ai-sdk": (seed) =>
+    atFront(seed, createAiSdkFront({ seed: "thinking", now: () => 0 }), (fetch) =>
+      aiSdk({ model: languageModel(baseURL, fetch), transport: "json" }),
+    ),
   toy(seed) {
     const think = createThinker(seed);
     const front = new ToyFront(({ lines, results }) => {
@@ -67,6 +92,8 @@ export const thinkingProviders: Readonly<Record<DialectName, (seed: number) => T
     return { ...toy("toy:", { settings: { model: "thinking" }, fetch: fetchFrom(front) }), requests };
   },
 };
+
+const baseURL = "http://front.test";
 
 /** A model behind a front of the reference server. */
 function atFront(seed: number, front: Front, create: (fetch: typeof globalThis.fetch) => Provider): ThinkingProvider {

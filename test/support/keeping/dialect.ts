@@ -89,7 +89,7 @@ export const keepingDialect = (keeping: Keeping): Dialect & { readonly violation
   return {
     violations,
     codecs: [codecs[keeping]],
-    ...{ hasIds: true, hasPhases: true, resultsStandTogether: false },
+    ...{ hasIds: true, hasPhases: true, resultsStandTogether: false, hasHosted: true },
     modes: ["chained", "chained", "chained", "chained", "auto", "stateless"],
     transports: ["json"],
     async start(answer) {
