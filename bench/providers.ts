@@ -4,7 +4,9 @@ import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.
 import type { Codec } from "../src/engine/stack/codec.ts";
 import { aiSdkCodec } from "../src/providers/ai-sdk/codec.ts";
 import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
+import { claudeCliCodec } from "../src/providers/claude-cli/claude-cli-codec.ts";
 import { geminiContents } from "../src/providers/google/gemini-codec.ts";
+import { ollamaCodec } from "../src/providers/ollama/ollama-codec.ts";
 import { responsesItems } from "../src/providers/responses-items.ts";
 import type { BenchRow } from "./row.ts";
 
@@ -15,6 +17,8 @@ const measured: Readonly<Record<string, Codec>> = {
   "chat, mistral": chatCodecs.mistral,
   "ai-sdk": aiSdkCodec,
   google: geminiContents,
+  ollama: ollamaCodec,
+  "claude-cli": claudeCliCodec,
 };
 
 const blocksInTurn = 1_000;
@@ -76,15 +80,37 @@ function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
     status: statuses.get(codec) ?? "tool_calls",
     isComplete: true,
     blocks,
-    rest: {},
+    rest: codec === claudeCliCodec ? { lines: linesSaying(blocks) } : {},
   });
 }
+
+/** What the Claude CLI prints is kept as it was printed: of every other call the result stands in the place of the next. */
+const linesSaying = (calls: readonly Block[]): readonly JsonObject[] => [
+  ...calls
+    .filter((_, n) => n % 2 === 0)
+    .flatMap(({ callId, payload }) => [
+      lineSaying("assistant", {
+        type: "tool_use",
+        id: callId,
+        name: "look-up",
+        input: { of: payload["arguments"] ?? "" },
+      }),
+      lineSaying("user", { type: "tool_result", tool_use_id: callId, content: "found" }),
+    ]),
+  { type: "result", subtype: "success", is_error: false, session_id: "bench" },
+];
+
+const lineSaying = (role: string, part: JsonObject): JsonObject => ({
+  ...{ type: role, parent_tool_use_id: null, session_id: "bench" },
+  message: { role, content: [part] },
+});
 
 /** What a codec calls an answer that is complete. */
 const statuses: ReadonlyMap<Codec, string> = new Map<Codec, string>([
   [responsesItems, "completed"],
   [aiSdkCodec, "tool-calls"],
   [geminiContents, "STOP"],
+  [ollamaCodec, "stop"],
 ]);
 
 function turnOf(count: number): readonly Block[] {

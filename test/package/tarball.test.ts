@@ -70,8 +70,23 @@ test.each([
   await writeJson(join(project, "tsconfig.json"), { compilerOptions });
   expect(await outputOf([join(root, "node_modules/typescript/bin/tsc"), "-p", project], { cwd: folder })).toBe("");
   expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe(
-    "scripted: chained\nopenai: Hello.\nchat: Hello.\n",
+    [
+      ...[
+        "scripted: chained",
+        "openai: Hello.",
+        "chat: Hello.",
+        "ollama: Hello.",
+        "google: Hello.",
+        "claude-cli: Hello.",
+      ],
+      ...["ai-sdk: Hello.", ""],
+    ].join("\n"),
   );
+});
+
+test("a provider whose client is not installed says what to install, when it is first asked", async () => {
+  await writeFile(join(folder, "anthropic.js"), anthropicCode);
+  expect(await outputOf([join(folder, "anthropic.js")], { cwd: folder })).toMatch(/npm install @anthropic-ai\/sdk/);
 });
 
 test("a CommonJS project requires the package as it is", async () => {
@@ -123,14 +138,28 @@ async function main() {
 main();
 `;
 
+const anthropicCode = `
+import { createEngine, openStore } from "turnlog";
+import { anthropic } from "turnlog/anthropic";
+await using store = await openStore("memory:");
+const conversation = store.conversation();
+await conversation.append("Hello?");
+const provider = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: "http://127.0.0.1:1" });
+await conversation.run(createEngine({ provider })).catch((error) => console.log(error.message));
+`;
+
 /** What somebody might write on the first day, with a value and a type of every entry. */
 const strangersCode = `
 import { type Conversation, createEngine, openStore, type RunResult, tool } from "turnlog";
 import { scripted } from "turnlog/testing";
 import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
+import { aiSdk, type AiSdkOptions } from "turnlog/ai-sdk";
 import { chatCompletions, type ChatCompletionsOptions } from "turnlog/chat";
+import { claudeCli, type ClaudeCliOptions } from "turnlog/claude-cli";
+import { googleGemini, type GoogleGeminiOptions } from "turnlog/google";
+import { ollama, type OllamaOptions } from "turnlog/ollama";
 import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
-import { message, type ReferenceServer, startReferenceServer } from "turnlog/testing";
+import { claudeCliStandIn, message, type ReferenceServer, startReferenceServer } from "turnlog/testing";
 import { openSqliteStore, type SqliteStore } from "turnlog/sqlite";
 import { z } from "zod";
 
@@ -156,6 +185,27 @@ const asked: ChatCompletionsOptions = { model: "any", apiKey: "none", baseURL: s
 const third = store.conversation();
 await third.append("Hi.");
 console.log("chat:", (await third.run(createEngine({ provider: chatCompletions(asked) }))).text);
+
+const options: { ollama: OllamaOptions; google: GoogleGeminiOptions; cli: ClaudeCliOptions } = {
+  ollama: { model: "any", baseURL: server.url },
+  google: { model: "gemini-3", apiKey: "none", baseURL: server.baseUrl },
+  cli: { model: "opus", ...claudeCliStandIn(server.url) },
+};
+const textModel: AiSdkOptions["model"] = {
+  ...{ specificationVersion: "v4", provider: "none", modelId: "any", supportedUrls: {} },
+  doGenerate: async () => ({ content: [{ type: "text", text: "Hello." }], finishReason: { unified: "stop" }, usage: {}, warnings: [] }),
+  doStream: async () => { throw new Error("it was not asked to stream"); },
+};
+for (const [name, provider] of Object.entries({
+  ollama: ollama(options.ollama),
+  google: googleGemini(options.google),
+  "claude-cli": claudeCli(options.cli),
+  "ai-sdk": aiSdk({ model: textModel, transport: "json" }),
+})) {
+  const next = store.conversation();
+  await next.append("Hi.");
+  console.log(name + ":", (await next.run(createEngine({ provider }))).text);
+}
 
 await using events: SqliteStore = await openSqliteStore("./typed.db", { mustExist: true });
 events satisfies AsyncDisposable;
