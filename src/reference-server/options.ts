@@ -90,7 +90,7 @@ export interface DialectOptions {
    * compaction item, which a later reading shows as what it stands for.
    */
   readonly compacts?: boolean;
-  /** false: takes ciphertexts of other servers, for replays of recorded requests. */
+  /** false: takes ciphertexts and signatures of other servers, for replays of recorded requests. */
   readonly verifiesCiphertexts?: boolean;
   /** Whose Chat Completions it speaks at `/v1/chat/completions`; `openai` when left out. */
   readonly chat?: ChatServerDialect;

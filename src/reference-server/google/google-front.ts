@@ -16,6 +16,7 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   const cache = createPrefixCache();
   const signatures = createSignatures(options.seed);
+  const isAuthentic = (text: string): boolean => options.verifiesCiphertexts === false || signatures.isAuthentic(text);
   let answers = 0;
 
   function render(asked: Asked, answer: ScriptedAnswer, error: JsonObject | undefined): FrontAnswer {
@@ -44,7 +45,7 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
     accept({ body, url }) {
       const [, model = "", method = ""] = address.exec(url.pathname) ?? [];
       if (!isObject(body)) return { refusal: badBody() };
-      const wrong = checkRequest(body, { model, models, isAuthentic: (text) => signatures.isAuthentic(text) });
+      const wrong = checkRequest(body, { model, models, isAuthentic });
       if (wrong !== undefined) return { refusal: wrong };
       const before = objectsOf([body["systemInstruction"] ?? null]);
       const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])].map((unit) =>

@@ -113,17 +113,16 @@ function checkPairs(messages: readonly JsonObject[]): Refusal | undefined {
     if (last?.role === role) last.blocks.push(...objectsOf(message["content"]));
     else turns.push({ role, at, blocks: [...objectsOf(message["content"])] });
   }
-  const used = new Set<string>();
   let open: readonly string[] = [];
   for (const { role, at, blocks } of turns) {
     if (role === "assistant") {
       open = blocks.filter(({ type }) => type === "tool_use").map(({ id }) => stringOf(id) ?? "");
-      const twice = open.find((id, index) => used.has(id) || open.indexOf(id) !== index);
+      // An id that an earlier turn of the model has used was seen to be taken.
+      const twice = open.find((id, index) => open.indexOf(id) !== index);
       if (twice !== undefined)
         return said(
           `messages.${at}.content.${blocks.findLastIndex(({ id }) => id === twice)}: \`tool_use\` ids must be unique`,
         );
-      for (const id of open) used.add(id);
       continue;
     }
     const others = blocks.findIndex(({ type }) => type !== "tool_result");

@@ -5,6 +5,8 @@ import { Block } from "../../../src/domain/block.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { draftsOfMessages, writtenMessages } from "../../../src/providers/anthropic/messages.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
+import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
+import { parseJson as parseWire } from "../../../src/reference-server/wire.ts";
 import { type Loopback, serve } from "../../support/providers/loopback.ts";
 import {
   type Exchange,
@@ -67,6 +69,23 @@ describeRecorded("recorded requests", () => {
       expect(canonicalJson(parseJson(body))).toBe(canonicalJson({ ...asked, ...told }));
       expect(stringsOf(parseJson(body))).toEqual(stringsOf({ ...asked, ...told }));
     }
+  });
+});
+
+describeRecorded("recorded requests that were answered", () => {
+  test("are accepted by the reference front, made again from their blocks", () => {
+    const front = createMessagesFront({ seed: "recorded", verifiesCiphertexts: false });
+    const url = new URL("http://front.test/v1/messages");
+    const refused = answered.flatMap((exchange) => {
+      const input = blocksOf(messagesIn(exchange)).map((block) => ({ block, withId: false }));
+      const asked = { settings: settingsIn(exchange), input, anchor: null, transport: "json" } as const;
+      const body = parseWire(messagesCodec.encodeRequest(asked));
+      const answer = front.accept({ body, url, headers: {}, fault: undefined });
+      return "refusal" in answer
+        ? [{ name: exchange.case, status: exchange.status, refusal: answer.refusal.body }]
+        : [];
+    });
+    expect(refused).toEqual([]);
   });
 });
 

@@ -8,6 +8,8 @@ import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
 import { blocksOfContents } from "../../../src/providers/google/gemini-contents.ts";
 import { GeminiStream } from "../../../src/providers/google/gemini-stream.ts";
+import { createGoogleFront } from "../../../src/reference-server/google/google-front.ts";
+import { parseJson as parseWire } from "../../../src/reference-server/wire.ts";
 import {
   type GoogleExchange,
   googleExchanges,
@@ -45,6 +47,20 @@ describeRecorded("recorded requests", () => {
       expect(canonicalJson(parseJson(body))).toBe(canonicalJson(request));
       expect(stringsOf(parseJson(body))).toEqual(stringsOf(request));
     }
+  });
+
+  test("are accepted by the reference front, made again from their blocks", () => {
+    const front = createGoogleFront({ seed: "recorded", verifiesCiphertexts: false });
+    const refused = exchanges.flatMap(({ case: name, request, contents, model }) => {
+      const { contents: _, ...settings } = request;
+      const input = blocksOfContents(contents, { scope }).map((block) => ({ block: stored(block), withId: false }));
+      const asked = { settings: { model, ...settings }, input, anchor: null, transport: "json" } as const;
+      const body = parseWire(geminiContents.encodeRequest(asked));
+      const url = new URL(`http://front.test/models/${model}:generateContent`);
+      const answer = front.accept({ body, url, headers: {}, fault: undefined });
+      return "refusal" in answer ? [{ name, refusal: answer.refusal.body }] : [];
+    });
+    expect(refused).toEqual([]);
   });
 
   test("can be sent again, each block of them", () => {

@@ -62,6 +62,23 @@ test.each<[string, readonly unknown[], object]>([
   ]);
 });
 
+test("an id of a call may come again in a later turn", async () => {
+  const { ask } = await started();
+  const asked = [go, said(call("a")), answered(result("a")), said(call("a")), answered(result("a"))];
+  expect(await ask(asked)).toMatchObject({ status: 200 });
+});
+
+test("thoughts that another server sealed are taken where seals are not verified", async () => {
+  const foreign = [go, said({ type: "thinking", thinking: "Hm.", signature: "foreign" }, text("I")), go];
+  for (const [verifiesCiphertexts, status] of [
+    [true, 400],
+    [false, 200],
+  ] as const) {
+    const { ask } = await started({ verifiesCiphertexts });
+    expect(await ask(foreign)).toMatchObject({ status });
+  }
+});
+
 test("unknown models and prompts that are too long are refused", async () => {
   const { ask } = await started({ models: ["claude-test"], maxContextTokens: 20 });
   expect(await ask([go], { model: "claude-none" })).toMatchObject({ status: 404 });
