@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
@@ -34,7 +35,7 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
   const [program, ...before] = command;
   const child = spawn(program, [...before, ...args], { cwd, env: { ...process.env, ...env }, stdio: "pipe" });
   const ended = endOf(child);
-  const started = await startOf(child, program);
+  const started = await startOf(child, program, cwd);
   if (started !== null) throw started;
   const stderr = tailOf(child);
   // One that died does not read what it is given; how it ended says why.
@@ -65,14 +66,26 @@ const endOf = (child: ChildProcessWithoutNullStreams): Promise<End> =>
   });
 
 /** Null once it runs. Nothing was given to one that does not. */
-async function startOf(child: ChildProcessWithoutNullStreams, program: string): Promise<ProviderError | null> {
+async function startOf(
+  child: ChildProcessWithoutNullStreams,
+  program: string,
+  cwd: string,
+): Promise<ProviderError | null> {
   const cause = await new Promise<Error | null>((done) => {
     child.once("spawn", () => done(null));
     child.once("error", done);
   });
   if (cause === null) return null;
-  const text = `cannot start the Claude CLI as '${program}' (${messageOf(cause)}): install it with 'npm install -g @anthropic-ai/claude-code', or give command the program that it is`;
+  const text = `cannot start the Claude CLI as '${program}' (${messageOf(cause)}): ${startAdvice(cause, cwd)}`;
   return new ProviderError(text, { kind: "invalid-request", outcome: "rejected", cause });
+}
+
+/** Node says the same of a program and of a folder that are not there. */
+function startAdvice(cause: Error, cwd: string): string {
+  if (!existsSync(cwd)) return `cwd is ${cwd}, which is not there; make it, or give another`;
+  return "code" in cause && cause.code === "ENOENT"
+    ? "install it with 'npm install -g @anthropic-ai/claude-code', or give command the program that it is"
+    : "check that command is a program, and may be run";
 }
 
 function tailOf(child: ChildProcessWithoutNullStreams): () => string {

@@ -138,6 +138,17 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
     );
   });
 
+  test("is to work in a folder that is not there", async () => {
+    const failure = await failing("well", { cwd: join(home, "gone") });
+    expect(failure.message).toMatch(/: cwd is \S+gone, which is not there; make it, or give another$/);
+  });
+
+  test("is no program", async () => {
+    const failure = await failing("well", { command: [home] });
+    expect(failure).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
+    expect(failure.message).toMatch(/EACCES\): check that command is a program, and may be run$/);
+  });
+
   test("dies", async () => {
     const failure = await failing("die");
     expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
