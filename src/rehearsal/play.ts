@@ -5,13 +5,13 @@ import { RunFailedError } from "../engine/session/errors.ts";
 import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Engine } from "../engine/stack/create-engine.ts";
 import { conversationView } from "../projections/conversation-view.ts";
+import { type Cast, drawPlayer, type Player } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import { drawFrom } from "./draw.ts";
 import { changeEntries, drawEdit, type EditOptions } from "./edits.ts";
 import { blockOf, type Entry } from "./entries.ts";
 import type { Play } from "./exchanges.ts";
 import { expectedOf } from "./expected.ts";
-import type { RehearsalServer } from "./ports.ts";
 import type { Stage } from "./stage.ts";
 
 /** What is counted over all conversations of a rehearsal. */
@@ -25,6 +25,7 @@ export type Counts = Record<
   | "bytesSent"
   | "events"
   | "switches"
+  | "handoffs"
   | "objectCalls",
   number
 >;
@@ -38,14 +39,11 @@ export type Incoherence = {
 };
 
 export type Playing = {
-  /** What each request's mode is drawn from; null where all are the engine's. */
-  readonly modes: readonly [Mode, ...Mode[]] | null;
+  readonly cast: Cast;
   readonly conversation: Conversation;
   readonly document: ChatDocument;
   readonly play: Play;
   readonly stage: Stage;
-  readonly engine: Engine;
-  readonly server: RehearsalServer;
   readonly counts: Counts;
   readonly edits: EditOptions;
   readonly signal: AbortSignal;
@@ -57,11 +55,13 @@ export type Playing = {
  * the same edits. A run that fails ends the conversation: the requests that are left count as missing.
  */
 export async function playConversation(playing: Playing): Promise<void> {
-  const { conversation, document, play, stage, server, counts } = playing;
+  const { conversation, document, play, stage, cast, counts, edits } = playing;
   stage.view = conversationView.initial(conversation.id);
   stage.stream = conversationStream(conversation.id);
   let next = 0;
   let mode: Mode | undefined;
+  let [player] = cast;
+  const answeredBy: Player[] = [];
   let entries: readonly Entry[] = [];
   try {
     const data = { origin: { type: "new" }, title: document.id } as const;
@@ -71,15 +71,19 @@ export async function playConversation(playing: Playing): Promise<void> {
     for (const [request, { appended, answer }] of play.exchanges.entries()) {
       await append(conversation, appended);
       entries = [...entries, ...appended];
-      const edit = drawEdit(entries, { conversation: document.id, request }, playing.edits);
+      const edit = drawEdit(entries, { conversation: document.id, request }, edits);
       const outgoing = edit === null ? entries : changeEntries(entries, edit.change);
       stage.edit = edit;
       next = await foldFrom(next, playing);
-      const drawn = drawMode(playing, request);
+      const before = player;
+      player = drawPlayer(cast, { seed: edits.seed, conversation: document.id, request }, before);
+      if (player !== before) counts.handoffs += 1;
+      const drawn = drawMode(playing, player, request);
       if (request > 0 && drawn !== mode) counts.switches += 1;
       mode = drawn;
-      const failure = await ask(playing, mode);
-      const wrong = failure ?? verdict(server, request, outgoing);
+      const failure = await ask(playing, player.engine, mode);
+      answeredBy.push(player);
+      const wrong = failure ?? verdict(playing, player, request, readBy(player, answeredBy, outgoing));
       if (wrong === null) counts.coherent += 1;
       else report(playing, request, wrong);
       if (failure !== null) {
@@ -87,14 +91,16 @@ export async function playConversation(playing: Playing): Promise<void> {
           report(playing, missing, "it was not sent: the conversation had failed");
         return;
       }
-      entries = [...(edit?.isOnce === true ? entries : outgoing), ...answer];
+      entries = [...(edit?.isOnce === true ? entries : outgoing), ...recordOf(answer, player)];
     }
     await append(conversation, play.rest);
   } finally {
     await foldFrom(next, playing);
-    counts.requests += server.requests.length;
-    counts.objectCalls += server.calls.length;
-    for (const { bodyText } of [...server.requests, ...server.calls]) counts.bytesSent += utf8Length(bodyText);
+    for (const { server } of cast) {
+      counts.requests += server.requests.length;
+      counts.objectCalls += server.calls.length;
+      for (const { bodyText } of [...server.requests, ...server.calls]) counts.bytesSent += utf8Length(bodyText);
+    }
   }
 }
 
@@ -117,7 +123,7 @@ async function append(conversation: Conversation, entries: readonly Entry[]): Pr
 }
 
 /** Runs the engine; gives what the run failed with, in one sentence. What the store or the caller ends goes on up. */
-async function ask({ conversation, engine, signal }: Playing, mode: Mode | undefined): Promise<string | null> {
+async function ask({ conversation, signal }: Playing, engine: Engine, mode?: Mode): Promise<string | null> {
   try {
     await conversation.run(engine, { signal, again: true, ...(mode === undefined ? {} : { mode }) });
     return null;
@@ -128,16 +134,32 @@ async function ask({ conversation, engine, signal }: Playing, mode: Mode | undef
 }
 
 /** A draw of its own, so that other modes change no edit. */
-const drawMode = ({ modes, document, edits }: Playing, request: number): Mode | undefined =>
+const drawMode = ({ document, edits }: Playing, { modes }: Player, request: number): Mode | undefined =>
   modes === null ? undefined : drawFrom("mode", edits.seed, document.id, request).pick(modes);
 
+/** What the log has of an answer: without reasoning where the server shows none. */
+function recordOf(answer: readonly Entry[], { showsReasoning, records }: Player): readonly Entry[] {
+  const shown = answer.filter(({ kind }) => showsReasoning || kind !== "reasoning");
+  return shown.map((entry, index): Entry => {
+    const { place, ...recorded } = records(entry);
+    return place === undefined ? recorded : { ...recorded, place: { ...place, index, size: shown.length } };
+  });
+}
+
+/** Reasoning is its endpoint's: it stays out of what any other reads. */
+const readBy = (player: Player, answeredBy: readonly Player[], entries: readonly Entry[]): readonly Entry[] =>
+  entries.filter(
+    ({ kind, place }) => kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player,
+  );
+
 /** What is wrong with a request; null when nothing is. */
-function verdict(server: RehearsalServer, request: number, outgoing: readonly Entry[]): string | null {
-  const { requests } = server;
-  if (requests.length !== request + 1) return `${requests.length} requests were sent so far, not ${request + 1}`;
-  const status = requests[request]?.status;
+function verdict({ cast }: Playing, { server }: Player, request: number, outgoing: readonly Entry[]): string | null {
+  const sent = cast.reduce((sum, each) => sum + each.server.requests.length, 0);
+  if (sent !== request + 1) return `${sent} requests were sent so far, not ${request + 1}`;
+  const last = server.requests.length - 1;
+  const status = server.requests[last]?.status;
   if (status !== 200) return `the server answered ${status ?? "nothing"}`;
-  const difference = server.difference(request, expectedOf(outgoing));
+  const difference = server.difference(last, expectedOf(outgoing));
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }
 

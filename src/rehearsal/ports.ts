@@ -39,14 +39,24 @@ export const rehearsalProviders = [
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];
 
-/** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
-export interface RehearsalParts {
+/** Whom a rehearsal asks: a server, and a provider that speaks to it. */
+export interface RehearsalPlayer {
   /** The model runs its tools by itself: calls and their results come with its answer. */
   readonly hasOwnTools?: boolean;
   /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
   startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;
   /** A provider that speaks to that server. */
   provider(server: RehearsalServer, transport: RehearsalTransport): Provider;
+  /** False where the server shows no reasoning: none is added to its answers. */
+  readonly showsReasoning?: boolean;
+  /** What is on record of a thing that the model answered, where the dialect says it otherwise. */
+  readonly records?: (answered: Entry) => Entry;
+}
+
+/** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
+export interface RehearsalParts extends RehearsalPlayer {
+  /** Who takes part besides: then each conversation is handed over between some of them, at random requests. */
+  readonly others?: readonly RehearsalPlayer[];
   /** The store of one conversation; the same one every time, or a new one. */
   openStore(): Promise<TurnlogStore>;
   closeStore(store: TurnlogStore): Promise<void>;

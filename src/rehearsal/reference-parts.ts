@@ -13,26 +13,38 @@ import {
 import { createMemoryStore } from "../stores/memory/store.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { Entry, Part } from "./entries.ts";
-import type { RehearsalParts, RehearsalProvider, RehearsalServer } from "./ports.ts";
+import type { RehearsalParts, RehearsalPlayer, RehearsalProvider, RehearsalServer } from "./ports.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse } from "./rehearse.ts";
 import { type RehearsedProvider, rehearsedProviders } from "./rehearsed-providers.ts";
 
 /**
- * What a rehearsal is played with: the reference server, which judges it, and a provider for one of the dialects that it speaks.
+ * What a rehearsal is played with: the reference server, which judges it, and a provider for one of the dialects that it speaks; for
+ * several, one of each, which hand the conversations over to one another.
  *
  * Without a store each conversation gets a memory store of its own, so that a long rehearsal takes no more memory than
  * its longest conversation.
  */
-export function rehearsalParts(store: TurnlogStore | null, provider: RehearsalProvider = "responses"): RehearsalParts {
-  const played = rehearsedProviders[provider];
+export function rehearsalParts(
+  store: TurnlogStore | null,
+  ...[first = "responses", ...others]: readonly RehearsalProvider[]
+): RehearsalParts {
   return {
-    hasOwnTools: played.hasOwnTools ?? false,
-    startServer: (answer) => startServer(answer, played),
-    provider: ({ baseUrl }, transport) => played.provider(baseUrl, transport),
+    ...playerOf(first),
+    ...(others.length === 0 ? {} : { others: others.map(playerOf) }),
     openStore: async () => store ?? new TurnlogStore(createMemoryStore()),
     closeStore: async (opened) => {
       if (opened !== store) await opened.close();
     },
+  };
+}
+
+function playerOf(name: RehearsalProvider): RehearsalPlayer {
+  const { showsReasoning = true, hasOwnTools = false, records, ...played } = rehearsedProviders[name];
+  return {
+    ...{ showsReasoning, hasOwnTools },
+    ...(records === undefined ? {} : { records }),
+    startServer: (answer) => startServer(answer, played),
+    provider: ({ baseUrl }, transport) => played.provider(baseUrl, transport),
   };
 }
 

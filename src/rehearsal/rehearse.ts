@@ -1,14 +1,13 @@
-import { type Mode, modes } from "../engine/stack/chain-policy.ts";
-import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
-import { modeProblem } from "../engine/stack/engine-checks.ts";
-import type { Provider } from "../engine/stack/provider.ts";
+import type { Mode } from "../engine/stack/chain-policy.ts";
+import type { EngineConfig } from "../engine/stack/create-engine.ts";
+import { castOf, openPlayers } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";
 import { type PlayOptions, playOf } from "./exchanges.ts";
 import { type Counts, type Incoherence, playConversation } from "./play.ts";
 import type { RehearsalParts, RehearsalTransport } from "./ports.ts";
-import { editingLayer, emptyStage, measuringLayer } from "./stage.ts";
+import { emptyStage } from "./stage.ts";
 
 export type RehearsalOptions = PlayOptions &
   EditOptions & {
@@ -33,6 +32,8 @@ export type RehearsalFigures = {
   readonly transport: RehearsalTransport;
   /** How often a request was sent in another mode than the one before it. */
   readonly switches: number;
+  /** How often a request went to another provider than the one before it. */
+  readonly handoffs: number;
   readonly conversations: number;
   /** Bodies sent, refused ones included. */
   readonly requests: number;
@@ -64,47 +65,43 @@ export async function rehearse(
   parts: RehearsalParts,
   options: RehearsalOptions,
 ): Promise<RehearsalFigures> {
-  const {
-    mode,
-    transport = "sse",
-    switchModes = false,
-    signal = new AbortController().signal,
-    onIncoherence = () => undefined,
-  } = options;
+  const { mode, transport = "sse", signal = new AbortController().signal, onIncoherence = () => undefined } = options;
   const began = performance.now();
   let answers: readonly (readonly Entry[])[] = [];
-  await using server = await parts.startServer((request) => {
-    const answer = answers[request];
-    if (answer === undefined) throw new Error(`the document has no answer ${request}`);
-    return answer;
-  });
+  let answered = 0;
+  const answer = (): readonly Entry[] => {
+    const said = answers[answered];
+    if (said === undefined) throw new Error(`the document has no answer ${answered}`);
+    answered += 1;
+    return said;
+  };
   const stage = emptyStage();
-  const provider = parts.provider(server, transport);
-  const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
-  await using engine = createEngine({ provider, mode, middleware, ...options.sources });
+  await using players = await openPlayers(parts, { ...options, answer, stage });
   const counts: Counts = { ...noCounts };
   let conversations = 0;
   for await (const document of documents) {
+    const cast = castOf(players.all, options.seed, document.id);
     const play = playOf(document, { ...options, hasOwnTools: parts.hasOwnTools ?? false });
     answers = play.exchanges.map(({ answer }) => answer);
+    answered = 0;
     const store = await parts.openStore();
     try {
       const conversation = store.conversation();
-      const modes = switchModes ? modesOf(provider) : null;
-      const shared = { modes, stage, engine, server, counts, edits: options, signal, onIncoherence };
+      const shared = { cast, stage, counts, edits: options, signal, onIncoherence };
       await playConversation({ conversation, document, play, ...shared });
     } finally {
       await parts.closeStore(store);
     }
-    server.clear();
+    for (const { server } of players.all) server.clear();
     conversations += 1;
     options.onConversation?.(conversations);
   }
   const { bytesFull, bytesLastOnly } = stage;
   const seconds = Math.round(performance.now() - began) / 1000;
-  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches, objectCalls } = counts;
+  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches, handoffs, objectCalls } =
+    counts;
   return {
-    ...{ mode, transport, switches },
+    ...{ mode, transport, switches, handoffs },
     ...{ conversations, requests, chained, rebased, full, objectCalls, coherent, incoherent },
     ...{ bytesSent, bytesFull, bytesLastOnly, events, seconds },
   };
@@ -120,10 +117,6 @@ const noCounts: Counts = {
   bytesSent: 0,
   events: 0,
   switches: 0,
+  handoffs: 0,
   objectCalls: 0,
 };
-
-/** The modes that a rehearsal switches between: those that the endpoint can do. */
-function modesOf(provider: Provider): readonly [Mode, ...Mode[]] {
-  return ["auto", ...modes.filter((mode) => mode !== "auto" && modeProblem(mode, provider) === null)];
-}

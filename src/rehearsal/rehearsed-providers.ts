@@ -10,8 +10,9 @@ import { ollama } from "../providers/ollama/ollama.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
+import type { Entry } from "./entries.ts";
 import type { Expected } from "./expected.ts";
-import type { RehearsalProvider, RehearsalTransport } from "./ports.ts";
+import { type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
 import { readAsChat, readAsMessages } from "./read-as-messages.ts";
 import { readByGemini } from "./read-by-gemini.ts";
 
@@ -29,6 +30,8 @@ export type RehearsedProvider = {
   readonly reads?: (expected: Expected) => Expected | null;
   /** The same of all that it reads, where one thing is not read by itself. */
   readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
+  /** What is on record of a thing that the model answered, for those who read it later; as it was said when absent. */
+  readonly records?: (answered: Entry) => Entry;
   /** Whether the provider goes over WebSocket too. */
   readonly hasWebSocket?: true;
   /** The model runs its tools by itself. */
@@ -56,7 +59,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     provider: (baseUrl, transport) =>
       aiSdk({ model: languageModel(baseUrl), transport: transport === "json" ? "json" : "sse" }),
   },
-  ollama: { mode: "stateless", provider: ollamaAt, readsAll: readAsMessages },
+  ollama: { mode: "stateless", provider: ollamaAt, readsAll: readAsMessages, records: recordedAsObject },
   google: {
     mode: "stateless",
     provider: (baseURL, transport) =>
@@ -65,11 +68,13 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
         transport: transport === "json" ? "json" : "sse",
       }),
     readsAll: readByGemini,
+    records: recordedAsObject,
   },
-  anthropic: { mode: "stateless", provider: anthropicAt, readsAll: readAsMessagesApi },
+  anthropic: { mode: "stateless", provider: anthropicAt, readsAll: readAsMessagesApi, records: recordedAsObject },
   "claude-cli": {
     provider: (baseUrl) => claudeCli({ model: "rehearsal", ...claudeCliStandIn(baseUrl) }),
     readsAll: readByClaudeCli,
+    records: recordedAsObject,
     hasOwnTools: true,
     // A session has its own reasoning, and none that came before it.
     judging: { reasoning: "subset" },
@@ -134,9 +139,21 @@ function withoutDeveloper(expected: Expected): Expected {
   return "role" in expected && expected.role === "developer" ? { ...expected, role: "system" } : expected;
 }
 
+/** Where arguments are a JSON value and no text, the log has how they would be written again. */
+function recordedAsObject(answered: Entry): Entry {
+  return answered.kind === "call"
+    ? { ...answered, arguments: JSON.stringify(JSON.parse(answered.arguments)) }
+    : answered;
+}
+
 /** Where arguments are a JSON value and no text, the model reads how they would be written again. */
 function withParsedArguments(expected: Expected): Expected {
   return expected.kind === "call"
     ? { ...expected, arguments: JSON.stringify(JSON.parse(expected.arguments)) }
     : expected;
 }
+
+/** Those between which a rehearsal hands conversations over: a model that runs its tools by itself cuts them into other exchanges. */
+export const handedBetween: readonly RehearsalProvider[] = rehearsalProviders.filter(
+  (name) => rehearsedProviders[name].hasOwnTools !== true,
+);

@@ -5,6 +5,8 @@ import * as z from "zod";
 import { exitCodeOf } from "../../src/cli/commands/rehearse.ts";
 import { blockFromJson } from "../../src/domain/block-json.ts";
 import { openStore } from "../../src/open-store.ts";
+import { rehearsalProviders } from "../../src/rehearsal/ports.ts";
+import { handedBetween } from "../../src/rehearsal/rehearsed-providers.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
@@ -118,10 +120,11 @@ test("prints a rehearsal as one stable document", async () => {
   const figures = figuresOf(ended);
   expect(ended.code).toBe(0);
   expect(Object.keys(figures)).toEqual([
-    "provider",
+    "providers",
     "mode",
     "transport",
     "switches",
+    "handoffs",
     "conversations",
     "requests",
     "chained",
@@ -154,10 +157,47 @@ test("asks in another dialect, in the mode that its provider can do", async () =
   const ended = await turnlog("rehearse", "--generate", "a", "--limit", "1", "--provider", "chat", "--json");
   expect(ended.code).toBe(0);
   const figures = figuresOf(ended);
-  expect(figures).toMatchObject({ provider: "chat", mode: "stateless", full: figures["requests"], incoherent: 0 });
+  expect(figures).toMatchObject({
+    providers: ["chat"],
+    mode: "stateless",
+    handoffs: 0,
+    full: figures["requests"],
+    incoherent: 0,
+  });
 });
 
+test.each(["sse", "json"])(
+  "hands conversations over between all providers, every request judged: %s",
+  async (transport) => {
+    const options = [
+      "--handoff",
+      "--transport",
+      transport,
+      "--reasoning",
+      "--parallel",
+      "--edit-rate",
+      "0.2",
+      "--limit",
+      "30",
+    ];
+    const ended = await turnlog("rehearse", "--generate", "a", ...options, "--json");
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    const figures = figuresOf(ended);
+    expect(figures).toMatchObject({ incoherent: 0, coherent: figures["requests"], providers: handedBetween });
+    const { handoffs, chained, requests } = figures;
+    expect(Number(handoffs)).toBeGreaterThan(Number(requests) / 3);
+    expect(Number(chained)).toBeGreaterThan(0);
+    const shown = await turnlog("rehearse", "--generate", "a", "--handoff", "--limit", "2");
+    expect(shown.stdout).toMatch(/^providers +\d+, another one before \d+ requests$/m);
+  },
+);
+
 test.each([
+  [["--handoff", "--provider", "chat"], /--handoff cannot go with --provider: /],
+  [
+    ["--handoff", "--transport", "websocket"],
+    /--handoff cannot go with --transport websocket: .*give --transport sse or json$/,
+  ],
   [
     ["--provider", "chat-openai", "--reasoning"],
     /--provider chat-openai cannot go with --reasoning: .*give --provider chat$/,
@@ -236,7 +276,11 @@ const importDocument = z.strictObject({
     malformed: z.array(z.strictObject({ line: z.number(), message: z.string() })),
   }),
 });
-const figure = z.union([z.number(), z.enum(["chained", "stateless", "json", "sse", "websocket", "responses", "chat"])]);
+const figure = z.union([
+  z.number(),
+  z.enum(["chained", "stateless", "json", "sse", "websocket"]),
+  z.array(z.enum(rehearsalProviders)),
+]);
 const rehearsalDocument = z.strictObject({ version: z.literal(1), data: z.record(z.string(), figure) });
 
 const importOf = ({ stdout }: Outcome) => importDocument.parse(JSON.parse(stdout)).data;

@@ -5,7 +5,7 @@ import type { Incoherence } from "../../rehearsal/play.ts";
 import type { RehearsalProvider } from "../../rehearsal/ports.ts";
 import { rehearsalParts } from "../../rehearsal/reference-parts.ts";
 import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll } from "../../rehearsal/rehearse.ts";
-import { rehearsedProviders } from "../../rehearsal/rehearsed-providers.ts";
+import { handedBetween, rehearsedProviders } from "../../rehearsal/rehearsed-providers.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
 import { rehearsalDocument } from "../documents/running.ts";
@@ -18,7 +18,8 @@ const maxShown = 20;
 
 type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "transport" | "switchModes"> & {
   readonly mode?: RehearsalOptions["mode"];
-  readonly provider: RehearsalProvider;
+  readonly provider?: RehearsalProvider;
+  readonly handoff?: boolean;
   readonly generate?: string;
   readonly limit?: number;
   readonly reasoning?: boolean;
@@ -36,7 +37,8 @@ export const rehearse = commandCode({
       seed,
       editRate,
       edits,
-      provider,
+      provider = "responses",
+      handoff = false,
       mode = rehearsedProviders[provider].mode ?? "chained",
       transport,
       switchModes = false,
@@ -44,7 +46,9 @@ export const rehearse = commandCode({
       parallel = false,
       keep = false,
     } = options;
-    checkProvider(options);
+    if (handoff) checkHandoff(options);
+    else checkProvider(provider, options);
+    const providers = handoff ? handedBetween : [provider];
     // No source says that a connection continues a conversation object.
     if (mode === "conversation" && transport === "websocket")
       throw new UsageError(
@@ -62,7 +66,7 @@ export const rehearse = commandCode({
     await using store = keep ? await context.openStore({ mustExist: false }) : null;
     let figures: RehearsalFigures;
     try {
-      figures = await rehearseAll(documents, rehearsalParts(store, provider), {
+      figures = await rehearseAll(documents, rehearsalParts(store, ...providers), {
         ...{ seed, editRate, edits, mode, transport, switchModes, reasoning, parallel, signal },
         onIncoherence: (incoherence) => incoherent.push(incoherence),
         onConversation: (done) => {
@@ -79,7 +83,7 @@ export const rehearse = commandCode({
     if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);
     noteIncoherent(context, incoherent);
     if (keep) context.note(`its conversations are in ${shownUrl(context.storeUrl)}`);
-    yield { provider, ...figures };
+    yield { providers: [...providers], ...figures };
     return exitCodeOf(figures, malformed.length);
   },
 
@@ -88,7 +92,12 @@ export const rehearse = commandCode({
     const bytes = (count: number): string => `${grouped(count)} bytes`;
     table([
       ["conversations", grouped(conversations)],
-      ["provider", figures.provider],
+      figures.providers.length === 1
+        ? ["provider", figures.providers.join(", ")]
+        : [
+            "providers",
+            `${grouped(figures.providers.length)}, another one before ${counted(figures.handoffs, "request")}`,
+          ],
       [
         "mode",
         figures.switches === 0
@@ -115,8 +124,18 @@ export const rehearse = commandCode({
   },
 });
 
+/** Nobody is left to choose in a handoff, and its providers share what all can do. */
+function checkHandoff({ provider, transport }: Options): void {
+  if (provider !== undefined)
+    throw new UsageError("--handoff cannot go with --provider: it asks all of them in turn; leave one of the two out");
+  if (transport === "websocket")
+    throw new UsageError(
+      "--handoff cannot go with --transport websocket: few providers speak it; give --transport sse or json",
+    );
+}
+
 /** Whether a provider can do what is asked for, so that it is no figure of something else. */
-function checkProvider({ provider, transport, mode, reasoning = false }: Options): void {
+function checkProvider(provider: RehearsalProvider, { transport, mode, reasoning = false }: Options): void {
   const { hasWebSocket = false, showsReasoning = true, mode: ownMode } = rehearsedProviders[provider];
   if (ownMode === "stateless" && (mode === "chained" || mode === "conversation"))
     throw new UsageError(

@@ -35,9 +35,10 @@ export const tryOut: CommandGroup = {
         option("--seed <seed>", "the seed of the random edits").default("1"),
         option("--limit <count>", "maximum number of conversations").argParser(count),
         option("--keep", "leave the conversations in the store, which is made where there is none"),
-        option("--provider <name>", "in which dialect the server is asked")
-          .choices(rehearsalProviders)
-          .default("responses"),
+        option("--provider <name>", "in which dialect the server is asked; responses unless given").choices(
+          rehearsalProviders,
+        ),
+        option("--handoff", "hand each conversation over and back between providers, at random requests"),
         option(
           "--mode <mode>",
           "who holds the conversation between two requests; chained where the provider can",

@@ -43,11 +43,14 @@ export const demoDocument = z.strictObject({
 
 /** `turnlog rehearse`: bytes are of request bodies, without headers. */
 export const rehearsalDocument = z.strictObject({
-  provider: z.enum(rehearsalProviders),
+  /** Those that were asked: one, or with --handoff all. */
+  providers: list(z.enum(rehearsalProviders)),
   mode: z.enum(modes),
   transport: z.enum(rehearsalTransports),
   /** How often a request was sent in another mode than the one before it. */
   switches: count,
+  /** How often a request went to another provider than the one before it. */
+  handoffs: count,
   conversations: count,
   requests: count,
   chained: count,
