@@ -4,6 +4,7 @@ import { messagesCodec } from "./anthropic/messages-codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";
 import { claudeCliCodec } from "./claude-cli/claude-cli-codec.ts";
 import { geminiContents } from "./google/gemini-codec.ts";
+import { interactionSteps } from "./google/interaction-codec.ts";
 import { ollamaCodec } from "./ollama/ollama-codec.ts";
 import { responsesItems } from "./responses-items.ts";
 
@@ -11,6 +12,7 @@ const released: readonly Codec[] = [
   responsesItems,
   ...Object.values(chatCodecs),
   geminiContents,
+  interactionSteps,
   aiSdkCodec,
   ollamaCodec,
   claudeCliCodec,

@@ -12,7 +12,14 @@ export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer
 const members: OptionNames<CodecDefinition> = {
   ...{ name: true, family: true, instruct: true, adjust: true, unstored: true, offer: true, offeredTools: true },
   ...{ capable: true, readBefore: true, readsReasoning: true, anchors: true, pairs: true, resultsStandTogether: true },
-  ...{ abortedResult: true, unsendableReason: true, brokenGroupRule: true, standInRule: true, standsLast: true },
+  ...{
+    namesCalls: true,
+    abortedResult: true,
+    unsendableReason: true,
+    brokenGroupRule: true,
+    standInRule: true,
+    standsLast: true,
+  },
   ...{ encodeRequest: true, restated: true, lessonOf: true, readAnswer: true, writeAnswer: true, itemsOf: true },
 };
 

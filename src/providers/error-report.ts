@@ -21,7 +21,7 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
   const value = isJsonList(told) && told.length === 1 ? told[0] : told;
   if (!isJsonObject(value)) return { ...nothing, message: typeof value === "string" ? plainText(value) : null };
   const outer = isJsonObject(value["response"]) ? value["response"] : value;
-  const inner = isJsonObject(outer["error"]) ? outer["error"] : outer;
+  const inner = isJsonObject(outer["error"]) ? outer["error"] : (firstIn(outer["errors"]) ?? outer);
   return {
     status: typeof value["status"] === "number" ? value["status"] : googleStatus(inner),
     code: text(inner["code"]) ?? text(outer["code"]),
@@ -31,6 +31,10 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
     message: text(inner["message"]) ?? text(outer["error"]) ?? detail(outer["detail"]) ?? text(outer["message"]),
   };
 }
+
+/** A failed interaction of Google's lists what went wrong. */
+const firstIn = (errors: JsonValue | undefined): JsonObject | undefined =>
+  isJsonList(errors) ? errors.find(isJsonObject) : undefined;
 
 const nothing: ErrorReport = { status: null, code: null, type: null, param: null, message: null };
 

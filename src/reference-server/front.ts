@@ -13,6 +13,8 @@ export interface Front {
   accept(request: FrontRequest): FrontCall | { readonly refusal: Refusal };
   /** How it says that it failed by itself. */
   serverError(message: string): Refusal;
+  /** Forgets one answer, where it keeps them. */
+  forget?(id: string): void;
   /** Forgets everything. */
   clear(): void;
 }

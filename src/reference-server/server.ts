@@ -8,6 +8,7 @@ import { extend, itemsOf } from "./contexts.ts";
 import { emptyConversation } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
 import { createGoogleFront } from "./google/google-front.ts";
+import { createInteractionsFront } from "./google/interactions-front.ts";
 import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import { createMessagesFront } from "./messages/messages-front.ts";
@@ -103,6 +104,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     inject: (...faults) => void parts.faults.push(...faults),
     forget: (responseId) => {
       memory.forget(responseId);
+      for (const front of fronts) front.forget?.(responseId);
     },
     adopt: (response, input) => {
       inference.commit(adopted(memory, response, input));
@@ -132,7 +134,7 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
 
 const createFronts = [
   ...[createChatFront, createOllamaFront, createAiSdkFront, createGoogleFront, createMessagesFront],
-  createClaudeCliFront,
+  ...[createInteractionsFront, createClaudeCliFront],
 ];
 
 function inspection(

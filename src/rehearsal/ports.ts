@@ -33,6 +33,7 @@ export const rehearsalProviders = [
   "ai-sdk",
   "ollama",
   "google",
+  "google-interactions",
   "anthropic",
   "claude-cli",
 ] as const;

@@ -1,10 +1,29 @@
 import type { Expected } from "./expected.ts";
 
-/**
- * What a model of Google's reads: instructions stand before the conversation, and within it they are the user's; a refusal is a text; what says nothing is not sent;
- * arguments are JSON objects, whose text is not kept; results stand in the order of their calls.
- */
+/** What a model reads of `generateContent`: results stand in the order of their calls. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
+  const inOrder: Expected[] = [];
+  for (const each of readByGoogle(expected)) {
+    const start = inOrder.findLastIndex(({ kind }) => kind !== "result") + 1;
+    const later = each.kind === "result" ? inOrder.slice(start).filter((other) => isAfter(other, each)).length : 0;
+    inOrder.splice(inOrder.length - later, 0, each);
+  }
+  return inOrder;
+}
+
+/** What a model reads of an interaction: all instructions are one text. */
+export function readByInteractions(expected: readonly Expected[]): readonly Expected[] {
+  const read = readByGoogle(expected);
+  const texts = read.flatMap((each) => (each.kind === "text" && isInstruction(each) ? [each.text] : []));
+  const others = read.slice(texts.length);
+  return texts.length === 0 ? others : [{ kind: "text", role: "system", text: texts.join("\n\n") }, ...others];
+}
+
+/**
+ * Instructions stand before the conversation, and within it they are the user's; a refusal is a text; what says nothing is not sent;
+ * arguments are JSON objects, whose text is not kept.
+ */
+function readByGoogle(expected: readonly Expected[]): readonly Expected[] {
   const first = expected.findIndex((each) => !(each.kind === "text" && isInstruction(each)));
   const read = expected.map((each, place): Expected => {
     if (each.kind === "call") return { ...each, arguments: JSON.stringify(JSON.parse(each.arguments)) };
@@ -12,14 +31,7 @@ export function readByGemini(expected: readonly Expected[]): readonly Expected[]
     if (each.kind === "text" && isInstruction(each)) return { ...each, role: place < first ? "system" : "user" };
     return each;
   });
-  const inOrder: Expected[] = [];
-  for (const each of read) {
-    if (each.kind === "text" && each.text === "") continue;
-    const start = inOrder.findLastIndex(({ kind }) => kind !== "result") + 1;
-    const later = each.kind === "result" ? inOrder.slice(start).filter((other) => isAfter(other, each)).length : 0;
-    inOrder.splice(inOrder.length - later, 0, each);
-  }
-  return inOrder;
+  return read.filter((each) => each.kind !== "text" || each.text !== "");
 }
 
 const isInstruction = ({ role }: { readonly role: string }): boolean => role === "system" || role === "developer";

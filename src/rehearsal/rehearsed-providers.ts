@@ -6,6 +6,7 @@ import { chatCompletions } from "../providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
 import { claudeCli } from "../providers/claude-cli/claude-cli.ts";
 import { googleGemini } from "../providers/google/google-gemini.ts";
+import { googleInteractions } from "../providers/google/google-interactions.ts";
 import { ollama } from "../providers/ollama/ollama.ts";
 import { openaiResponses } from "../providers/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
@@ -14,7 +15,7 @@ import type { Entry } from "./entries.ts";
 import type { Expected } from "./expected.ts";
 import { type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
 import { readAsChat, readAsMessages } from "./read-as-messages.ts";
-import { readByGemini } from "./read-by-gemini.ts";
+import { readByGemini, readByInteractions } from "./read-by-gemini.ts";
 
 /** A dialect as rehearsals play it. */
 export type RehearsedProvider = {
@@ -68,6 +69,16 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
         transport: transport === "json" ? "json" : "sse",
       }),
     readsAll: readByGemini,
+    records: recordedAsObject,
+  },
+  "google-interactions": {
+    provider: (baseURL, transport) =>
+      googleInteractions({
+        // Answers name the model: a key within that name would be masked there, and nothing be continued.
+        ...{ model: "gemini-3-rehearsal", apiKey: "AIza-of-nobody", baseURL, store: true },
+        transport: transport === "json" ? "json" : "sse",
+      }),
+    readsAll: readByInteractions,
     records: recordedAsObject,
   },
   anthropic: { mode: "stateless", provider: anthropicAt, readsAll: readAsMessagesApi, records: recordedAsObject },

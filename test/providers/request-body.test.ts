@@ -70,8 +70,8 @@ const allGoldens = readdirSync(goldenFolder).flatMap((folder) =>
   readdirSync(join(goldenFolder, folder)).map((file) => [folder, file] as const),
 );
 /** Those that say more than items can. */
-const ofOwnBlocks = (folder: string): boolean => folder.startsWith("google-");
-const ofRecordedBlocks = (folder: string): boolean => folder.startsWith("anthropic-");
+const ofOwnBlocks = (folder: string): boolean => folder.startsWith("google-gemini-");
+const ofRecordedBlocks = (folder: string): boolean => /^(anthropic|google-interactions)-/.test(folder);
 const goldens = allGoldens.filter(([folder]) => !ofOwnBlocks(folder) && !ofRecordedBlocks(folder));
 const recordedGoldens = allGoldens.filter(([folder]) => ofRecordedBlocks(folder));
 const blocksGoldens = allGoldens.filter(([folder]) => ofOwnBlocks(folder));

@@ -93,19 +93,35 @@ export function shapedBlocks(
 ): readonly SentBlock[] {
   const byIndex = Map.groupBy(repairs, placeOf);
   const shaped: SentBlock[] = [];
+  const calledBy = (callId: string | null) =>
+    carriage.codec.namesCalls === true && callId !== null ? calledBefore(turn, from, callId) : {};
   for (const [offset, block] of [...turn.after(from), null].entries()) {
     const here = byIndex.get(from + offset) ?? [];
     for (const repair of here)
       if (repair.rule === "answer")
-        shaped.push({ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false });
+        shaped.push({
+          ...{ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false },
+          ...calledBy(callIdOf(repair)),
+        });
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
     const rename = here.find(({ rule }) => rule === "rename-call");
     const isSigned = !here.some(({ rule }) => rule === "stand-in");
     const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule === "omit-id" || rule === "rename-call");
     const sent = rename === undefined ? block : renamed(block, callIdOf(rename));
-    shaped.push({ block: sent, withId, ...(isSigned ? {} : { standIn: true }) });
+    const called = block.kind === "tool_result" ? calledBy(block.callId) : {};
+    shaped.push({ block: sent, withId, ...(isSigned ? {} : { standIn: true }), ...called });
   }
   return shaped;
+}
+
+/** Which tool the newest call of this id asks for, among the blocks before `from`; results stand near their calls. */
+function calledBefore(turn: Turn, from: number, callId: string): Pick<SentBlock, "called"> {
+  for (let index = from - 1; index >= 0; index -= 1) {
+    const block = turn.at(index);
+    if (block?.kind === "tool_call" && block.callId === callId)
+      return block.name === null ? {} : { called: block.name };
+  }
+  return {};
 }
 
 /** The digest of what a server holds once it has taken these blocks after a context. */

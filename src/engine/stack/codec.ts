@@ -62,6 +62,8 @@ export interface Codec {
    * other than a result follows one is answered there. Absent, results may stand between the calls of one answer.
    */
   readonly resultsStandTogether?: boolean;
+  /** A result says the name of the tool that it answers, so that the request needs it of calls which it does not hold itself. */
+  readonly namesCalls?: boolean;
   /** What a request says of a call that nothing answers, as a draft. */
   abortedResult(callId: string): Block;
   /** Why a request cannot carry the block, in words for people; null when it can. */
@@ -183,6 +185,8 @@ export type SentBlock = {
   readonly withId: boolean;
   /** It goes without its signature, or with what stands for one (`standInRule`). */
   readonly standIn?: boolean;
+  /** Of a result whose call is in the context that the request continues from: the tool's name (`namesCalls`). */
+  readonly called?: string;
 };
 
 /** A call as far as pairing looks at it. */

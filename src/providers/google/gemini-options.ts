@@ -57,41 +57,49 @@ const connectionNames: OptionNames<GeminiConnection> = {
   ...{ timeoutMs: true, limits: true, fetch: true },
 };
 
+/** How the options of one of Google's wires become the settings of its requests. */
+export type SettingsForm = {
+  readonly names: Readonly<Record<string, true>>;
+  /** What cannot be said, by its name: an option, or a member of `extraBody`. */
+  readonly refusals: Readonly<Record<string, string>>;
+};
+
 /**
  * The settings of requests among a provider's options.
  *
  * @throws {TypeError} for a name that is no option.
  * @throws {ProviderSettingsError} for what is no JSON, and for a member that would put the context out of our hands.
  */
-export function geminiSettings(
+export function settingsOf(
   where: string,
-  options: GeminiSettings & GeminiConnection,
-  names: Readonly<Record<string, true>>,
+  options: { readonly model: string; readonly extraBody?: JsonObject | undefined } & GeminiConnection,
+  { names, refusals, own }: SettingsForm & { readonly own: Readonly<Record<string, true>> },
 ): Settings {
-  const given: Readonly<Record<string, unknown>> = options;
-  if (given["cachedContent"] !== undefined)
-    throw new ProviderSettingsError(`${where}: ${refusals["cachedContent"] ?? ""}`);
-  checkOptions(where, options, { ...settingNames, ...connectionNames, ...names });
+  // Options beside the declared ones are told by their names, before they are told to be none.
+  const all = [...Object.keys(options), ...Object.keys(options.extraBody ?? {})];
+  const refused = all.find((name) => Object.hasOwn(refusals, name) && !Object.hasOwn(names, name));
+  if (refused !== undefined) throw new ProviderSettingsError(`${where}: ${refusals[refused] ?? ""}`);
+  checkOptions(where, options, { ...names, ...connectionNames, ...own });
   checkText(`${where}: model`, options.model, "such as 'gemini-3-flash-preview'");
   if (options.transport !== undefined) checkChoice(`${where}: transport`, options.transport, ["json", "sse"]);
   const { extraBody = {} } = options;
   if (!isJsonObject(extraBody)) throw new ProviderSettingsError(`${where}: extraBody is no object of members`);
   const settings: Record<string, JsonValue> = {};
-  const members = Object.entries(options).filter(([name]) => Object.hasOwn(settingNames, name) && name !== "extraBody");
-  for (const [name, value] of [...members, ...Object.entries(extraBody)]) {
-    const refusal = Object.hasOwn(refusals, name) ? refusals[name] : undefined;
-    if (refusal !== undefined) throw new ProviderSettingsError(`${where}: ${refusal}`);
+  const members = Object.entries(options).filter(([name]) => Object.hasOwn(names, name) && name !== "extraBody");
+  for (const [name, value] of [...members, ...Object.entries(extraBody)])
     if (value !== undefined) setMember(settings, name, asJson(value, `${where}: ${name}`));
-  }
   return settings;
 }
 
-const refusals: Readonly<Record<string, string>> = {
+const refusals: SettingsForm["refusals"] = {
   contents: "contents is no setting: every request decides it anew",
   systemInstruction: "give systemInstruction as instructions",
   cachedContent:
     "cachedContent is not supported: it brings what turnlog does not see; Google caches repeated beginnings by itself",
 };
+
+/** Those of generateContent. */
+export const geminiForm: SettingsForm = { names: settingNames, refusals };
 
 /** The value as JSON that nobody can change, so that what is recorded is what is sent. */
 function asJson(value: unknown, what: string): JsonValue {

@@ -83,7 +83,8 @@ function responseFor(output: JsonValue): JsonObject {
   return media.length === 0 ? { response } : { response, parts: media };
 }
 
-const isPartList = (output: JsonValue): output is readonly (JsonObject & { readonly type: string })[] =>
+/** Whether what a tool gave is a list of parts, and no other JSON. */
+export const isPartList = (output: JsonValue): output is readonly (JsonObject & { readonly type: string })[] =>
   isJsonList(output) &&
   output.length > 0 &&
   output.every((part) => isJsonObject(part) && partTypes.has(typeof part["type"] === "string" ? part["type"] : ""));

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
-import type { Codec } from "../../engine/stack/codec.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
@@ -21,30 +21,49 @@ import {
   type Credentials,
   type GeminiConnection,
   type GeminiSettings,
-  geminiSettings,
+  geminiForm,
   headersOf,
   scopeOf,
+  settingsOf,
 } from "./gemini-options.ts";
 import { bodySettings } from "./gemini-settings.ts";
 import { readGemini } from "./read-gemini.ts";
 
-/** How an endpoint of Gemini's models differs from the others. */
-export type GeminiEndpoint = {
+/** Where a model of Google's is, and whose it is. */
+export type GoogleEndpoint = {
   /** The function that makes the provider, for its errors. */
   readonly where: string;
   readonly name: string;
   readonly baseURL: string;
-  /** What of the address comes behind the base. */
-  readonly path: (asked: { readonly model: string; readonly method: string }) => string;
   /** Who asks, in the scope. */
   readonly owner: string;
   /** The header that carries the key, and the key or what gives one. */
   readonly header: (key: string) => Readonly<Record<string, string>>;
   readonly key: string | Credentials;
-  readonly wrap?: Wrap | undefined;
-  readonly unwrap?: ((answer: JsonObject) => JsonObject) | undefined;
   /** Options besides those of every endpoint. */
   readonly options: Readonly<Record<string, true>>;
+};
+
+/** How an endpoint of Gemini's models differs from the others. */
+export type GeminiEndpoint = GoogleEndpoint & {
+  /** What of the address comes behind the base. */
+  readonly path: (asked: { readonly model: string; readonly method: string }) => string;
+  readonly wrap?: Wrap | undefined;
+  readonly unwrap?: ((answer: JsonObject) => JsonObject) | undefined;
+};
+
+/** What is said there, and how it is answered. */
+export type GoogleWire = Pick<Provider, "codec" | "capabilities" | "settings"> & {
+  /** What the body of a request begins with. */
+  readonly bodySettings: (settings: Settings) => JsonObject;
+  /** What of the address comes behind the base, with its query. */
+  readonly path: (asked: { readonly model: string; readonly transport: string }) => string;
+  /** What is sent for a body. */
+  readonly wrap: (bodyText: string, model: string) => string;
+  readonly read: (
+    answer: Response,
+    reading: { readonly limits: AnswerLimits; readonly deadline: Deadline } & Pick<InferenceRequest, "onDelta">,
+  ) => Promise<JsonObject>;
 };
 
 /** Puts the body of a request into what an endpoint wants around it: the object that it is given has to stand in it as it is. */
@@ -52,38 +71,52 @@ export type Wrap = (body: JsonObject, asked: { readonly model: string }) => Json
 
 /** A provider of one of the endpoints that speak generateContent. */
 export function geminiProvider(options: GeminiSettings & GeminiConnection, endpoint: GeminiEndpoint): Provider {
-  const { where, name, key, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
-  const settings = geminiSettings(where, options, endpoint.options);
+  const { where, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
+  return googleProvider(options, endpoint, {
+    ...{ codec: geminiContents, capabilities: {}, bodySettings },
+    settings: settingsOf(where, options, { ...geminiForm, own: endpoint.options }),
+    path: ({ model, transport }) =>
+      transport === "sse"
+        ? `${endpoint.path({ model, method: "streamGenerateContent" })}?alt=sse`
+        : endpoint.path({ model, method: "generateContent" }),
+    wrap: (bodyText, model) => wrapped(bodyText, endpoint, model),
+    read: (answer, reading) => readGemini(answer, { ...reading, unwrap }),
+  });
+}
+
+/** A provider of one of Google's endpoints. */
+export function googleProvider(options: GeminiConnection, endpoint: GoogleEndpoint, wire: GoogleWire): Provider {
+  const { where, name, key } = endpoint;
+  const { codec, settings, capabilities } = wire;
   const { secrets = {}, timeoutMs = 600_000, transport = "sse" } = options;
   checkSecrets(settings, secrets);
   const address = addressOf(where, endpoint.baseURL);
   const limits = answerLimits(options.limits);
   const { headers, masked } = headersOf(options);
   const keys = typeof key === "function" ? requestKeys(key) : null;
-  const sender = { endpoint, keys, limits, address, headers, fetch: options.fetch };
+  const sender = { endpoint, wire, keys, limits, address, headers, fetch: options.fetch };
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { onDelta, settings: asked, signal } = request;
-    const filled = fillSecrets(request.bodyText, bodySettings(asked), secrets);
+    const filled = fillSecrets(request.bodyText, wire.bodySettings(asked), secrets);
     using deadline = createDeadline(signal, timeoutMs);
     const answer = await send({ ...request, bodyText: filled }, deadline, sender);
-    const response = await readGemini(answer, { limits, deadline, onDelta, unwrap });
+    const response = await wire.read(answer, { limits, deadline, onDelta });
     return { response, requestId: requestIdOf(answer.headers) };
   }
 
-  const codec: Codec = geminiContents;
   const provider: Provider = {
-    ...{ name, codec, settings, transport, timeoutMs, infer },
+    ...{ name, codec, settings, capabilities, transport, timeoutMs, infer },
     scope: scopeOf(address, codec.family, endpoint.owner),
-    capabilities: {},
-    // There is no place for them within the contents.
+    // There is no place for them within the conversation.
     systemAs: "instructions",
   };
   return maskedInference(provider, secretsOf(key, keys, masked));
 }
 
 type Sender = {
-  readonly endpoint: GeminiEndpoint;
+  readonly endpoint: GoogleEndpoint;
+  readonly wire: GoogleWire;
   readonly keys: RequestKeys | null;
   readonly limits: AnswerLimits;
   readonly address: string;
@@ -95,13 +128,11 @@ type Sender = {
 async function send(
   { bodyText, settings, transport }: InferenceRequest,
   deadline: Deadline,
-  { endpoint, keys, limits, address, headers, fetch }: Sender,
+  { endpoint, wire, keys, limits, address, headers, fetch }: Sender,
 ): Promise<Response> {
   const model = typeof settings["model"] === "string" ? settings["model"] : "";
-  const method = transport === "sse" ? "streamGenerateContent" : "generateContent";
-  const query = transport === "sse" ? "?alt=sse" : "";
   const attempt = async (key: string): Promise<Response> =>
-    post(`${address}${endpoint.path({ model, method })}${query}`, wrapped(bodyText, endpoint, model), {
+    post(`${address}${wire.path({ model, transport })}`, wire.wrap(bodyText, model), {
       accept: transport === "sse" ? "text/event-stream" : "application/json",
       headers: { ...endpoint.header(key), ...headers },
       // Looked up at each request, so that a replaced global one is used.

@@ -32,10 +32,10 @@ export function partsFor({ output }: ScriptedAnswer, sign: () => string): readon
   return parts.map((part, place) => (place === signed ? { ...part, thoughtSignature: sign() } : part));
 }
 
-const textsIn = (parts: Json | undefined): readonly string[] =>
+export const textsIn = (parts: Json | undefined): readonly string[] =>
   (isArray(parts) ? objectsOf(parts) : []).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
 
-function callOf(item: JsonObject): JsonObject {
+export function callOf(item: JsonObject): JsonObject {
   // JSON.parse makes nothing but JSON values.
   const args = JSON.parse(stringOf(item["arguments"]) ?? "{}") as Json;
   if (!isObject(args)) throw new Error("a model of Google's gives a call its arguments as an object");

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
 import { asJson } from "../delivery.ts";
@@ -10,6 +10,7 @@ import { finishOf, partsFor, type ResponseHead, responseBody, responseChunks } f
 import { readingOf } from "./reading.ts";
 import { badBody, failed, tooLong } from "./refusals.ts";
 import { checkRequest } from "./request.ts";
+import { createSignatures } from "./signatures.ts";
 
 /** `generateContent` and `streamGenerateContent`: it keeps nothing between two requests but the beginnings of prompts. */
 export function createGoogleFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
@@ -95,24 +96,5 @@ function usageOf(parts: readonly JsonObject[], { prompt, cached }: Asked): JsonO
     ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
     ...counts,
     totalTokenCount: prompt + counts.candidatesTokenCount + counts.thoughtsTokenCount,
-  };
-}
-
-/** What Google's guide lets stand for the signature of a call that Gemini did not make. */
-const standIns = new Set(["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]);
-
-/** Signatures of one server: another server's does not verify. Both alphabets of base64 are read. */
-function createSignatures(seed: string) {
-  let signed = 0;
-  const mac = (payload: string): string => createHmac("sha256", seed).update(payload).digest("base64url").slice(0, 24);
-  return {
-    sign: (): string => {
-      signed += 1;
-      return `${mac(`signature ${signed}`)}${Buffer.from(`signature ${signed}`).toString("base64url")}`;
-    },
-    isAuthentic(given: string): boolean {
-      const text = given.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-      return standIns.has(given) || mac(Buffer.from(text.slice(24), "base64url").toString()) === text.slice(0, 24);
-    },
   };
 }

@@ -1,0 +1,39 @@
+import type { OptionNames } from "../../base/options.ts";
+import type { KeySource, TextOrSecret } from "../openai-options.ts";
+import { secretValue } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { fingerprint, type GeminiConnection } from "./gemini-options.ts";
+import type { GoogleEndpoint } from "./gemini-provider.ts";
+
+/** Who asks Google's own API. */
+export type GoogleKey = {
+  /** `GEMINI_API_KEY`, else `GOOGLE_API_KEY`, when absent. A function is asked before every request; give `credentialsOwner` with one. */
+  readonly apiKey?: TextOrSecret | KeySource | undefined;
+};
+
+export const keyOption: OptionNames<GoogleKey> = { apiKey: true };
+
+/**
+ * Google's own API, asked with a key.
+ *
+ * @throws {ProviderSettingsError} when there is none.
+ */
+export function googleApi({
+  apiKey: given = process.env["GEMINI_API_KEY"] || process.env["GOOGLE_API_KEY"] || "",
+  baseURL = "https://generativelanguage.googleapis.com/v1beta",
+  credentialsOwner,
+  secrets = {},
+}: GoogleKey & GeminiConnection): Pick<GoogleEndpoint, "baseURL" | "owner" | "header" | "key"> {
+  const isAsked = typeof given === "function";
+  if (isAsked && credentialsOwner === undefined)
+    throw new ProviderSettingsError(
+      "apiKey is a function, whose keys change: give credentialsOwner, so that signatures outlast a key",
+    );
+  const key = isAsked ? given : secretValue("apiKey", given, secrets);
+  if (key === "") throw new ProviderSettingsError("there is no API key: set GEMINI_API_KEY, or give apiKey");
+  return {
+    ...{ baseURL, key },
+    owner: credentialsOwner ?? (typeof key === "string" ? fingerprint(key) : ""),
+    header: (apiKey) => ({ "x-goog-api-key": apiKey }),
+  };
+}

@@ -1,0 +1,27 @@
+import type { RequestParts } from "../../engine/stack/codec.ts";
+import { defineCodec } from "../define-codec.ts";
+import { refusalOf, restatedRule } from "./gemini-parts.ts";
+import { readAnswer, writeAnswer } from "./interaction-answer.ts";
+import { adjust, bodySettings, unstored } from "./interaction-settings.ts";
+import { isSignedStep, stepsOf } from "./interaction-steps.ts";
+
+/** The steps of Google's Interactions API. An interaction that is kept is continued by its id, as often as one likes. */
+export const interactionSteps = defineCodec({
+  name: "google-interactions/1",
+  anchors: { interaction: {} },
+  ...{ resultsStandTogether: true, namesCalls: true },
+  ...{ adjust, unstored, readAnswer, writeAnswer },
+  restated: restatedRule,
+  unsendableReason: refusalOf,
+  standInRule: (block, { isForeign }) => (isForeign && isSignedStep(block) ? "foreign-signature" : null),
+  encodeRequest,
+});
+
+function encodeRequest({ settings, input, anchor, transport }: RequestParts): string {
+  return JSON.stringify({
+    ...bodySettings(settings),
+    ...(anchor === null ? {} : { previous_interaction_id: anchor.id }),
+    input: stepsOf(input),
+    ...(transport === "sse" ? { stream: true } : {}),
+  });
+}

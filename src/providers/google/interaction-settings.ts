@@ -1,0 +1,77 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+
+/**
+ * The members of a request's body that settings stand for: `instructions` are its `system_instruction`, tools by name its functions.
+ * Every request says them all: an interaction passes on none of them. Frozen with the codec: bodies of old requests are rebuilt with it.
+ */
+export function bodySettings({ instructions, tools, ...members }: Settings): JsonObject {
+  const body: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(members)) {
+    if (ownMembers.has(name)) throw new Error(`settings cannot hold ${name}: the engine decides it`);
+    if (value !== undefined) setMember(body, name, value);
+  }
+  if (instructions !== undefined && instructions !== null) body["system_instruction"] = instructions;
+  const offered = isJsonList(tools) ? tools.map(toolFor) : tools;
+  if (offered !== undefined && !(isJsonList(offered) && offered.length === 0)) body["tools"] = offered;
+  return body;
+}
+
+const ownMembers: ReadonlySet<string> = new Set(["input", "previous_interaction_id", "stream"]);
+
+/** A tool of the engine's as a function; one that the caller wrote as Google has it stays so. */
+const toolFor = (tool: JsonValue): JsonValue =>
+  isJsonObject(tool) && tool["type"] === undefined ? { type: "function", ...tool } : tool;
+
+/** Unless the settings say themselves what Google keeps. */
+export const unstored = (settings: Settings): Settings =>
+  settings["store"] === undefined ? { ...settings, store: false } : settings;
+
+export function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { model, instructions, toolChoice, output, reasoningEffort, parallelToolCalls, ...limits } = adjustments;
+  if (parallelToolCalls === false)
+    throw new TypeError(
+      "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
+    );
+  const { temperature, topP, maxOutputTokens } = limits;
+  const generation: JsonObject = {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+    ...(reasoningEffort === undefined ? {} : { thinking_level: levelFor(reasoningEffort) }),
+    ...(toolChoice === undefined ? {} : { tool_choice: choiceFor(toolChoice) }),
+  };
+  const { generation_config: own = {} } = settings;
+  return {
+    ...settings,
+    ...(model === undefined ? {} : { model }),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(output === undefined
+      ? {}
+      : { response_format: { type: "text", mime_type: "application/json", schema: output } }),
+    ...(Object.keys(generation).length === 0
+      ? {}
+      : { generation_config: { ...(isJsonObject(own) ? own : {}), ...generation } }),
+  };
+}
+
+function choiceFor(choice: NonNullable<Adjustments["toolChoice"]>): JsonValue {
+  if (typeof choice === "object") return { allowed_tools: { mode: "any", tools: [choice.tool] } };
+  const own = choices.get(choice);
+  if (own !== undefined) return own;
+  throw new TypeError(`toolChoice is '${choice}': Gemini takes auto, none, required, or { tool }`);
+}
+
+const choices: ReadonlyMap<string, string> = new Map([
+  ["auto", "auto"],
+  ["none", "none"],
+  ["required", "any"],
+]);
+
+function levelFor(effort: string): string {
+  if (levels.has(effort)) return effort;
+  throw new TypeError(`reasoningEffort is '${effort}': interactions take ${[...levels].join(", ")}`);
+}
+
+const levels: ReadonlySet<string> = new Set(["minimal", "low", "medium", "high"]);

@@ -1,0 +1,121 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
+import { jsonOf } from "../json-text.ts";
+import { isPartList, type Said } from "./gemini-parts.ts";
+import { mediaFor, mediaIn } from "./media-parts.ts";
+
+/** Blocks as the steps of an interaction, one for each; a result says the name of its call. */
+export function stepsOf(blocks: readonly SentBlock[]): readonly JsonObject[] {
+  const names = new Map<string, string>();
+  return blocks.map(({ block, standIn = false, called }) => {
+    const { kind, callId, name } = block;
+    if (kind === "tool_call" && callId !== null && name !== null) names.set(callId, name);
+    const step = stepOf(block, kind === "tool_result" ? (names.get(callId ?? "") ?? called) : undefined);
+    return standIn ? unsigned(step) : step;
+  });
+}
+
+/** Without the signature of another endpoint. */
+const unsigned = ({ signature: _, ...step }: JsonObject): JsonObject => step;
+
+/** Whether another endpoint's signature is on a step of which the rest can be sent anywhere. */
+export const isSignedStep = (block: Said): boolean => typeof stepOf(block)["signature"] === "string";
+
+/** The step that a block is, as it came where it came from an interaction: signatures and unknown members are in its residue. */
+export function stepOf(block: Said, name?: string): JsonObject {
+  const { interactions } = isJsonObject(block.wire?.residue) ? block.wire.residue : {};
+  const step = applyDifference(plainStep(block, name), interactions);
+  if (isJsonObject(step)) return step;
+  throw new Error("the residue of a block does not rebuild a step");
+}
+
+/** What a step of an answer says, as a block that gives it back, whatever was in it. */
+export function draftOf(step: JsonObject): Draft {
+  const draft = plainDraft(step);
+  const interactions = jsonDifference(plainStep(draft), step);
+  return interactions === undefined ? draft : { ...draft, wire: { residue: { interactions } } };
+}
+
+function plainStep({ kind, payload }: Said, name?: string): JsonObject {
+  switch (kind) {
+    case "reasoning": {
+      const summary = [payload["summary"], payload["content"]].flatMap(listOf).flatMap(contentFor);
+      return { type: "thought", ...(summary.length === 0 ? {} : { summary }) };
+    }
+    case "tool_call": {
+      const { callId = "", name: called = "", arguments: given } = payload;
+      const args = typeof given === "string" ? (jsonOf(given) ?? {}) : {};
+      return { type: "function_call", id: callId, name: called, arguments: args };
+    }
+    case "tool_result": {
+      const { callId = "", output = null } = payload;
+      return {
+        type: "function_result",
+        ...(name === undefined ? {} : { name }),
+        call_id: callId,
+        result: resultFor(output),
+      };
+    }
+    case "other":
+      return payload;
+    case "assistant":
+      return { type: "model_output", content: listOf(payload["content"]).flatMap(contentFor) };
+    default:
+      return { type: "user_input", content: listOf(payload["content"]).flatMap(contentFor) };
+  }
+}
+
+/** A text, an object, or parts; another list goes as its JSON text. */
+function resultFor(output: JsonValue): JsonValue {
+  if (typeof output === "string" || isJsonObject(output)) return output;
+  if (!isPartList(output)) return JSON.stringify(output);
+  const content = output.flatMap(contentFor);
+  return content.length === 0 ? "" : content;
+}
+
+/** A part as interactions have it; none of one that says nothing, or that they have no form for. */
+function contentFor(part: JsonObject): readonly JsonObject[] {
+  const { type, text = part["refusal"] } = part;
+  if (type === "text" || type === "refusal") return text === "" ? [] : [{ type: "text", text }];
+  const { inlineData: inline, fileData: file } = mediaFor(part) ?? {};
+  if (isJsonObject(inline)) {
+    const { mimeType, data } = inline;
+    const [family = ""] = typeof mimeType === "string" ? mimeType.split("/") : [];
+    return [{ type: families.has(family) ? family : "document", data: data ?? "", mime_type: mimeType ?? "" }];
+  }
+  return isJsonObject(file) ? [{ type: type === "image" ? "image" : "document", uri: file["fileUri"] ?? "" }] : [];
+}
+
+const families: ReadonlySet<string> = new Set(["image", "audio", "video"]);
+
+/** A content of an interaction as a part of a message; null for one that no message of ours has. */
+function partIn({ type, text, data, mime_type: mimeType, uri }: JsonObject): JsonObject | null {
+  if (type === "text" && typeof text === "string") return { type: "text", text };
+  if (typeof data === "string" && typeof mimeType === "string") return mediaIn({ inlineData: { mimeType, data } });
+  if (typeof uri !== "string" || (type !== "image" && type !== "document")) return null;
+  return { type: type === "image" ? "image" : "file", url: uri };
+}
+
+function plainDraft(step: JsonObject): Draft {
+  const { type, id, name, arguments: args = {}, content } = step;
+  if (type === "thought") {
+    const summary = listOf(step["summary"]).flatMap((part) => {
+      const text = part["type"] === "text" ? partIn(part) : null;
+      return text === null ? [] : [text];
+    });
+    return { kind: "reasoning", payload: { type: "reasoning", summary } };
+  }
+  if (type === "function_call" && isText(id) && isText(name) && isJsonObject(args))
+    return { kind: "tool_call", payload: { type: "function", callId: id, name, arguments: JSON.stringify(args) } };
+  const parts = listOf(content).map(partIn);
+  const said = parts.filter((part) => part !== null);
+  const isMessage = isJsonList(content) && said.length === content.length;
+  if (isMessage && type === "model_output") return { kind: "assistant", payload: { role: "assistant", content: said } };
+  if (isMessage && type === "user_input") return { kind: "user", payload: { role: "user", content: said } };
+  return { kind: "other", payload: typeof type === "string" ? step : { type: "step", ...step } };
+}
+
+const isText = (value: JsonValue | undefined): value is string => typeof value === "string" && value !== "";
+const listOf = (value: JsonValue | undefined): readonly JsonObject[] =>
+  isJsonList(value) ? value.filter(isJsonObject) : [];

@@ -1,0 +1,174 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { utf8Length } from "../../base/utf8.ts";
+import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
+import type { AnswerStream } from "../answer-form.ts";
+import { providerError } from "../classify-error.ts";
+import { jsonOf } from "../json-text.ts";
+import { withPartial } from "../response-stream.ts";
+import { tokensIn } from "./interaction-answer.ts";
+
+/** A step that comes in pieces. */
+type OpenStep = { readonly step: Record<string, JsonValue>; json: string; bytes: number };
+
+/** Puts a streamed interaction together (Google's guide to streaming interactions): it is the one that would have come whole. */
+export class InteractionStream implements AnswerStream {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
+  readonly #interaction: Record<string, JsonValue> = {};
+  readonly #done = new Map<number, JsonObject>();
+  readonly #open = new Map<number, OpenStep>();
+
+  /** @param itemBytes - The most that a step may have that is not complete. */
+  constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
+    this.#onDelta = onDelta;
+    this.#itemBytes = itemBytes;
+  }
+
+  /** Whether a step that is not complete has more bytes than it may. */
+  get isTooLarge(): boolean {
+    return [...this.#open.values()].some(({ bytes }) => bytes > this.#itemBytes);
+  }
+
+  /** The steps that are complete, and what was said so far in one that is not. */
+  get partial(): readonly JsonObject[] {
+    const said = [...this.#open].filter(
+      ([, { step }]) => step["type"] === "model_output" && isJsonList(step["content"]),
+    );
+    return inOrder([...this.#done, ...said.map(([index, { step }]) => [index, step] as const)]);
+  }
+
+  /**
+   * Takes an event; returns the interaction with the last one, null before.
+   *
+   * @throws {ProviderError} for an error event.
+   */
+  take(name: string | null, event: JsonObject): JsonObject | null {
+    const { event_type: type = name, index: given, interaction, step, delta, status } = event;
+    const index = typeof given === "number" ? given : 0;
+    switch (type) {
+      case "error":
+        throw this.#failure(event);
+      case "interaction.created":
+        if (isJsonObject(interaction)) this.#set(interaction);
+        break;
+      case "interaction.status_update":
+        if (status !== undefined) this.#set({ status });
+        break;
+      case "step.start":
+        if (isJsonObject(step)) this.#begin(index, step);
+        break;
+      case "step.delta":
+        if (isJsonObject(delta)) this.#grow(index, delta);
+        break;
+      case "step.stop":
+        this.#finish(index);
+        break;
+      case "interaction.completed":
+        return this.#complete(isJsonObject(interaction) ? interaction : {});
+      default:
+    }
+    return null;
+  }
+
+  #failure({ error = null }: JsonObject): ProviderError {
+    const thrown = providerError({ body: { error } });
+    return this.partial.length === 0 ? thrown : withPartial(thrown, this.partial);
+  }
+
+  #complete(interaction: JsonObject): JsonObject {
+    for (const open of [...this.#open.keys()]) this.#finish(open);
+    this.#set(interaction);
+    if (isJsonObject(interaction["usage"])) this.#onDelta({ type: "usage", usage: tokensIn(interaction["usage"]) });
+    return { ...this.#interaction, steps: inOrder([...this.#done]) };
+  }
+
+  /** An interaction that is told in an event need not tell its steps, which have come. */
+  #set({ steps: _, ...members }: JsonObject): void {
+    for (const [name, value] of Object.entries(members))
+      if (value !== undefined) setMember(this.#interaction, name, value);
+  }
+
+  /** A step may begin with a part of what it says. */
+  #begin(index: number, given: JsonObject): void {
+    const step: Record<string, JsonValue> = {};
+    for (const [name, value] of Object.entries(given)) if (value !== undefined) setMember(step, name, value);
+    this.#open.set(index, { step, json: "", bytes: utf8Length(JSON.stringify(step)) });
+    for (const [name, type] of saying)
+      for (const part of listOf(step[name])) {
+        const { text } = part;
+        if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex: index, text });
+      }
+  }
+
+  #grow(index: number, { type, ...members }: JsonObject): void {
+    const open = this.#open.get(index);
+    if (open === undefined) return;
+    open.bytes += utf8Length(JSON.stringify(members));
+    const { arguments: json, content, signature } = members;
+    if (type === "arguments_delta") {
+      if (typeof json !== "string") return;
+      open.json += json;
+      if (json !== "") this.#onDelta({ type: "tool-call-delta", outputIndex: index, text: json });
+    } else if (type === "thought_signature") {
+      const { signature: before = "" } = open.step;
+      if (typeof signature === "string")
+        open.step["signature"] = `${typeof before === "string" ? before : ""}${signature}`;
+    } else if (type === "thought_summary") {
+      if (isJsonObject(content)) this.#say(open, "summary", content, index);
+    } else if (type === "text_annotation_delta") {
+      annotate(open.step, members);
+    } else if (open.step["type"] === "model_output") {
+      this.#say(open, "content", { type: type ?? "", ...members }, index);
+    } else {
+      // What a tool of Google's does comes as members of its step.
+      for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(open.step, name, value);
+    }
+  }
+
+  /** A text goes on with the one before it. */
+  #say(open: OpenStep, member: "content" | "summary", part: JsonObject, outputIndex: number): void {
+    const before = listOf(open.step[member]);
+    const last = before.at(-1);
+    const { text } = part;
+    const said = last?.["type"] === "text" && part["type"] === "text" ? last["text"] : undefined;
+    open.step[member] =
+      typeof said === "string" && typeof text === "string"
+        ? [...before.slice(0, -1), { ...last, text: said + text }]
+        : [...before, part];
+    const type = member === "content" ? "text-delta" : "reasoning-delta";
+    if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex, text });
+  }
+
+  #finish(index: number): void {
+    const open = this.#open.get(index);
+    if (open === undefined) return;
+    const { step, json } = open;
+    // What is no JSON came broken: the text is kept, and the call is none.
+    const item = json === "" ? step : { ...step, arguments: jsonOf(json) ?? json };
+    this.#open.delete(index);
+    this.#done.set(index, item);
+    this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+}
+
+const saying = [
+  ["content", "text-delta"],
+  ["summary", "reasoning-delta"],
+] as const;
+
+/** Annotations are those of the newest text. */
+function annotate(step: Record<string, JsonValue>, { annotations }: JsonObject): void {
+  const content = listOf(step["content"]);
+  const last = content.at(-1);
+  if (last === undefined || !isJsonList(annotations)) return;
+  step["content"] = [
+    ...content.slice(0, -1),
+    { ...last, annotations: [...listOf(last["annotations"]), ...annotations] },
+  ];
+}
+
+const listOf = (value: JsonValue | undefined): readonly JsonObject[] =>
+  isJsonList(value) ? value.filter(isJsonObject) : [];
+
+const inOrder = (steps: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
+  steps.toSorted(([left], [right]) => left - right).map(([, step]) => step);

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import type { ScriptedAnswer } from "../answers.ts";
+import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { asJson } from "../delivery.ts";
+import type { Front, FrontAnswer } from "../front.ts";
+import type { ReferenceServerOptions } from "../options.ts";
+import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { eventsOf, type InteractionHead, interactionBody, statusOf, stepsFor } from "./interaction-answer.ts";
+import { readingOf } from "./interaction-reading.ts";
+import * as refuse from "./interaction-refusals.ts";
+import { checkInteraction, checkSteps, stepsIn } from "./interaction-request.ts";
+import { createSignatures } from "./signatures.ts";
+
+/**
+ * The Interactions API. What a parent passes on is not documented step by step: here it is all steps of its context, what it
+ * answered among them, and no settings.
+ */
+export function createInteractionsFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
+  const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
+  const cache = createPrefixCache();
+  const signatures = createSignatures(`${options.seed} interactions`);
+  const kept = new Map<string, Kept>();
+  let answers = 0;
+
+  function render(asked: Asked, answer: ScriptedAnswer, error: JsonObject | undefined): FrontAnswer {
+    const hash = createHash("sha256").update(`${options.seed}:interactions:${answers}`).digest("base64url");
+    answers += 1;
+    if (answer.status === "failed") {
+      const { status, body } = refuse.failed(answer.error?.message ?? "An internal error has occurred.");
+      return { outgoing: asJson(status, body), responseId: undefined };
+    }
+    const steps = stepsFor(answer, signatures.sign);
+    const usage = { ...usageOf(steps, asked), ...answer.usage };
+    const head: InteractionHead = { id: `v1_${hash}`, model: asked.model, usage, status: statusOf(answer) };
+    const commit = (): void => {
+      if (asked.isStored) kept.set(head.id, { parent: asked.parent, steps: [...asked.input, ...steps] });
+    };
+    if (!asked.isStreamed) {
+      const body = interactionBody(head, steps, asked.named);
+      return {
+        outgoing: error === undefined ? asJson(200, body) : asJson(400, { error }),
+        responseId: head.id,
+        commit,
+      };
+    }
+    const text = eventsOf(head, steps, { deltaLength, error })
+      .map(({ event, data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+      .join("");
+    const end = error === undefined ? "event: done\ndata: [DONE]\n\n" : "";
+    return { outgoing: { status: 200, contentType: eventStream, text: text + end }, responseId: head.id, commit };
+  }
+
+  return {
+    takes: (method, path) => method === "POST" && path.endsWith("/interactions"),
+    accept({ body }) {
+      if (!isObject(body)) return { refusal: refuse.badBody() };
+      const wrong = checkInteraction(body, { models });
+      if (wrong !== undefined) return { refusal: wrong };
+      const named = stringOf(body["previous_interaction_id"]);
+      const parent = named === undefined ? undefined : kept.get(named);
+      if (named !== undefined && parent === undefined) return { refusal: refuse.notFound() };
+      const input = stepsIn(body["input"]);
+      const steps = [...contextOf(parent), ...input];
+      const unfit = checkSteps(steps, (text) => signatures.isAuthentic(text));
+      if (unfit !== undefined) return { refusal: unfit };
+      const units = [body["system_instruction"] ?? "", ...objectsOf(body["tools"]), ...steps].map((unit: Json) =>
+        JSON.stringify(unit),
+      );
+      const prompt = tokensIn(units);
+      if (prompt > maxContextTokens) return { refusal: refuse.tooLong(prompt, maxContextTokens) };
+      const cached = tokensIn(units.slice(0, cache.known(units)));
+      cache.keep(units);
+      const asked: Asked = {
+        ...{ model: stringOf(body["model"]) ?? "", named, parent, input, prompt, cached },
+        isStored: body["store"] !== false,
+        isStreamed: body["stream"] === true,
+      };
+      return {
+        body,
+        reading: () => readingOf(body, steps),
+        render: (answer, error) => render(asked, answer, error),
+      };
+    },
+    serverError: refuse.failed,
+    forget: (id) => {
+      kept.delete(id);
+    },
+    clear() {
+      cache.clear();
+      kept.clear();
+      answers = 0;
+    },
+  };
+}
+
+/** An interaction that the server keeps: what it was given, then what it answered. */
+interface Kept {
+  readonly parent: Kept | undefined;
+  readonly steps: readonly JsonObject[];
+}
+
+function contextOf(last: Kept | undefined): readonly JsonObject[] {
+  const all: (readonly JsonObject[])[] = [];
+  for (let each = last; each !== undefined; each = each.parent) all.push(each.steps);
+  return all.toReversed().flat();
+}
+
+interface Asked {
+  readonly model: string;
+  readonly named: string | undefined;
+  readonly parent: Kept | undefined;
+  readonly input: readonly JsonObject[];
+  readonly prompt: number;
+  readonly cached: number;
+  readonly isStored: boolean;
+  readonly isStreamed: boolean;
+}
+
+/** What was thought is counted apart from what was said. */
+function usageOf(steps: readonly JsonObject[], { prompt, cached }: Asked): JsonObject {
+  const [thoughts = 0, said = 0] = [true, false].map((isThought) =>
+    tokensIn(steps.filter(({ type }) => (type === "thought") === isThought).map((step) => JSON.stringify(step))),
+  );
+  return {
+    total_tokens: prompt + thoughts + said,
+    total_input_tokens: prompt,
+    total_cached_tokens: cached,
+    total_output_tokens: said,
+    total_tool_use_tokens: 0,
+    total_thought_tokens: thoughts,
+  };
+}
