@@ -18,6 +18,7 @@ export type {
   GroupPlace,
   Lesson,
   OfferedTool,
+  Prompt,
   RecordedAnswer,
   Refusal,
   RequestParts,

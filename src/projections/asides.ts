@@ -101,6 +101,8 @@ export function repairWords(repair: Repair): string {
       return `block ${index} sent without a signature of its own (${say("reason")})`;
     case "answer":
       return `call ${say("callId")} of block ${index} answered as aborted: it had no result`;
+    case "prompt":
+      return `a word of the user sent behind block ${index - 1}, which the server does not take as the last one (${say("reason")})`;
     case "restate":
       return `block ${index} put as this server takes it (${say("reason")})`;
     default:

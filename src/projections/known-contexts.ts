@@ -1,7 +1,7 @@
 import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 
 /**
- * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, or what its codec
+ * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, `prompted`, or what its codec
  * says); null when it can, as far as the log tells.
  */
 export type Unusable = string | null;

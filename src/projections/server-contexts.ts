@@ -272,6 +272,8 @@ function unusable(request: InferenceRequestedData, response: ResponseReceivedDat
   if (response.anchor === undefined) return "no-id";
   if (isSuspect(request, response)) return "suspect";
   if (!response.isComplete) return "incomplete";
+  // Of what the user was made to say the server knows, and the Turn does not.
+  if (request.decision.repairs.some(({ rule }) => rule === "prompt")) return "prompted";
   return response.isMasked === true ? "masked" : (response.anchor.unusable ?? null);
 }
 

@@ -19,6 +19,7 @@ const members: OptionNames<CodecDefinition> = {
     brokenGroupRule: true,
     standInRule: true,
     standsLast: true,
+    prompt: true,
   },
   ...{ encodeRequest: true, restated: true, lessonOf: true, readAnswer: true, writeAnswer: true, itemsOf: true },
 };
@@ -79,7 +80,8 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
   return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
 }
 
-function offer(settings: Settings, { tools }: { readonly tools: readonly OfferedTool[] }): Settings {
+/** Offers tools beside those under `tools`. */
+export function offer(settings: Settings, { tools }: { readonly tools: readonly OfferedTool[] }): Settings {
   return tools.length === 0 ? settings : { ...settings, tools: [...toolsIn(settings), ...tools.map(toolSetting)] };
 }
 

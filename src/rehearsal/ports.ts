@@ -36,6 +36,7 @@ export const rehearsalProviders = [
   "google-interactions",
   "anthropic",
   "claude-cli",
+  "anthropic-threads",
 ] as const;
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];

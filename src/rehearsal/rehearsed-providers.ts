@@ -90,6 +90,12 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     // A session has its own reasoning, and none that came before it.
     judging: { reasoning: "subset" },
   },
+  // Threads refuse thinking.
+  "anthropic-threads": {
+    showsReasoning: false,
+    provider: (baseUrl, transport) => anthropicAt(baseUrl, transport, { threads: true }),
+    readsAll: readAsMessagesApi,
+  },
 };
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
@@ -103,25 +109,25 @@ function ollamaAt(baseUrl: string, transport: RehearsalTransport): Provider {
   return ollama({ ...asked, baseURL, transport: transport === "json" ? "json" : "ndjson" });
 }
 
-function anthropicAt(baseUrl: string, transport: RehearsalTransport): Provider {
+function anthropicAt(baseUrl: string, transport: RehearsalTransport, options: { threads?: true } = {}): Provider {
   const baseURL = baseUrl.replace(/\/v1$/, "");
-  return anthropic({ ...asked, baseURL, transport: transport === "json" ? "json" : "sse" });
+  return anthropic({ ...asked, ...options, baseURL, transport: transport === "json" ? "json" : "sse" });
 }
 
 /**
  * A system message behind the beginning is a text of the user in tags, which every model of the Messages API takes; behind the words
- * of the model the user has to say something.
+ * of the model, and where nobody else speaks, the user has to say something.
  */
 function readAsMessagesApi(expected: readonly Expected[]): readonly Expected[] {
   const all = expected.map((each) => withParsedArguments(withoutDeveloper(each)));
   const leading = all.findIndex((each) => !("role" in each) || each.role !== "system");
   const said = all.map((each, place) =>
-    each.kind === "text" && each.role === "system" && place > leading
+    each.kind === "text" && each.role === "system" && leading >= 0 && place > leading
       ? { ...each, role: "user" as const, text: `<system>\n${each.text}\n</system>` }
       : each,
   );
   const last = said.at(-1);
-  const isModels = last?.kind === "reasoning" || (last?.kind === "text" && last.role === "assistant");
+  const isModels = leading < 0 || last?.kind === "reasoning" || (last?.kind === "text" && last.role === "assistant");
   return isModels ? [...said, { kind: "text", role: "user", text: "Continue." }] : said;
 }
 

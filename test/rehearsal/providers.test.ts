@@ -42,3 +42,18 @@ test.each(rehearsalProviders)("%s: every request is accepted, and reads what it 
     if (mode === "chained" && editRate === 0) expect(figures.full + figures.rebased).toBe(figures.conversations);
   }
 });
+
+test("a conversation that nothing edits is one thread: every request after the first continues it", async () => {
+  const conversations = 8;
+  const { requests, chained, incoherent, bytesSent } = await rehearse(
+    generateDocuments("threads", conversations),
+    verifying(replaying(rehearsalParts(null, "anthropic-threads"))),
+    {
+      ...{ seed: "1", edits: "all", parallel: true, reasoning: false, editRate: 0, transport: "json", mode: "chained" },
+      onIncoherence: () => undefined,
+    },
+  );
+  expect(incoherent).toBe(0);
+  expect(bytesSent).toBeGreaterThan(0);
+  expect(requests - chained).toBe(conversations);
+});

@@ -97,12 +97,14 @@ export function shapedBlocks(
     carriage.codec.namesCalls === true && callId !== null ? calledBefore(turn, from, callId) : {};
   for (const [offset, block] of [...turn.after(from), null].entries()) {
     const here = byIndex.get(from + offset) ?? [];
-    for (const repair of here)
+    for (const repair of here) {
       if (repair.rule === "answer")
         shaped.push({
           ...{ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false },
           ...calledBy(callIdOf(repair)),
         });
+      if (repair.rule === "prompt") shaped.push({ block: promptOf(carriage.codec), withId: false });
+    }
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
     const rename = here.find(({ rule }) => rule === "rename-call");
     const isSigned = !here.some(({ rule }) => rule === "stand-in");
@@ -122,6 +124,11 @@ function calledBefore(turn: Turn, from: number, callId: string): Pick<SentBlock,
       return block.name === null ? {} : { called: block.name };
   }
   return {};
+}
+
+function promptOf({ name, prompt }: Codec): Block {
+  if (prompt === undefined) throw new Error(`the codec ${name} does not say what the user is made to say`);
+  return prompt.block;
 }
 
 /** The digest of what a server holds once it has taken these blocks after a context. */

@@ -182,7 +182,8 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   const takes = kindOf(request, anchor)?.takes;
   const left = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
   const isTaken = (block: Block, n: number): boolean => left.has(anchor.length + n) || takes?.(block) !== false;
-  if (takes !== undefined && (isAnswering || !turn.after(anchor.length).every(isTaken)))
+  const isAnswerTaken = !isAnswering || takes?.(request.codec.abortedResult("call")) !== false;
+  if (takes !== undefined && !(isAnswerTaken && turn.after(anchor.length).every(isTaken)))
     return reject("illegal-continuation");
   return { anchor, repairs, changed };
 }

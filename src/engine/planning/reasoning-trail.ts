@@ -153,7 +153,8 @@ export function heldOf(trail: ReasoningTrail, input: Turn, { decision, scope }: 
     const index = sendFrom + offset;
     const here = byPlace.get(index) ?? [];
     for (const { rule } of here)
-      if (rule === "answer") add({ index, isReasoning: false, digest: anAnswer, omitted: null });
+      if (rule === "answer" || rule === "prompt")
+        add({ index, isReasoning: false, digest: rule === "answer" ? anAnswer : aPrompt, omitted: null });
     if (block === null) continue;
     const isBare = !carriesId(block, { scope, itemIds: capabilities["itemIds"] === true }) || here.some(takesId);
     const omitted = here.find(({ rule }) => rule === "omit");
@@ -209,6 +210,7 @@ const takesId = ({ rule }: Repair): boolean => rule === "omit-id" || rule === "r
 
 /** What the answer to an open call counts as. */
 const anAnswer = sha256Hex("turnlog/aborted");
+const aPrompt = sha256Hex("turnlog/prompt");
 
 /** Of a context whose request is not known: what the Turn says. */
 function unshaped(input: Turn, length: number): HeldItems {

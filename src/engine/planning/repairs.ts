@@ -24,6 +24,11 @@ export const restate = (index: number, reason: string): Repair => ({ rule: "rest
 /** A block is sent without its signature, or with what stands for one, by the name of why. */
 export const standIn = (index: number, reason: string): Repair => ({ rule: "stand-in", index, detail: { reason } });
 
+/** The user is made to say something at the end of the Turn, by the name of why. */
+export const promptAt = (length: number, reason: string): Repair => ({
+  ...{ rule: "prompt", index: length, detail: { reason } },
+});
+
 /** The place in the Turn that a repair changes something at. */
 export function placeOf({ rule, index, detail }: Repair): number {
   if (!rules.has(rule))
@@ -34,4 +39,12 @@ export function placeOf({ rule, index, detail }: Repair): number {
 /** The call id that a repair says. */
 export const callIdOf = ({ detail }: Repair): string => (typeof detail["callId"] === "string" ? detail["callId"] : "");
 
-const rules: ReadonlySet<string> = new Set(["omit", "omit-id", "rename-call", "answer", "restate", "stand-in"]);
+const rules: ReadonlySet<string> = new Set([
+  "omit",
+  "omit-id",
+  "rename-call",
+  "answer",
+  "restate",
+  "stand-in",
+  "prompt",
+]);

@@ -12,7 +12,7 @@ import {
   unsendable,
 } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
-import { callIdOf, omit, omitId, placeOf, restate, standIn } from "./repairs.ts";
+import { callIdOf, omit, omitId, placeOf, promptAt, restate, standIn } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -28,7 +28,25 @@ export type ShapeOptions = GroupOptions & {
  */
 export function shape(turn: Turn, from: number, options: ShapeOptions): readonly Repair[] {
   const { repairs, pairing } = shapeFrom(turn, from, options);
-  return [...repairs, ...closingAnswers(pairing, turn.length), ...standIns(turn, from, { ...options, repairs })];
+  const closing = closingAnswers(pairing, turn.length);
+  const prompt = closing.length > 0 ? [] : promptBehind(turn.after(from), from, { ...options, repairs });
+  return [...repairs, ...closing, ...prompt, ...standIns(turn, from, { ...options, repairs })];
+}
+
+/** What the user has to say where what is sent ends with something that a server takes no request to end with. */
+function promptBehind(
+  blocks: readonly Block[],
+  from: number,
+  { repairs, codec, settings }: ShapeOptions & { readonly repairs: readonly Repair[] },
+): readonly Repair[] {
+  if (codec.prompt === undefined) return [];
+  const byIndex = Map.groupBy(repairs, placeOf);
+  const sent = blocks.flatMap((block, offset) => {
+    const here = byIndex.get(from + offset) ?? [];
+    const answers = here.filter(({ rule }) => rule === "answer").map((each) => codec.abortedResult(callIdOf(each)));
+    return here.some(({ rule }) => rule === "omit") ? answers : [...answers, block];
+  });
+  return codec.prompt.isNeeded(sent, settings) ? [promptAt(from + blocks.length, "model-speaks-last")] : [];
 }
 
 /** What is sent with what stands for a signature: that depends on what goes out before it. */
@@ -70,7 +88,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const start = from === 0 ? compactedUpTo(blocks, options) : from;
   const repairs: Repair[] = [];
   let pairing = pairingAt(turn, from, { blocks, options });
-  let last: Block | null = null;
+  let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   for (const group of groupsOf(blocks, from)) {
     const [first] = group.members;
     for (const member of group.members) if (member.index < start) member.omitted = "compacted";

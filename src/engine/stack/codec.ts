@@ -8,7 +8,7 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
  * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so
  * that planning, runs and projections speak turnlog's own (docs/EVENTS.md).
  *
- * Only `encodeRequest` and `abortedResult` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
+ * Only `encodeRequest`, `abortedResult` and the block of `prompt` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
  * codec that would write other bytes gets another name, beside the old one; a rule may be mended at any time.
  *
  * `defineCodec` fills in what most wires have in common.
@@ -83,6 +83,8 @@ export interface Codec {
    * where it goes as it is. Absent, where nothing is signed.
    */
   standInRule?(block: Block, place: SignedPlace): string | null;
+  /** What the user says behind a request that the server would not take as it ends; absent, where it takes every end. */
+  readonly prompt?: Prompt;
   /** Whether the server takes the block only as the last one of a request. */
   standsLast?(block: Block): boolean;
 
@@ -187,6 +189,14 @@ export type SentBlock = {
   readonly standIn?: boolean;
   /** Of a result whose call is in the context that the request continues from: the tool's name (`namesCalls`). */
   readonly called?: string;
+};
+
+/** Words of the user that are in no Turn: a request that needs them is decided to have them (`prompt`). */
+export type Prompt = {
+  /** Whether a request that sends these blocks cannot end with them. */
+  isNeeded(sent: readonly Block[], settings: Settings): boolean;
+  /** What is said, as a draft; frozen under the name of the codec. */
+  readonly block: Block;
 };
 
 /** A call as far as pairing looks at it. */

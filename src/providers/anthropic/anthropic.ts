@@ -1,4 +1,5 @@
 import { omitMembers } from "../../base/json.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
@@ -11,6 +12,7 @@ import { MessageStream, messageForm } from "./message-stream.ts";
 import { messagesCodec, rewrittenMembers } from "./messages-codec.ts";
 import type { AnthropicOptions } from "./options.ts";
 import { settingsOf } from "./provider-settings.ts";
+import { asksForThreads, threadsBeta } from "./threads.ts";
 
 export type { AnswerLimits } from "../answer-limits.ts";
 export type { KeySource, TextOrSecret, WithSecrets } from "../openai-options.ts";
@@ -30,7 +32,7 @@ export function anthropic(options: AnthropicOptions): Provider {
   checkSecrets(settings, secrets);
   const endpoint: MessagesEndpoint = {
     ...endpointOf(options, "authorization", place),
-    ...{ version: options.version ?? "2026-10-21", betas: options.betas ?? [] },
+    ...{ version: options.version ?? "2026-10-21", betas: betasOf(options, settings) },
   };
   const client = createMessagesClient(endpoint);
   const { limits, timeoutMs, betas } = endpoint;
@@ -54,7 +56,7 @@ export function anthropic(options: AnthropicOptions): Provider {
     name: "anthropic",
     scope: versionedScope(endpoint, options.credentialsOwner),
     codec: messagesCodec,
-    ...capabilitiesOf(options),
+    ...capabilitiesOf(options, settings),
     transport: options.transport ?? "sse",
     settings,
     systemAs: options.systemAs ?? "input",
@@ -73,10 +75,21 @@ const place: ServerPlace = {
 const versionedScope = (endpoint: MessagesEndpoint, owner: string | undefined): string =>
   `${scopeOf(endpoint, messagesCodec.family, owner)} version=${endpoint.version}`;
 
-function capabilitiesOf({ model, capabilities = {} }: AnthropicOptions): Pick<Provider, "capabilities" | "configured"> {
+function betasOf({ betas = [] }: AnthropicOptions, settings: Settings): readonly string[] {
+  return asksForThreads(settings) && !betas.includes(threadsBeta) ? [...betas, threadsBeta] : betas;
+}
+
+function capabilitiesOf(
+  { model, capabilities = {} }: AnthropicOptions,
+  settings: Settings,
+): Pick<Provider, "capabilities" | "configured"> {
   const { reasoningPrefix } = capabilities;
   return {
-    capabilities: { reasoningPrefix: reasoningPrefix ?? (looksNotAtPrefixes.test(model) ? "ignore" : "refuse") },
+    capabilities: {
+      // Its answers do not say what they continue, nor its documentation whether tokens are those of the whole thread.
+      ...(asksForThreads(settings) ? { chain: true, echo: "none", counts: "none" } : {}),
+      reasoningPrefix: reasoningPrefix ?? (looksNotAtPrefixes.test(model) ? "ignore" : "refuse"),
+    },
     configured: reasoningPrefix === undefined ? [] : ["reasoningPrefix"],
   };
 }

@@ -39,9 +39,9 @@ function kindOf({ kind, status, message }: Failure, { type, code }: Said): Failu
 
 const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["thread_not_found", "lost-state"],
-  ["thread_already_continued", "lost-state"],
-  ["thread_continue_in_flight", "lost-state"],
-  ["thread_fingerprint_mismatch", "lost-state"],
+  ["thread_already_continued", "already-continued"],
+  ["thread_continue_in_flight", "already-continued"],
+  ["thread_fingerprint_mismatch", "anchor-mismatch"],
   ["thread_unsupported_request", "chaining-unsupported"],
 ]);
 

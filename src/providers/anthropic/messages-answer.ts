@@ -1,10 +1,11 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { ContentFilter } from "../../domain/events/inference-events.ts";
-import type { Answer, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { contentsOf, draftOf, inputOf } from "./content-blocks.ts";
+import { asksForThreads } from "./threads.ts";
 
 /** Reads a message of the model. */
-export function readAnswer(response: JsonObject): Answer {
+export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "settings">): Answer {
   const { id, content, stop_reason: reason, usage, ...rest } = response;
   const isMessage = isJsonList(content) && content.every(isJsonObject);
   const status = typeof reason === "string" ? reason : null;
@@ -20,6 +21,7 @@ export function readAnswer(response: JsonObject): Answer {
   return {
     ...{ id: typeof id === "string" ? id : null, status },
     isComplete: error === null && status !== null && !cutShort.has(status),
+    ...(typeof id === "string" && asksForThreads(settings) ? { anchor: { kind: "thread", id } } : {}),
     ...(error === null ? {} : { failure: failureIn(error) }),
     blocks: isMessage ? content.map(draftOf) : [],
     ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),

@@ -1,13 +1,15 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
+import { user } from "../../domain/make-block.ts";
 import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { defineCodec } from "../define-codec.ts";
-import { kindOf, refusalOf } from "./content-blocks.ts";
+import { defineCodec, offer } from "../define-codec.ts";
+import { contentsOf, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { type Message, messagesOf } from "./messages.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
 import { adjust, instruct, prefixOf } from "./messages-settings.ts";
 import { restated, withSystemMessages } from "./system-messages.ts";
+import { anchors, threadFor, unstored } from "./threads.ts";
 
 /**
  * The Messages API (Anthropic's API reference) as blocks and back. A block is a block of content, but for what a user says in a row;
@@ -16,7 +18,10 @@ import { restated, withSystemMessages } from "./system-messages.ts";
 export const messagesCodec = defineCodec({
   name: "anthropic-messages/1",
   resultsStandTogether: true,
-  ...{ instruct, adjust, restated },
+  ...{ instruct, adjust, restated, anchors, unstored },
+  // A server that was seen to have no threads is asked for none.
+  offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
+  prompt: { isNeeded: asksForUser, block: user("Continue.") },
   unsendableReason: (block: Block) => refusalOf(block),
   ...{ encodeRequest, readAnswer, writeAnswer },
 });
@@ -25,13 +30,15 @@ export const messagesCodec = defineCodec({
 export const ownMembers: ReadonlySet<string> = new Set(["messages", "stream", "thread"]);
 
 /** Settings that stand in a body otherwise than they were given, behind all others. */
-export const rewrittenMembers = ["instructions", "tools"] as const;
+export const rewrittenMembers = ["instructions", "tools", "threads"] as const;
 
-function encodeRequest({ settings, input, transport }: RequestParts): string {
+function encodeRequest({ settings, input, anchor, transport }: RequestParts): string {
   const blocks = input.map(({ block }) => block);
   const leading = blocks.findIndex(({ kind }) => kind !== "system");
-  const systems = blocks.slice(0, Math.max(0, leading));
-  const { system: own, tools } = prefixOf(settings);
+  // Behind what a thread has they do not begin the conversation.
+  const systems = anchor === null ? blocks.slice(0, leading < 0 ? blocks.length : leading) : [];
+  // The thread that is continued has them.
+  const { system: own, tools } = anchor === null ? prefixOf(settings) : {};
   const body: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(settings)) {
     if (ownMembers.has(name)) throw new Error(`settings cannot hold ${name}: the engine decides it`);
@@ -43,13 +50,30 @@ function encodeRequest({ settings, input, transport }: RequestParts): string {
   const isText = typeof own === "string" && systems.length === 0;
   if (system.length > 0) body["system"] = isText ? own : system;
   const messages = messagesOf(withSystemMessages(blocks.slice(systems.length), settings)).map(sentMessage);
-  body["messages"] = ended(
-    messages.filter(({ content }) => content.length > 0),
-    settings,
-  );
+  body["messages"] = messages.filter(({ content }) => content.length > 0);
   if (transport === "sse") body["stream"] = true;
-  return JSON.stringify(body);
+  const thread = threadFor(settings, anchor);
+  if (thread === null) return JSON.stringify(body);
+  body["thread"] = thread;
+  return JSON.stringify(withoutMarks(body));
 }
+
+/** What threads refuse: the marks for the cache that blocks came with. */
+const withoutMarks = ({ messages = [], ...body }: JsonObject): JsonObject => ({
+  ...body,
+  messages: (isJsonList(messages) ? messages.filter(isJsonObject) : []).map((message) => ({
+    ...message,
+    content: unmarked(message["content"] ?? ""),
+  })),
+});
+
+const unmarked = (content: JsonValue): JsonValue =>
+  isJsonList(content)
+    ? content.filter(isJsonObject).map(({ cache_control: _, ...block }) => ({
+        ...block,
+        ...(block["content"] === undefined ? {} : { content: unmarked(block["content"]) }),
+      }))
+    : content;
 
 const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
   typeof system === "string" ? [{ type: "text", text: system }] : isJsonList(system) ? system.filter(isJsonObject) : [];
@@ -58,15 +82,14 @@ const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
 const takesPrefill = /^claude-(3|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/;
 
 /**
- * A Turn that ends with what the model said is followed by a word of the user, which the API asks for. What a server's tool has open
- * is gone on with as it is.
+ * Behind what the model said the API asks for a word of the user, and where there is nothing but the system prompt. What a server's
+ * tool has open is gone on with as it is, and a message that says nothing is not there.
  */
-function ended(messages: readonly JsonObject[], { model }: Settings): readonly JsonObject[] {
-  const { role, content } = messages.at(-1) ?? {};
-  const last = isJsonList(content) ? content.at(-1) : undefined;
-  const isModels = role === "assistant" && isJsonObject(last) && kindOf(last) !== "other";
-  if (!isModels || (typeof model === "string" && takesPrefill.test(model))) return messages;
-  return [...messages, { role: "user", content: [{ type: "text", text: "Continue." }] }];
+function asksForUser(sent: readonly Block[], { model }: Settings): boolean {
+  const last = sent.findLast((block) => block.kind !== "assistant" || contentsOf(block).some(says));
+  if (last === undefined || sent.every(({ kind }) => kind === "system")) return true;
+  if (typeof model === "string" && takesPrefill.test(model)) return false;
+  return last.kind === "assistant" || last.kind === "reasoning" || last.kind === "tool_call";
 }
 
 const sentMessage = ({ role, content, residue }: Message) => ({

@@ -3,6 +3,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import { outputFormat } from "../output-format.ts";
+import { asksForThreads } from "./threads.ts";
 
 /** Adds texts to the instructions, which are a text or a list of texts. */
 export function instruct(settings: Settings, texts: readonly string[]): Settings {
@@ -56,6 +57,10 @@ const merged = (settings: Settings, asked: { readonly [name: string]: JsonValue 
 const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);
 
 function effortIn(settings: Settings, effort: string): JsonObject {
+  if (effort === "none" && asksForThreads(settings))
+    throw new TypeError(
+      "threads take no setting of thinking: leave the effort 'none' out, or make the provider without threads",
+    );
   if (effort === "none") return { thinking: { type: "disabled" } };
   if (!efforts.has(effort))
     throw new TypeError(

@@ -56,6 +56,11 @@ export type MessagesSettings = {
 } & {
   /** The most tokens that an answer may have, thinking included; 16,000 when absent. */
   readonly max_tokens?: number | undefined;
+  /**
+   * Has the server keep each answer for five minutes, so that the next request says what is new and no more (message threads, a beta).
+   * Not together with `thinking`, `fallbacks`, `context_management` and marks for the cache, which threads refuse.
+   */
+  readonly threads?: boolean | undefined;
   /** The system prompt: a text, or blocks of text. */
   readonly instructions?: string | readonly JsonObject[] | undefined;
 };
@@ -75,5 +80,5 @@ export const settingNames: OptionNames<Pick<AnthropicOptions, "model"> & Message
   ...{ compaction: true, container: true, context_management: true, diagnostics: true, fallback_credit_token: true },
   ...{ fallbacks: true, inference_geo: true, mcp_servers: true, metadata: true, output_config: true },
   ...{ output_format: true, service_tier: true, speed: true, stop_sequences: true, thinking: true, tool_choice: true },
-  ...{ tools: true, user_profile_id: true, workspace_id: true },
+  ...{ tools: true, threads: true, user_profile_id: true, workspace_id: true },
 };

@@ -5,6 +5,7 @@ import { refuseSecretsIn } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
 import { type AnthropicOptions, connectionNames, settingNames } from "./options.ts";
+import { threadless, unstored } from "./threads.ts";
 
 /** Enough for long answers with thinking, and less than any model of today allows. */
 const maxTokensDefault = 16_000;
@@ -19,7 +20,9 @@ export function settingsOf({ model, max_tokens: maxTokens, ...options }: Anthrop
   const given: unknown = model;
   if (typeof given !== "string" || given === "")
     throw new ProviderSettingsError("there is no model: give model, such as 'claude-sonnet-5'");
-  const settings: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checkedSettings(options, words) };
+  const asked: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checkedSettings(options, words) };
+  const settings = asked["threads"] === false ? unstored(asked) : asked;
+  checkThreads(settings);
   checkInstructions(settings["instructions"]);
   checkCredentials(settings);
   refuseSecretsIn(settings, rewrittenMembers);
@@ -38,6 +41,17 @@ const words: OptionWords = {
     ["stop", "stop_sequences"],
   ]),
 };
+
+function checkThreads(settings: Settings): void {
+  const { threads } = settings;
+  if (threads === undefined) return;
+  if (threads !== true) throw new ProviderSettingsError("threads is true, or false: give one of them");
+  const [first] = threadless(settings);
+  if (first !== undefined)
+    throw new ProviderSettingsError(
+      `${first} does not go together with threads, whose server refuses it: leave one of them out`,
+    );
+}
 
 function checkInstructions(instructions: JsonValue | undefined): void {
   if (instructions === undefined || typeof instructions === "string") return;

@@ -10,14 +10,20 @@ import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { contentOf, eventsOf, signatureOf } from "./message.ts";
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
+import { Threads, type WholeRequest } from "./threads.ts";
 
-/** The Messages API: it keeps nothing between two requests but the beginnings of prompts that were marked for its cache. */
+/**
+ * The Messages API: it keeps nothing between two requests but the beginnings of prompts that were marked for its cache, and
+ * threads where they are asked for.
+ */
 export function createMessagesFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   const cache = createPrefixCache();
+  const threads = new Threads(options.now ?? Date.now);
   let answers = 0;
 
-  function render(body: JsonObject, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
+  function render(request: WholeRequest, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
+    const { whole: body, isKept } = request;
     const hash = createHash("sha256").update(`${seed}:messages:${answers}`).digest("hex");
     answers += 1;
     const id = `msg_${hash.slice(0, 24)}`;
@@ -31,25 +37,32 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       ...{ stop_reason: stopOf(answer, content), stop_sequence: null },
       usage: { ...usage, output_tokens: tokensIn([JSON.stringify(content)]), ...answer.usage },
     };
+    // A refusal cannot be continued.
+    const isStored = isKept && message.stop_reason !== "refusal";
+    const kept = isStored ? { commit: () => threads.keep(id, request, content) } : {};
     const wrong = error === undefined ? undefined : { type: "error", error };
     if (body["stream"] !== true)
-      return { outgoing: wrong === undefined ? asJson(200, message) : asJson(500, wrong), responseId: id };
+      return { outgoing: wrong === undefined ? asJson(200, message) : asJson(500, wrong), responseId: id, ...kept };
     const events = eventsOf(message, deltaLength);
     const told = wrong === undefined ? events : [...events.slice(0, 2), wrong];
     const text = told
       .map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n`)
       .join("");
-    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id };
+    return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id, ...kept };
   }
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith("/messages"),
-    accept({ body }): FrontCall | { readonly refusal: Refusal } {
+    accept({ body, headers }): FrontCall | { readonly refusal: Refusal } {
       if (!isObject(body)) return { refusal: said("The request body is not valid JSON") };
+      const request = threads.wholeOf(body, headers);
+      if ("refusal" in request) return request;
+      const { whole, parent, held } = request;
       const wrong =
-        checkRequest(body, models) ?? (options.verifiesCiphertexts === false ? undefined : checkThoughts(body, seed));
+        checkRequest(whole, models, held) ??
+        (options.verifiesCiphertexts === false ? undefined : checkThoughts(whole, seed));
       if (wrong !== undefined) return { refusal: wrong };
-      const units = unitsOf(body);
+      const units = unitsOf(whole);
       const texts = units.map(({ text }) => text);
       const prompt = tokensIn(texts);
       if (prompt > maxContextTokens)
@@ -62,15 +75,20 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
         ...{ input_tokens: prompt - read - written, cache_creation_input_tokens: written },
         cache_read_input_tokens: read,
       };
+      if (parent !== null) parent.isInFlight = true;
       return {
         body,
-        reading: () => readingOf(body),
-        render: (answer, error) => render(body, usage, { answer, error }),
+        reading: () => readingOf(whole),
+        release() {
+          if (parent !== null) parent.isInFlight = false;
+        },
+        render: (answer, error) => render(request, usage, { answer, error }),
       };
     },
     serverError: (message) => said(message, 500, "api_error"),
     clear() {
       cache.clear();
+      threads.clear();
       answers = 0;
     },
   };

@@ -14,8 +14,16 @@ const fields = new Set(
   ),
 );
 
-/** What is wrong with a request by itself: its members, its messages, then calls and results. */
-export function checkRequest(body: JsonObject, models: readonly string[] | undefined): Refusal | undefined {
+/**
+ * What is wrong with a request by itself: its members, its messages, then calls and results.
+ *
+ * @param held - How many of its messages the server has itself: the ids of their calls are its own.
+ */
+export function checkRequest(
+  body: JsonObject,
+  models: readonly string[] | undefined,
+  held: number,
+): Refusal | undefined {
   const model = stringOf(body["model"]);
   if (model === undefined) return said("model: Field required");
   if (typeof body["max_tokens"] !== "number") return said("max_tokens: Field required");
@@ -34,7 +42,7 @@ export function checkRequest(body: JsonObject, models: readonly string[] | undef
     (body["cache_control"] === undefined ? 0 : 1);
   if (marks > 4) return said(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
   const all = objectsOf(messages);
-  return checkSystems(all) ?? checkPairs(all) ?? checkEnd(all);
+  return checkSystems(all) ?? checkPairs(all, held) ?? checkEnd(all);
 }
 
 /** Blocks of content by role: what a message may hold. */
@@ -85,7 +93,8 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
 
 const callMembers = new Set(["type", "id", "name", "input", "caller", "toolset_name", "cache_control"]);
 
-const countMarks = (value: Json): number => {
+/** How many marks for the cache stand in something. */
+export const countMarks = (value: Json): number => {
   if (isArray(value)) return value.reduce<number>((sum, each) => sum + countMarks(each), 0);
   if (!isObject(value)) return 0;
   return (value["cache_control"] === undefined ? 0 : 1) + countMarks(value["content"] ?? null);
@@ -104,7 +113,7 @@ function checkSystems(messages: readonly JsonObject[]): Refusal | undefined {
 }
 
 /** Results of all calls stand first in the next message of the user; neighbours of one role are one message. */
-function checkPairs(messages: readonly JsonObject[]): Refusal | undefined {
+function checkPairs(messages: readonly JsonObject[], held: number): Refusal | undefined {
   const turns: { role: string; at: number; blocks: JsonObject[] }[] = [];
   for (const [at, message] of messages.entries()) {
     const role = stringOf(message["role"]) ?? "";
@@ -119,7 +128,7 @@ function checkPairs(messages: readonly JsonObject[]): Refusal | undefined {
       open = blocks.filter(({ type }) => type === "tool_use").map(({ id }) => stringOf(id) ?? "");
       // An id that an earlier turn of the model has used was seen to be taken.
       const twice = open.find((id, index) => open.indexOf(id) !== index);
-      if (twice !== undefined)
+      if (twice !== undefined && at >= held)
         return said(
           `messages.${at}.content.${blocks.findLastIndex(({ id }) => id === twice)}: \`tool_use\` ids must be unique`,
         );

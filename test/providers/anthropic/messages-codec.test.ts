@@ -3,6 +3,8 @@ import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json
 import { Block } from "../../../src/domain/block.ts";
 import type { Adjustments } from "../../../src/domain/events/run-events.ts";
 import { assistant, audio, file, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
+import { Turn } from "../../../src/domain/turn.ts";
+import { shape } from "../../../src/engine/planning/shape.ts";
 import type { Draft, Settings } from "../../../src/engine/stack/codec.ts";
 import { draftOf } from "../../../src/providers/anthropic/content-blocks.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
@@ -85,8 +87,6 @@ test("roles are merged, results stand first in the message behind their calls, a
         ],
       },
       { role: "assistant", content: [{ type: "text", text: "Warm." }] },
-      // The API wants the user to have the last word.
-      { role: "user", content: [{ type: "text", text: "Continue." }] },
     ],
     stream: true,
   });
@@ -199,4 +199,41 @@ test("what runs ask otherwise is said in the words of the API, or refused by nam
     { type: "web_search_20250305", name: "web_search" },
     { name: "look-up", description: "Looks up.", input_schema: { type: "object" } },
   ]);
+});
+
+test.each<[string, readonly Block[], Settings, number | null]>([
+  ["what the model said is followed by a word of the user", [user("Go."), assistant("I")], settings, 2],
+  ["a message that says nothing is not there", [user("Go."), assistant(" ")], settings, null],
+  ["what the user said stands last", [user("Go."), assistant("I"), user("And?")], settings, null],
+  ["a system prompt alone is followed by a word of the user", [system("Go.")], settings, 1],
+  ["models that go on with their own words do", [user("Go."), assistant("I")], { model: "claude-3-haiku" }, null],
+])("%s", (_, blocks, given, at) => {
+  const repairs = shape(Turn.of(blocks), 0, {
+    ...{ scope: "here", codec: messagesCodec, itemIds: false, quarantined: new Set<string>(), heldFrom: 0 },
+    settings: given,
+  });
+  expect(repairs.filter(({ rule }) => rule === "prompt").map(({ index }) => index)).toEqual(at === null ? [] : [at]);
+});
+
+test("a thread is created with everything but marks for the cache, and continued with what is new", () => {
+  const threaded: Settings = { ...settings, threads: true, instructions: "Be brief.", tools: [] };
+  const marked = user([{ type: "text", text: "Go.", cache_control: { type: "ephemeral" } }]);
+  expect(sent([user("Go.")], threaded)).toMatchObject({ system: "Be brief.", tools: [], thread: { type: "create" } });
+  expect(JSON.stringify(sent([marked], threaded))).not.toContain("cache_control");
+  const input = [{ block: user("And?"), withId: false }];
+  const anchor = { kind: "thread", id: "msg_1" };
+  const body = parseJson(messagesCodec.encodeRequest({ settings: threaded, input, anchor, transport: "json" }));
+  expect(body).toEqual({
+    ...settings,
+    messages: [{ role: "user", content: [{ type: "text", text: "And?" }] }],
+    thread: { type: "continue", previous_message_id: "msg_1" },
+  });
+});
+
+test("an answer is continued from where threads were asked for", () => {
+  const asked = { inferenceId: "inf_1", capabilities: {} };
+  const answer = message([{ type: "text", text: "Warm." }]);
+  const threaded = messagesCodec.readAnswer(answer, { ...asked, settings: { ...settings, threads: true } });
+  expect(threaded.anchor).toEqual({ kind: "thread", id: "msg_1" });
+  expect(messagesCodec.readAnswer(answer, { ...asked, settings }).anchor).toBeUndefined();
 });

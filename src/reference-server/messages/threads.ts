@@ -1,0 +1,111 @@
+import type { ReceivedRequest } from "../options.ts";
+import type { Refusal } from "../refusals.ts";
+import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { countMarks, said } from "./request.ts";
+
+/** What a server keeps behind the id of a message: all that the model read and said, until another request continues it. */
+interface Kept {
+  readonly whole: JsonObject;
+  readonly content: readonly JsonObject[];
+  readonly at: number;
+  isContinued: boolean;
+  isInFlight: boolean;
+}
+
+/** A request with all that the model reads for it. */
+export interface WholeRequest {
+  readonly whole: JsonObject;
+  /** The message that it continues. */
+  readonly parent: Kept | null;
+  /** How many of the messages are kept. */
+  readonly held: number;
+  /** Whether its answer can be continued. */
+  readonly isKept: boolean;
+}
+
+/** Message threads (beta `message-threads-2026-08-12`): what they keep, and what they refuse. */
+export class Threads {
+  readonly #kept = new Map<string, Kept>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  clear(): void {
+    this.#kept.clear();
+  }
+
+  /** A request as the model reads it, or why it is refused. */
+  wholeOf(body: JsonObject, headers: ReceivedRequest["headers"]): WholeRequest | { readonly refusal: Refusal } {
+    const { thread, ...whole } = body;
+    if (thread === undefined) return { whole: body, parent: null, held: 0, isKept: false };
+    if (!String(headers["anthropic-beta"] ?? "").includes(beta))
+      return { refusal: said("thread: Extra inputs are not permitted") };
+    const strange = unsupportedIn(body);
+    if (strange.length > 0)
+      return { refusal: refused("thread_unsupported_request", `threads do not support: ${strange.join(", ")}`) };
+    const { type, previous_message_id: id } = isObject(thread) ? thread : {};
+    if (type === "create") return { whole, parent: null, held: 0, isKept: true };
+    if (type !== "continue" || stringOf(id) === undefined)
+      return { refusal: said("thread: Input should be 'create', or 'continue' with previous_message_id") };
+    return this.#continued(stringOf(id) ?? "", whole);
+  }
+
+  #continued(id: string, body: JsonObject): WholeRequest | { readonly refusal: Refusal } {
+    const repeated = ["system", "tools"].find((name) => Object.hasOwn(body, name));
+    if (repeated !== undefined) return { refusal: said(`${repeated}: it cannot be given when a thread is continued`) };
+    const parent = this.#kept.get(id);
+    if (parent === undefined || this.#now() - parent.at > keptMs)
+      return { refusal: refused("thread_not_found", `No thread ends with message ${id}`) };
+    if (parent.isContinued)
+      return { refusal: refused("thread_already_continued", `Message ${id} has been continued already`) };
+    if (parent.isInFlight)
+      return { refusal: refused("thread_continue_in_flight", `Message ${id} is being continued by another request`) };
+    const differing = fingerprint.filter((name) => textOf(body[name]) !== textOf(parent.whole[name]));
+    if (differing.length > 0)
+      return { refusal: refused("thread_fingerprint_mismatch", `The thread differs in ${differing.join(", ")}`) };
+    const { system, tools, messages } = parent.whole;
+    const kept = [...objectsOf(messages), { role: "assistant", content: parent.content }];
+    const whole = {
+      ...body,
+      ...(system === undefined ? {} : { system }),
+      ...(tools === undefined ? {} : { tools }),
+      messages: [...kept, ...(isArray(body["messages"]) ? body["messages"] : [])],
+    };
+    return { whole, parent, held: kept.length, isKept: true };
+  }
+
+  /** The answer is stored: it can be continued once, and what it continues no more. */
+  keep(id: string, { whole, parent }: WholeRequest, content: readonly JsonObject[]): void {
+    if (parent !== null) parent.isContinued = true;
+    this.#kept.set(id, { whole, content, at: this.#now(), isContinued: false, isInFlight: false });
+  }
+}
+
+const beta = "message-threads-2026-08-12";
+
+const keptMs = 5 * 60 * 1000;
+
+/** What has to be as it was; that `model` is, no documentation says. */
+const fingerprint = ["model", "output_config"] as const;
+
+const textOf = (value: Json | undefined): string => JSON.stringify(value ?? null);
+
+const unsupportedIn = (body: JsonObject): readonly string[] => [
+  ...["context_management", "fallbacks", "thinking"].filter((name) => body[name] !== undefined),
+  ...(body["cache_control"] === undefined &&
+  countMarks([body["system"] ?? null, body["tools"] ?? null, body["messages"] ?? null]) === 0
+    ? []
+    : ["cache_control"]),
+];
+
+function refused(code: string, message: string): Refusal {
+  const isMissing = code === "thread_not_found";
+  const { status, body } = said(message, isMissing ? 404 : 400, isMissing ? "not_found_error" : undefined);
+  const told = objectsOf([body])[0] ?? {};
+  return {
+    status,
+    body: { ...told, error: { ...objectsOf([told["error"] ?? null])[0], details: { error_code: code } } },
+  };
+}

@@ -1,0 +1,108 @@
+import { expect, onTestFinished, test } from "vitest";
+import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { assistant } from "../../../src/domain/make-block.ts";
+import { createEngine, openStore } from "../../../src/index.ts";
+import { type AnthropicOptions, anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { startReferenceServer } from "../../../src/reference-server/server.ts";
+
+const beta = { "anthropic-beta": "message-threads-2026-08-12" };
+const minutes = 60_000;
+
+async function started() {
+  const clock = { ms: 0 };
+  const server = await startReferenceServer({ seed: "threads", now: () => clock.ms });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const ask = async (more: object, headers: Record<string, string> = beta): Promise<JsonObject> => {
+    const messages = [{ role: "user", content: "Go." }];
+    const body = JSON.stringify({ model: "claude-test", max_tokens: 10, messages, ...more });
+    const answer = await fetch(`${server.baseUrl}/messages`, { method: "POST", body, headers });
+    const told = parseJson(await answer.text());
+    return { status: answer.status, ...(isJsonObject(told) ? told : {}) };
+  };
+  const created = async (more: object = {}) => idIn(await ask({ thread: { type: "create" }, ...more }));
+  const continued = (id: string, more: object = {}) =>
+    ask({ thread: { type: "continue", previous_message_id: id }, ...more });
+  return { server, clock, ask, created, continued };
+}
+
+const idIn = ({ id }: JsonObject): string => (typeof id === "string" ? id : "");
+
+const refusal = (code: string, status = 400) => ({ status, error: { details: { error_code: code } } });
+
+test("a message of a thread is continued once, within five minutes, as it was created", async () => {
+  const { server, clock, created, continued } = await started();
+  const first = await created({ system: "Be brief." });
+  expect(await continued(first, { system: "Be brief." })).toMatchObject({ status: 400 });
+  expect(await continued(first, { output_config: { effort: "low" } })).toMatchObject(
+    refusal("thread_fingerprint_mismatch"),
+  );
+  clock.ms += 5 * minutes;
+  const second = await continued(first);
+  expect(second["status"]).toBe(200);
+  expect(server.reading(server.requests.length - 1)?.items).toHaveLength(4);
+  expect(await continued(first)).toMatchObject(refusal("thread_already_continued"));
+  clock.ms += 5 * minutes + 1;
+  expect(await continued(idIn(second))).toMatchObject(refusal("thread_not_found", 404));
+  expect(await continued("msg_none")).toMatchObject(refusal("thread_not_found", 404));
+});
+
+test("while a message is being continued, it is not continued again", async () => {
+  const { created, continued } = await started();
+  const first = await created();
+  const both = await Promise.all([continued(first), continued(first)]);
+  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+});
+
+test("threads go with their beta only, and not with thinking or marks for the cache", async () => {
+  const { ask } = await started();
+  const thread = { type: "create" };
+  expect(await ask({ thread }, {})).toMatchObject({
+    status: 400,
+    error: { message: "thread: Extra inputs are not permitted" },
+  });
+  const cache = { type: "ephemeral" };
+  for (const more of [{ thinking: { type: "adaptive" } }, { cache_control: cache }, { fallbacks: [] }])
+    expect(await ask({ thread, ...more })).toMatchObject(refusal("thread_unsupported_request"));
+});
+
+const asked = { model: "claude-test", apiKey: "sk-threads" };
+
+test.each<[string, Partial<AnthropicOptions>]>([
+  ["thinking", { thinking: { type: "adaptive" } }],
+  ["cache_control", { cache_control: { type: "ephemeral" } }],
+  [
+    "instructions[0].cache_control",
+    { instructions: [{ type: "text", text: "x", cache_control: { type: "ephemeral" } }] },
+  ],
+])("a provider with threads and %s is refused", (name, options) => {
+  expect(() => anthropic({ ...asked, threads: true, ...options })).toThrow(`${name} does not go together with threads`);
+});
+
+test("what is said in a row is sent once, and what a fork says, or what comes late, begins a thread of its own", async () => {
+  const { server } = await started();
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  const engine = createEngine({
+    provider: anthropic({ ...asked, baseURL: server.url, threads: true, instructions: "Be brief." }),
+  });
+  const threadOf = async (of: typeof conversation, said: string) => {
+    await of.append(said);
+    await of.run(engine);
+    const { body } = server.requests.at(-1) ?? {};
+    expect(server.requests.every(({ status }) => status === 200)).toBe(true);
+    return isJsonObject(body) && isJsonObject(body["thread"]) ? body["thread"]["type"] : null;
+  };
+  expect(await threadOf(conversation, "One?")).toBe("create");
+  expect(await threadOf(conversation, "Two?")).toBe("continue");
+  expect(await threadOf(await conversation.fork(), "Three?")).toBe("create");
+  expect(await threadOf(conversation, "Three?")).toBe("continue");
+  // A Turn that ends with the model's words is asked on with a word that is in no Turn: nothing goes on from there.
+  await conversation.append(assistant("So:"));
+  await conversation.run(engine);
+  expect(server.requests.at(-1)?.bodyText).toContain("Continue.");
+  expect(await threadOf(conversation, "Four?")).toBe("create");
+  expect(await conversation.verify()).toMatchObject({ isSound: true });
+  await conversation.append("Five?");
+  await conversation.run(engine, { mode: "stateless" });
+  expect(server.requests.at(-1)?.bodyText).not.toContain('"thread"');
+});
