@@ -23,12 +23,12 @@ const maxRetries = 2;
 type Sent = Readonly<Record<Mode, readonly [once: string, always: string]>>;
 const once: Sent = { stored: ["C", "C"], local: ["C", "C"], stateless: ["F", "F"] };
 const whole: Sent = { stored: ["CF", "CF"], local: ["CF", "CF"], stateless: ["F", "F"] };
-// What a connection remembers a refusal takes away (responses-api.md, 2.6): what is stored is still there.
+// What a connection remembers a refusal takes away: what is stored is still there.
 const later: Sent = { stored: ["CC", "CCC"], local: ["CF", "CFF"], stateless: ["FF", "FFF"] };
 /** Another connection takes it; nothing that ended with this one is continued from there. */
 const elsewhere: Sent = { stored: ["CC", "CCC"], local: ["CF", "CFF"], stateless: ["FF", "FFF"] };
 
-/** The reaction to each kind of refusal, from responses-api.md, Q5. What is not named here is told to the caller at once. */
+/** The reaction to each kind of refusal. What is not named here is told to the caller at once. */
 const reactions: ReadonlyMap<string, Sent> = new Map([
   ["lost-state", whole],
   ["chaining-unsupported", whole],

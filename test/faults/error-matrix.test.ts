@@ -20,7 +20,7 @@ const once: Sent = { chained: ["C", "C"], stateless: ["F", "F"], conversation: [
 const whole: Sent = { chained: ["CF", "CF"], stateless: ["F", "F"], conversation: ["CF", "CF"] };
 const later: Sent = { chained: ["CC", "CCC"], stateless: ["FF", "FFF"], conversation: ["CC", "CCC"] };
 
-/** The reaction to each kind of refusal, from responses-api.md, Q5. What is not named here is told to the caller at once. */
+/** The reaction to each kind of refusal. What is not named here is told to the caller at once. */
 const reactions: ReadonlyMap<string, Sent> = new Map([
   ["lost-state", whole],
   ["chaining-unsupported", whole],

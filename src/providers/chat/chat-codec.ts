@@ -25,7 +25,7 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
     writeAnswer: (answer) => writeAnswer(answer, dialect),
   });
 
-/** The codecs of Chat Completions, by the dialect of the server (providers.md, section 3). */
+/** The codecs of Chat Completions, by the dialect of the server. */
 export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
   openai: defineChatCodec(chatDialects.openai),
   deepseek: defineChatCodec(chatDialects.deepseek),

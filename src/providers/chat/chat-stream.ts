@@ -7,7 +7,7 @@ import { tokensIn } from "./chat-answer.ts";
 
 /**
  * Puts a streamed completion together: the texts of its chunks are joined, calls by their `index`; every other member is the
- * last one that was said (providers.md, section 3).
+ * last one that was said.
  */
 export class ChatStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;

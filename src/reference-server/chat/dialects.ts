@@ -1,4 +1,4 @@
-/** Whose Chat Completions a server speaks (providers.md, section 3). */
+/** Whose Chat Completions a server speaks. */
 export type ChatServerDialect = (typeof chatServerDialects)[number];
 
 export const chatServerDialects = ["openai", "deepseek", "mistral", "groq", "vllm", "llama.cpp", "ollama"] as const;

@@ -3,7 +3,7 @@ import type { Json } from "../wire.ts";
 import type { ChatServerDialect } from "./dialects.ts";
 
 /**
- * What servers of Chat Completions refuse, in their words (providers.md, section 3). A server whose words no source tells
+ * What servers of Chat Completions refuse, in their words. A server whose words no source tells
  * says it as OpenAI does.
  */
 interface Fields {

@@ -11,7 +11,7 @@ import { readingOf } from "./reading.ts";
 import { standInPath } from "./stand-in-command.ts";
 
 /**
- * What the Claude CLI does (providers.md, section 5), for the stand-in to print: sessions that keep what they were given and what they
+ * What the Claude CLI does, for the stand-in to print: sessions that keep what they were given and what they
  * said, an answer in lines of stream-json, one for each block, with the results of its own tools.
  */
 export function createClaudeCliFront(options: ReferenceServerOptions & { readonly seed: string }): Front {

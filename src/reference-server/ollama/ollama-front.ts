@@ -11,7 +11,7 @@ import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } fr
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
 
-/** Ollama's own `/api/chat` (providers.md, section 4): it keeps nothing between two requests. */
+/** Ollama's own `/api/chat`: it keeps nothing between two requests. */
 export function createOllamaFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   let answers = 0;

@@ -6,7 +6,7 @@ const unsupported = "Unsupported parameter: 'temperature' is not supported with 
 const notFound = "Previous response with id 'resp_x' not found.";
 const noRetention = "Previous response cannot be used for this organization due to Zero Data Retention.";
 
-/** The rows of responses-api.md section 3, in its order. */
+/** Every refusal that servers of the Responses API are known to send. */
 export const catalogue: readonly Row[] = [
   {
     of: "an unknown response id",

@@ -4,7 +4,7 @@ const anchor = { param: "previous_response_id" };
 const notFound = "Previous response with id 'resp_x' not found.";
 const noRetention = "Previous response cannot be used for this organization due to Zero Data Retention.";
 
-/** Other servers: responses-api.md section 5.4, and issue threads. */
+/** Other servers: as their documentation and their users report. */
 export const dialects: readonly Row[] = [
   {
     of: "vLLM without the response",
