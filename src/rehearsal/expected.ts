@@ -19,7 +19,14 @@ export type Expected =
 const abortedOutput = "aborted";
 
 /** What the model must read for a list of entries. */
-export const expectedOf = (entries: readonly Entry[]): readonly Expected[] => legalEntries(entries).flatMap(readingOf);
+export const expectedOf = (entries: readonly Entry[], order: ResultOrder = {}): readonly Expected[] =>
+  legalEntries(entries, order).flatMap(readingOf);
+
+/** Where a wire takes results. */
+export type ResultOrder = {
+  /** All results of an answer's calls stand together: behind one of them an open call is answered, whatever comes. */
+  readonly resultsStandTogether?: boolean | undefined;
+};
 
 /** An entry of a legal request. */
 export type LegalEntry = {
@@ -35,7 +42,10 @@ export type LegalEntry = {
  * Reasoning is read where its answer stands as it was given. An open call is answered before the next entry outside its
  * group, and at the end; a result without an open call of its id is not read.
  */
-export function legalEntries(entries: readonly Entry[]): readonly LegalEntry[] {
+export function legalEntries(
+  entries: readonly Entry[],
+  { resultsStandTogether = false }: ResultOrder = {},
+): readonly LegalEntry[] {
   const legal: LegalEntry[] = [];
   const whole = wholeAnswers(entries);
   let open: OpenCall[] = [];
@@ -54,7 +64,7 @@ export function legalEntries(entries: readonly Entry[]): readonly LegalEntry[] {
       open = open.filter((call) => call !== answered);
       legal.push({ entry, call: answered.call });
       // What no answer groups stands together only where nothing comes between.
-      if (group === "ungrouped") group = null;
+      if (resultsStandTogether || group === "ungrouped") group = null;
       continue;
     }
     const own = groupOf(entry);

@@ -153,13 +153,18 @@ const readBy = (player: Player, answeredBy: readonly Player[], entries: readonly
   );
 
 /** What is wrong with a request; null when nothing is. */
-function verdict({ cast }: Playing, { server }: Player, request: number, outgoing: readonly Entry[]): string | null {
+function verdict(
+  { cast }: Playing,
+  { engine, server }: Player,
+  request: number,
+  outgoing: readonly Entry[],
+): string | null {
   const sent = cast.reduce((sum, each) => sum + each.server.requests.length, 0);
   if (sent !== request + 1) return `${sent} requests were sent so far, not ${request + 1}`;
   const last = server.requests.length - 1;
   const status = server.requests[last]?.status;
   if (status !== 200) return `the server answered ${status ?? "nothing"}`;
-  const difference = server.difference(last, expectedOf(outgoing));
+  const difference = server.difference(last, expectedOf(outgoing, engine.options.provider.codec));
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }
 

@@ -94,6 +94,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   "anthropic-threads": {
     showsReasoning: false,
     provider: (baseUrl, transport) => anthropicAt(baseUrl, transport, { threads: true }),
+    records: recordedAsObject,
     readsAll: readAsMessagesApi,
   },
 };
@@ -170,7 +171,10 @@ function withParsedArguments(expected: Expected): Expected {
     : expected;
 }
 
-/** Those between which a rehearsal hands conversations over: a model that runs its tools by itself cuts them into other exchanges. */
+/**
+ * Those between which a rehearsal hands conversations over. A model that runs its tools by itself cuts them into other exchanges;
+ * the server of message threads is given reasoning to say, which its table does not expect.
+ */
 export const handedBetween: readonly RehearsalProvider[] = rehearsalProviders.filter(
-  (name) => rehearsedProviders[name].hasOwnTools !== true,
+  (name) => rehearsedProviders[name].hasOwnTools !== true && name !== "anthropic-threads",
 );
