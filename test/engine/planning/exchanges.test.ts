@@ -78,6 +78,8 @@ describe("over random exchanges with a server, with random edits between them", 
     await playMany(look);
     // Nothing but reasoning of another model, and what cannot go without it, follows the only context.
     await playMany(look, { seed: 2_053_976_162, path: "89", numRuns: 1 });
+    // A copy of a compaction, and of what is before it, follows the only context.
+    await playMany(look, { seed: 1_795_482_184, path: "50:0:2:1:3:3:4:4:5:1:1:1:1:1:0:0", numRuns: 1 });
     if (isTelling) expect(anchored).toBeGreaterThan(numRuns / 2);
   });
 
@@ -155,9 +157,18 @@ function isContinuable(context: ServerContext, request: Planned["request"]): boo
     ...request,
     itemIds: request.capabilities.itemIds === true,
     quarantined: new Set<string>(),
-    // Reasoning of another model is left out, and what is left may be nothing.
-    unwanted: (block: Block) => unwantedReason(request, block),
+    // Reasoning of another model is left out, and compactions that are not where they were made; what is left may be nothing.
+    unwanted: (block: Block, index: number) =>
+      unwantedReason(request, block) ?? (isMoved(request, block, index) ? "stale-compaction" : null),
     heldFrom: context.inputLength,
   };
   return shapedBlocks(turn, context.length, shape(turn, context.length, options), options).length > 0;
+}
+
+/** Whether a block is a compaction, and what it was made of is not what stands before it. */
+function isMoved({ contexts, turn }: Planned["request"], { wire }: Block, index: number): boolean {
+  if (wire?.compacts !== true || wire.group === undefined) return false;
+  const made = contexts.ofInference(wire.group.id);
+  if (made === null) return false;
+  return turn.contextAt(made.length) !== made.turn || index !== made.inputLength + wire.group.index;
 }
