@@ -1,4 +1,4 @@
-import type { JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { ContentFilter } from "../domain/events/inference-events.ts";
 import { type FailureKind, ProviderError } from "../engine/stack/provider.ts";
 import { contentFiltersOfError } from "./content-filters.ts";
@@ -212,4 +212,23 @@ function retryAfter(headers: Pick<Headers, "get"> | null, message: string | null
 function numberOf(text: string | null | undefined): number | null {
   const value = text === null || text === undefined || text.trim() === "" ? Number.NaN : Number(text);
   return Number.isFinite(value) && value >= 0 ? value : null;
+}
+
+/** The same error, with what the answer had said. It says that the server has acted. */
+export function withPartial(error: ProviderError, partial: readonly JsonObject[]): ProviderError {
+  const {
+    message,
+    kind,
+    status,
+    providerCode,
+    param,
+    retryAfterMs,
+    shouldRetry,
+    requestId,
+    contentFilters,
+    body,
+    cause,
+  } = error;
+  const told = { kind, status, providerCode, param, retryAfterMs, shouldRetry, requestId, contentFilters, body, cause };
+  return new ProviderError(message, { ...told, outcome: "unknown", partial });
 }

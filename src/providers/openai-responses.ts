@@ -12,7 +12,7 @@ import { createHttpClient, type Endpoint } from "./openai-http.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "./openai-options.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { readAnswer } from "./read-answer.ts";
-import { tellItems } from "./response-answers.ts";
+import { responseForm, tellItems } from "./response-answers.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
 import { responsesItems } from "./responses-items.ts";
@@ -76,7 +76,15 @@ export function responsesProvider(
     };
     const onUnderWay = (response: JsonObject): Promise<void> => begin(idUnderWay(response), response);
     try {
-      const response = await readAnswer(answer, { client, limits, deadline, onDelta, onUnderWay, stream });
+      const response = await readAnswer(answer, {
+        client,
+        limits,
+        deadline,
+        onDelta,
+        onUnderWay,
+        stream,
+        form: responseForm,
+      });
       // What a stream begins with is not finished either: here it is what the server left it at.
       await begin(idUnfinished(response), response);
       if (idUnfinished(response) === null) return { response, requestId };
@@ -109,7 +117,7 @@ export function responsesProvider(
     const get = async (accept: string, query: readonly string[]): Promise<JsonObject> => {
       const path = responsePath(responseId) + queryOf([...query, ...includes(asked)]);
       const answer = await client.send({ method: "get", path, accept, deadline });
-      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined, stream });
+      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined, stream, form: responseForm });
     };
     return followToEnd(stream, {
       fetch: () => get("application/json", []),

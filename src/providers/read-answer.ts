@@ -3,13 +3,11 @@ import { utf8Length } from "../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "./answer-form.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
-import { classifyFailure, providerError } from "./classify-error.ts";
+import { classifyFailure, providerError, withPartial } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
 import type { HttpClient, ServerEvent } from "./openai-http.ts";
-import { responseForm } from "./response-answers.ts";
-import { withPartial } from "./response-stream.ts";
 
 type Reading = {
   readonly client: Pick<HttpClient, "events">;
@@ -19,7 +17,7 @@ type Reading = {
   /** Called, and waited for, with every response of a stream that is not the last word yet. */
   readonly onUnderWay?: (response: JsonObject) => Promise<void>;
   /** What answers are in this dialect; those of the Responses API when absent. */
-  readonly form?: AnswerForm;
+  readonly form: AnswerForm;
   /** Puts the events together; what broke off is taken up with the same. */
   readonly stream: AnswerStream;
 };
@@ -48,10 +46,7 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
 export function checkedResponse(
   response: JsonObject,
   read: Pick<MeteredBody, "bytes" | "limits">,
-  {
-    headers,
-    form = responseForm,
-  }: { readonly headers?: Pick<Headers, "get">; readonly form?: AnswerForm | undefined } = {},
+  { headers, form }: { readonly headers?: Pick<Headers, "get">; readonly form: AnswerForm },
 ): JsonObject {
   const items = form.itemsOf(response);
   checkItems(items, read);
@@ -93,7 +88,7 @@ export type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[]
 
 async function readJson(
   { body: metered, chunks, answer }: Opened & { readonly answer: Response },
-  { deadline, onDelta, form = responseForm }: Reading,
+  { deadline, onDelta, form }: Reading,
 ): Promise<JsonObject> {
   const text = await textOf({ body: metered, chunks }, deadline);
   const body = jsonOf(text) ?? text;

@@ -1,9 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
+import { withPartial } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { checkedResponse } from "./read-answer.ts";
-import { ResponseStream, withPartial } from "./response-stream.ts";
+import { responseForm } from "./response-answers.ts";
+import { ResponseStream } from "./response-stream.ts";
 import type { Reply } from "./socket-reply.ts";
 
 type Reading = {
@@ -30,7 +32,7 @@ export async function readReply(reply: Reply, { limits, deadline, onDelta }: Rea
     const response = stream.take(null, frame);
     const limit = stream.isTooLarge ? "itemBytes" : reply.bytes > limits.streamBytes ? "streamBytes" : null;
     if (limit !== null) throw withPartial(limitError(limit, limits), stream.partial);
-    if (response !== null) return checkedResponse(response, { bytes: reply.bytes, limits });
+    if (response !== null) return checkedResponse(response, { bytes: reply.bytes, limits }, { form: responseForm });
   }
 }
 

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
-import { providerError } from "./classify-error.ts";
+import type { ProviderError, StreamDelta } from "../engine/stack/provider.ts";
+import { providerError, withPartial } from "./classify-error.ts";
 import { deltasOf } from "./deltas.ts";
 import { usageIn } from "./responses-answer.ts";
 
@@ -120,25 +120,6 @@ export class ResponseStream {
     this.#openBytes = Math.max(this.#openBytes, open?.text.length ?? 0);
     this.#onDelta({ type, outputIndex, text });
   }
-}
-
-/** The same error, with what the answer had said. It says that the server has acted. */
-export function withPartial(error: ProviderError, partial: readonly JsonObject[]): ProviderError {
-  const {
-    message,
-    kind,
-    status,
-    providerCode,
-    param,
-    retryAfterMs,
-    shouldRetry,
-    requestId,
-    contentFilters,
-    body,
-    cause,
-  } = error;
-  const told = { kind, status, providerCode, param, retryAfterMs, shouldRetry, requestId, contentFilters, body, cause };
-  return new ProviderError(message, { ...told, outcome: "unknown", partial });
 }
 
 /** The last events of a stream, and the status of their response; `response.done` leaves that to the response. */

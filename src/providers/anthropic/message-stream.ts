@@ -2,7 +2,7 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "../answer-form.ts";
-import { withPartial } from "../response-stream.ts";
+import { withPartial } from "../classify-error.ts";
 import { inputOf } from "./content-blocks.ts";
 import { messagesError } from "./errors.ts";
 import { tokensIn, withText } from "./messages-answer.ts";

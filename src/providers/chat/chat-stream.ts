@@ -1,8 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "../answer-form.ts";
-import { providerError } from "../classify-error.ts";
-import { withPartial } from "../response-stream.ts";
+import { providerError, withPartial } from "../classify-error.ts";
 import { tokensIn } from "./chat-answer.ts";
 
 /**

@@ -6,10 +6,9 @@ import { linesOf } from "../../base/lines.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
-import { providerError } from "../classify-error.ts";
+import { providerError, withPartial } from "../classify-error.ts";
 import { abortedBeforeSending, type Deadline, interruption } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
-import { withPartial } from "../response-stream.ts";
 import { draftsOf } from "./claude-cli-codec.ts";
 
 type Invocation = { readonly args: readonly string[]; readonly stdin: string };

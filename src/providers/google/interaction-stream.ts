@@ -2,9 +2,8 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerStream } from "../answer-form.ts";
-import { providerError } from "../classify-error.ts";
+import { providerError, withPartial } from "../classify-error.ts";
 import { jsonOf } from "../json-text.ts";
-import { withPartial } from "../response-stream.ts";
 import { tokensIn } from "./interaction-answer.ts";
 
 /** A step that comes in pieces. */

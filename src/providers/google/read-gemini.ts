@@ -2,13 +2,12 @@ import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
-import { classifyFailure, providerError } from "../classify-error.ts";
+import { classifyFailure, providerError, withPartial } from "../classify-error.ts";
 import type { Deadline } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
 import { MeteredBody } from "../metered-body.ts";
 import { events } from "../openai-http.ts";
 import { broken, notAResponse, type Opened, open, rest } from "../read-answer.ts";
-import { withPartial } from "../response-stream.ts";
 import { failureIn } from "./gemini-answer.ts";
 import { GeminiStream, tellParts } from "./gemini-stream.ts";
 

@@ -2,10 +2,10 @@ import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
+import { withPartial } from "../classify-error.ts";
 import { type Deadline, interruption } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
 import { MeteredBody } from "../metered-body.ts";
-import { withPartial } from "../response-stream.ts";
 import { advised } from "./ollama-error.ts";
 import { OllamaStream } from "./ollama-stream.ts";
 
