@@ -7,7 +7,7 @@ import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
 import { claudeCliCodec } from "../src/providers/claude-cli/claude-cli-codec.ts";
 import { geminiContents } from "../src/providers/google/gemini-codec.ts";
 import { ollamaCodec } from "../src/providers/ollama/ollama-codec.ts";
-import { responsesItems } from "../src/providers/responses-items.ts";
+import { responsesItems } from "../src/providers/responses/responses-items.ts";
 import type { BenchRow } from "./row.ts";
 
 /** The codecs that are held against the one of the Responses API: one line each. */

@@ -135,7 +135,7 @@ export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore 
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
-export { type AzureResponsesOptions, azureResponses } from "./providers/azure-responses.ts";
+export { type AzureResponsesOptions, azureResponses } from "./providers/responses/azure-responses.ts";
 export {
   type CallOptions,
   type InputItemsOptions,
@@ -144,6 +144,6 @@ export {
   type OpenaiResponsesOptions,
   openaiResponses,
   type ResponsesEndpoints,
-} from "./providers/openai-responses.ts";
+} from "./providers/responses/openai-responses.ts";
 export type { CounterfactualStep } from "./replay/compared-steps.ts";
 export type { Counterfactual } from "./replay/counterfactual.ts";

@@ -113,7 +113,7 @@ function outcomeOf(tree, words) {
 /** Conversations with layers that edit, tools, forks and reverts, against the reference server. */
 async function playLayers(tree, url) {
   const turnlog = await import(join(tree, "dist/index.js"));
-  const { openaiResponses } = await import(join(tree, "dist/providers/openai-responses.js"));
+  const { openaiResponses } = await import(join(tree, "dist/providers/responses/openai-responses.js"));
   const { startReferenceServer, functionCall, message } = await import(join(tree, "dist/reference-server/server.js"));
   const documents = {};
   const draw = drawFrom(11);

@@ -6,7 +6,7 @@ import { claudeCliCodec } from "./claude-cli/claude-cli-codec.ts";
 import { geminiContents } from "./google/gemini-codec.ts";
 import { interactionSteps } from "./google/interaction-codec.ts";
 import { ollamaCodec } from "./ollama/ollama-codec.ts";
-import { responsesItems } from "./responses-items.ts";
+import { responsesItems } from "./responses/responses-items.ts";
 
 const released: readonly Codec[] = [
   responsesItems,

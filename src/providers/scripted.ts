@@ -11,9 +11,9 @@ import {
 } from "../engine/stack/provider.ts";
 import { capabilitiesOf, type GivenCapabilities } from "./capabilities.ts";
 import { providerError } from "./classify-error.ts";
-import { deltasOf } from "./deltas.ts";
 import { jsonOf } from "./json-text.ts";
-import { responsesItems } from "./responses-items.ts";
+import { deltasOf } from "./responses/deltas.ts";
+import { responsesItems } from "./responses/responses-items.ts";
 import { type ScriptedAnswer, scriptedResponse, tokensOf } from "./scripted-answer.ts";
 
 export type { ScriptedAnswer } from "./scripted-answer.ts";

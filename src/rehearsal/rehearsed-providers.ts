@@ -8,7 +8,7 @@ import { claudeCli } from "../providers/claude-cli/claude-cli.ts";
 import { googleGemini } from "../providers/google/google-gemini.ts";
 import { googleInteractions } from "../providers/google/google-interactions.ts";
 import { ollama } from "../providers/ollama/ollama.ts";
-import { openaiResponses } from "../providers/openai-responses.ts";
+import { openaiResponses } from "../providers/responses/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Entry } from "./entries.ts";

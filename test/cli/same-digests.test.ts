@@ -9,7 +9,7 @@ import { createEventIds } from "../../src/log/codec/ids.ts";
 import { openStore } from "../../src/open-store.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";

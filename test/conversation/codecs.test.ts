@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
-import { responsesItems } from "../../src/providers/responses-items.ts";
+import { responsesItems } from "../../src/providers/responses/responses-items.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

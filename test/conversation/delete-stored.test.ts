@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

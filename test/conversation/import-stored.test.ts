@@ -5,7 +5,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import {
   functionCall,

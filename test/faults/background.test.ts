@@ -3,7 +3,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import {
   message,
   type ReferenceServer,

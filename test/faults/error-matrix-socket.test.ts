@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import {
   type Fault,
   message,

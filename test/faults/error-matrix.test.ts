@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { message, type ReferenceServer, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { AnswerLimits } from "../../src/providers/answer-limits.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { ask, failureOf } from "../support/providers/inferences.ts";
 import { answering, eventStream, eventsOf, serve } from "../support/providers/loopback.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { type Codec, system, toolCall, toolResult, user } from "../../src/entries/provider.ts";
 import { type CodecSamples, codecChecks } from "../../src/entries/testing.ts";
-import { responsesItems } from "../../src/providers/responses-items.ts";
+import { responsesItems } from "../../src/providers/responses/responses-items.ts";
 import { type ScriptedAnswer, scriptedResponse } from "../../src/providers/scripted-answer.ts";
 import { toyCodec } from "../support/toy/dialect/codec.ts";
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test, vi } from "vitest";
 import { createDeadline } from "../../src/providers/deadline.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { ask } from "../support/providers/inferences.ts";
 import { answering, type Loopback, serve } from "../support/providers/loopback.ts";
 

@@ -8,7 +8,7 @@ import { secret } from "../../src/index.ts";
 import { createMask } from "../../src/providers/mask.ts";
 import { maskedProvider } from "../../src/providers/masked-provider.ts";
 import type { OpenaiResponsesOptions } from "../../src/providers/openai-options.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { ask, failureOf } from "../support/providers/inferences.ts";

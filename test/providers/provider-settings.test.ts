@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/openai-responses.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { ProviderSettingsError } from "../../src/providers/settings-error.ts";
 import { answering, serve } from "../support/providers/loopback.ts";
 

@@ -15,7 +15,7 @@ import {
   rehearseChats,
   startReferenceServer,
 } from "../../src/entries/testing.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 
 const lookUp = tool({ name: "look-up", description: "Looks up.", inputSchema: z.object({}), execute: () => "found" });

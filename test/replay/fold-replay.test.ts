@@ -11,7 +11,7 @@ import { system } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { cannedError, startReferenceServer } from "../../src/reference-server/server.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";

@@ -14,8 +14,8 @@ import { geminiContents } from "../../src/providers/google/gemini-codec.ts";
 import { googleGemini } from "../../src/providers/google/google-gemini.ts";
 import { ollama } from "../../src/providers/ollama/ollama.ts";
 import { ollamaCodec } from "../../src/providers/ollama/ollama-codec.ts";
-import { openaiResponses } from "../../src/providers/openai-responses.ts";
-import { responsesItems } from "../../src/providers/responses-items.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import { responsesItems } from "../../src/providers/responses/responses-items.ts";
 import { languageModel } from "../../src/reference-server/ai-sdk/language-model.ts";
 import {
   type Expected,

@@ -6,7 +6,7 @@ import type { Mode } from "../../engine/stack/chain-policy.ts";
 import { describeReason } from "../../projections/reasons.ts";
 import { describeDivergence } from "../../projections/timeline.ts";
 import { counted, grouped, shortId } from "../../projections/wording.ts";
-import { openaiResponses } from "../../providers/openai-responses.ts";
+import { openaiResponses } from "../../providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../context.ts";

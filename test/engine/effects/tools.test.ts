@@ -3,7 +3,7 @@ import * as z from "zod";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { add, calling, noJson, resultsOf, run, throwNothing } from "../../support/run/tool-runs.ts";

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   cannedError,
   type Fault,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { image, text, user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 

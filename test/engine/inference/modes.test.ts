@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   message,
   type ReferenceServer,

@@ -4,7 +4,7 @@ import { verifyStore } from "../../../src/audit/verify.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { answering, eventStream, serve } from "../../support/providers/loopback.ts";

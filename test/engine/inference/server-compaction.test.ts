@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   compaction,
   type Expected,

@@ -12,7 +12,7 @@ import { unwantedReason } from "../../../src/engine/planning/unwanted-reasoning.
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { ServerContext } from "../../../src/projections/server-contexts.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import {
   type ReferenceServer,
   type ScriptedAnswer,

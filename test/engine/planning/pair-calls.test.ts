@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { asks, fc, msg, response, result, rs, sent, turnOf, typedCall } from "../../support/planning/shape-builders.ts";
 

@@ -6,7 +6,7 @@ import { type InferenceRequestedData, responseReceived } from "../../../src/doma
 import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import { decodeResponse, rebuildResponse } from "../../../src/engine/planning/response.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { hasRecordings, itemsOf, needsRecordings, recordedExchanges } from "../../support/providers/recorded-cases.ts";
 
 const provider = { scope: "test", codec: responsesItems };

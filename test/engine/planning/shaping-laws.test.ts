@@ -9,7 +9,7 @@ import { groupsOf } from "../../../src/engine/planning/groups.ts";
 import { placeOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { isTelling } from "../../support/cases.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { boundariesOf, fullRequest, turns } from "../../support/planning/offline-turns.ts";

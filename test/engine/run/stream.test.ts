@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { endless, gated } from "../../support/gates.ts";

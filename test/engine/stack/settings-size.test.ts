@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { maxSettingsBytes } from "../../../src/engine/stack/settings-size.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { counted, layer } from "../../support/run/scene.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";

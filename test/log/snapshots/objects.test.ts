@@ -8,7 +8,7 @@ import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { foldTo } from "../../../src/log/snapshots/fold.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { createRequestJudge } from "../../../src/rehearsal/request-judge.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

@@ -1,7 +1,7 @@
 import { createDemoEngine } from "../../../src/cli/demo/agent.ts";
 import { type Engine, engineOf } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 
 /** Nobody listens there: what asked would be told so. */
 const provider = openaiResponses({ model: "demo", baseURL: "http://127.0.0.1:9/v1", apiKey: "demo" });

@@ -1,5 +1,5 @@
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 
 /** An engine on the server whose address the environment names. */
 export const engine = () =>

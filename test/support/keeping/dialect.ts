@@ -1,8 +1,8 @@
 import { type JsonObject, omitMembers } from "../../../src/base/json.ts";
 import type { AnchorKind, Codec } from "../../../src/engine/stack/codec.ts";
 import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
 import type { Dialect } from "../dialects.ts";
 import { toolRead } from "../toy/front.ts";

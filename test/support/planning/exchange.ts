@@ -12,7 +12,7 @@ import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/client-turn.ts";
 import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import type { ReferenceServer } from "../../../src/reference-server/server.ts";
 import { send as post } from "../reference-server/wire-client.ts";
 

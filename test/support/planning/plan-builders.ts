@@ -9,7 +9,7 @@ import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/pl
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { blockId } from "../domain/turn-builders.ts";
 import { now, scope } from "./exchange.ts";
 

@@ -1,7 +1,7 @@
 import { Block } from "../../../src/domain/block.ts";
 import { assistant, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import type { Made, Step, TurnEdit } from "./arbitrary-exchanges.ts";
 import { freshBlockId } from "./exchange.ts";
 

@@ -5,7 +5,7 @@ import { createEngine, defineMiddleware, openaiResponses, openStore, secret } fr
 import { jsonOf } from "../../../src/providers/json-text.ts";
 import { type OpenaiResponsesOptions, settingNames } from "../../../src/providers/openai-options.ts";
 import { ownMembers } from "../../../src/providers/request-body.ts";
-import { responsesItems } from "../../../src/providers/responses-items.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { type Exchange, itemsOf } from "./recorded-cases.ts";
 
 /** What turnlog sent in the place of a recorded request; null where it sent nothing. */

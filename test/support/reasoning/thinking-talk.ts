@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   message,
   type ReferenceServer,

@@ -7,7 +7,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { openaiResponses } from "../../../src/providers/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   functionCall,
   message,

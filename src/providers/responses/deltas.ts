@@ -1,0 +1,25 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { StreamDelta } from "../../engine/stack/provider.ts";
+
+/** The whole readable text of an item as the deltas that a stream would have given of it, in one piece each. */
+export function deltasOf(item: JsonObject, outputIndex: number): readonly StreamDelta[] {
+  switch (item["type"]) {
+    case "message":
+      return texts(item["content"]).map((text) => ({ type: "text-delta", outputIndex, text }));
+    case "reasoning": {
+      const spoken = [...texts(item["summary"]), ...texts(item["content"])];
+      return spoken.map((text) => ({ type: "reasoning-delta", outputIndex, text }));
+    }
+    default: {
+      const text = item["arguments"] ?? item["input"];
+      return typeof text === "string" && text !== "" ? [{ type: "tool-call-delta", outputIndex, text }] : [];
+    }
+  }
+}
+
+function texts(parts: JsonValue | undefined): readonly string[] {
+  return (isJsonList(parts) ? parts : []).flatMap((part) => {
+    const text = isJsonObject(part) ? (part["text"] ?? part["refusal"]) : undefined;
+    return typeof text === "string" && text !== "" ? [text] : [];
+  });
+}

@@ -1,0 +1,116 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { WebSocket } from "ws";
+import { ProviderError } from "../../engine/stack/provider.ts";
+import { providerError } from "../classify-error.ts";
+import { createDeadline } from "../deadline.ts";
+import type { Endpoint } from "../openai-http.ts";
+
+/** An open WebSocket, and what lies under it. */
+export type OpenSocket = { readonly webSocket: WebSocket; readonly socket: Socket };
+
+/**
+ * Opens a WebSocket at the endpoint's `/responses`, as whom its requests over HTTP go. Compression is off, and nothing
+ * reconnects it: what was sent on it may have been acted on.
+ *
+ * @throws {ProviderError} of outcome `rejected`: no request was sent. `transport-unavailable` where the server says that it
+ * has no WebSockets.
+ */
+export async function openSocket(endpoint: Endpoint): Promise<OpenSocket> {
+  const { WebSocket } = await import("ws");
+  const { limits } = endpoint;
+  const handshakeTimeout = Math.min(endpoint.timeoutMs, maxHandshakeMs);
+  using deadline = createDeadline(new AbortController().signal, handshakeTimeout);
+  const key = (await endpoint.keys?.next(deadline)) ?? endpoint.apiKey;
+  const webSocket = new WebSocket(addressOf(endpoint), {
+    headers: headersOf(endpoint, key),
+    maxPayload: limits.bodyBytes,
+    perMessageDeflate: false,
+    handshakeTimeout,
+  });
+  const opened = Promise.withResolvers<OpenSocket>();
+  const fail = (error: ProviderError): void => {
+    opened.reject(error);
+    webSocket.terminate();
+  };
+  let socket: Socket | undefined;
+  webSocket.once("upgrade", (answer) => {
+    ({ socket } = answer);
+  });
+  webSocket.once("open", () => {
+    if (socket !== undefined) opened.resolve({ webSocket, socket });
+  });
+  webSocket.on("error", (cause) => {
+    const { message, kind, status } = providerError({ cause });
+    fail(
+      new ProviderError(message, {
+        kind: kind === "aborted" ? "connection" : kind,
+        outcome: "rejected",
+        status,
+        cause,
+      }),
+    );
+  });
+  webSocket.once("unexpected-response", (_, answer) => {
+    void refused(answer, limits.errorBytes).then(fail);
+  });
+  return await opened.promise;
+}
+
+const maxHandshakeMs = 30_000;
+
+function addressOf({ baseURL }: Endpoint): URL {
+  const url = new URL(baseURL);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/responses`;
+  return url;
+}
+
+function headersOf({ organization, project, headers: given }: Endpoint, key: string): Record<string, string> {
+  const headers = new Map<string, string | null>([
+    ["authorization", `Bearer ${key}`],
+    ["openai-organization", organization],
+    ["openai-project", project],
+  ]);
+  for (const [name, value] of Object.entries(given)) headers.set(name.toLowerCase(), value);
+  return Object.fromEntries([...headers].flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
+}
+
+/** The handshake was answered otherwise: as an error over HTTP, of a request that was not sent. */
+async function refused(answer: IncomingMessage, maxBytes: number): Promise<ProviderError> {
+  const { statusCode: status = 0, headers: given } = answer;
+  const headers = new Headers(
+    Object.entries(given).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
+  );
+  const body = await textOf(answer, maxBytes).catch(() => "");
+  const { message, kind, ...told } = providerError({ status, headers, body });
+  const { providerCode, param, retryAfterMs, shouldRetry, requestId } = told;
+  const said = {
+    providerCode,
+    param,
+    retryAfterMs,
+    shouldRetry,
+    requestId,
+    status,
+    body,
+    outcome: "rejected",
+  } as const;
+  if (kind === "rate-limited" || kind === "authentication") return new ProviderError(message, { ...said, kind });
+  // What is wrong with the server now need not be later; that it knows no WebSockets stays.
+  if (status >= 500 && status !== 501) return new ProviderError(message, { ...said, kind: "connection" });
+  const text = `the endpoint opens no WebSocket: HTTP ${status}: ${message}`;
+  return new ProviderError(text, { ...said, kind: "transport-unavailable" });
+}
+
+async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of answer) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    bytes += chunk.byteLength;
+    text += decoder.decode(chunk, { stream: true });
+    if (bytes >= maxBytes) break;
+  }
+  return text;
+}

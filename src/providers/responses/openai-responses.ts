@@ -1,0 +1,169 @@
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/stack/provider.ts";
+import { capabilitiesOf } from "../capabilities.ts";
+import { requestIdOf } from "../classify-error.ts";
+import { createDeadline, type Deadline } from "../deadline.ts";
+import { credentialsOf, endpointOf, type KeyHeader, scopeOf } from "../endpoint.ts";
+import { jsonOf } from "../json-text.ts";
+import { maskedProvider } from "../masked-provider.ts";
+import { createHttpClient, type Endpoint } from "../openai-http.ts";
+import type { OpenaiResponses, OpenaiResponsesOptions } from "../openai-options.ts";
+import { settingsOf } from "../provider-settings.ts";
+import { readAnswer } from "../read-answer.ts";
+import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
+import { conversationObjects } from "./conversation-objects.ts";
+import { responseForm, tellItems } from "./response-answers.ts";
+import { ResponseStream } from "./response-stream.ts";
+import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
+import { responsesItems } from "./responses-items.ts";
+import { SocketPool, type SocketTiming } from "./socket-pool.ts";
+import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
+
+export type { AnswerLimits } from "../answer-limits.ts";
+export type {
+  ConnectionOptions,
+  DecidedMember,
+  KeyAsked,
+  KeySource,
+  OpenaiResponses,
+  OpenaiResponsesOptions,
+  RequestSettings,
+  TextOrSecret,
+  WithSecrets,
+} from "../openai-options.ts";
+export type { Secrets } from "../secrets.ts";
+export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
+
+/**
+ * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by
+ * nobody but the engine.
+ *
+ * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ */
+export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponses =>
+  responsesProvider(options, "authorization");
+
+/** @internal The same, for endpoints that want their key in another header. */
+export function responsesProvider(
+  options: OpenaiResponsesOptions,
+  keyHeader: KeyHeader,
+  timing?: SocketTiming,
+): OpenaiResponses {
+  const settings = settingsOf(options);
+  const { secrets = {} } = options;
+  checkSecrets(settings, secrets);
+  const endpoint = endpointOf(options, keyHeader);
+  const client = createHttpClient(endpoint);
+  const { limits } = endpoint;
+  const sockets = options.transport === "websocket" ? new SocketPool(endpoint, timing) : null;
+
+  async function infer(request: InferenceRequest): Promise<InferenceResponse> {
+    const { transport, onDelta } = request;
+    const bodyText = fillSecrets(request.bodyText, request.settings, secrets);
+    using deadline = createDeadline(request.signal, endpoint.timeoutMs);
+    if (transport === "websocket" && sockets !== null) return await sockets.infer(request, { bodyText, deadline });
+    const accept = transport === "sse" ? "text/event-stream" : "application/json";
+    const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
+    const requestId = requestIdOf(answer.headers);
+    const stream = new ResponseStream(onDelta, limits.itemBytes);
+    const begun = new Set<string>();
+    const begin = async (id: string | null, response: JsonObject): Promise<void> => {
+      if (id === null || begun.has(id)) return;
+      begun.add(id);
+      const { cursor } = stream;
+      await request.onStarted?.(id, { response, ...(cursor === null ? {} : { cursor }) });
+    };
+    const onUnderWay = (response: JsonObject): Promise<void> => begin(idUnderWay(response), response);
+    try {
+      const response = await readAnswer(answer, {
+        client,
+        limits,
+        deadline,
+        onDelta,
+        onUnderWay,
+        stream,
+        form: responseForm,
+      });
+      // What a stream begins with is not finished either: here it is what the server left it at.
+      await begin(idUnfinished(response), response);
+      if (idUnfinished(response) === null) return { response, requestId };
+    } catch (error) {
+      // The server goes on without a listener.
+      if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;
+    }
+    const body = jsonOf(request.bodyText);
+    const [id = ""] = begun;
+    const response = await follow(id, stream, { asked: isJsonObject(body) ? body : {}, deadline });
+    if (transport === "json") tellItems(response, onDelta);
+    return { response, requestId };
+  }
+
+  async function waitFor(responseId: string, options: WaitOptions): Promise<InferenceResponse> {
+    const { signal, settings: asked, onDelta = () => undefined, cursor } = options;
+    using deadline = createDeadline(signal, endpoint.timeoutMs);
+    const stream = new ResponseStream(onDelta, limits.itemBytes, cursor ?? null);
+    const response = await follow(responseId, stream, { asked, deadline });
+    if (cursor === undefined) tellItems(response, onDelta);
+    return { response };
+  }
+
+  /** The response that is made in the background, once it has ended. */
+  function follow(
+    responseId: string,
+    stream: ResponseStream,
+    { asked, deadline }: { readonly asked: JsonObject; readonly deadline: Deadline },
+  ): Promise<JsonObject> {
+    const get = async (accept: string, query: readonly string[]): Promise<JsonObject> => {
+      const path = responsePath(responseId) + queryOf([...query, ...includes(asked)]);
+      const answer = await client.send({ method: "get", path, accept, deadline });
+      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined, stream, form: responseForm });
+    };
+    return followToEnd(stream, {
+      fetch: () => get("application/json", []),
+      readOn: (cursor) => get("text/event-stream", ["stream=true", `starting_after=${cursor}`]),
+      deadline,
+    });
+  }
+
+  async function cancel(responseId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    using deadline = createDeadline(signal, endpoint.timeoutMs);
+    const path = `${responsePath(responseId)}/cancel`;
+    const answer = await client.send({ method: "post", path, accept: "application/json", deadline });
+    await answer.body?.cancel();
+  }
+
+  const endpoints = responsesEndpoints({ client, endpoint, model: settings["model"], secrets });
+  const provider: OpenaiResponses = {
+    name: "openai-responses",
+    scope: scopeOf(endpoint, responsesItems.family, options.credentialsOwner),
+    codec: responsesItems,
+    ...capabilitiesOf(options.capabilities),
+    transport: options.transport ?? "sse",
+    settings,
+    systemAs: options.systemAs ?? "input",
+    timeoutMs: endpoint.timeoutMs,
+    ...(sockets === null ? {} : overSockets(sockets, endpoint)),
+    infer,
+    waitFor,
+    cancel,
+    ...endpoints,
+    storedChain: (...given) => readStoredChain({ ...endpoints, settings }, ...given),
+    storedConversation: (id, options) =>
+      readStoredConversation((listing) => endpoints.conversationItems(id, listing), options),
+    // What is not stored is in no conversation.
+    ...(settings["store"] === false ? {} : { conversations: conversationObjects({ client, ...endpoint }) }),
+  };
+  return maskedProvider(provider, credentialsOf(options, endpoint));
+}
+
+const overSockets = (sockets: SocketPool, { timeoutMs }: Endpoint): Partial<Provider> => ({
+  fallbackTransport: "sse",
+  connection: (conversation, { lanes }) => sockets.connection(conversation, { hasLanes: lanes === true }),
+  async connect(conversation, { capabilities: { lanes }, signal }) {
+    using deadline = createDeadline(signal, timeoutMs);
+    await sockets.connect(conversation, { hasLanes: lanes === true, deadline });
+  },
+  warmUpDetails: { generate: false },
+  [Symbol.asyncDispose]: () => sockets[Symbol.asyncDispose](),
+});

@@ -1,0 +1,24 @@
+import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { AnswerForm } from "../answer-form.ts";
+import { deltasOf } from "./deltas.ts";
+
+const itemsOf = ({ output }: JsonObject): readonly JsonObject[] =>
+  isJsonList(output) ? output.filter(isJsonObject) : [];
+
+/** Shows an answer that came whole, item by item. */
+export function tellItems(response: JsonObject, onDelta: (delta: StreamDelta) => void): void {
+  for (const [index, item] of itemsOf(response).entries()) {
+    for (const delta of deltasOf(item, index)) onDelta(delta);
+    onDelta({ type: "item-done", outputIndex: index, item });
+  }
+}
+
+/** The response resource of the Responses API. */
+export const responseForm: AnswerForm = {
+  isAnswer: ({ output }) => isJsonList(output),
+  itemsOf,
+  // A server that names no status may still say that it failed.
+  hasFailed: ({ status, error }) => status === "failed" || (typeof status !== "string" && (error ?? null) !== null),
+  tell: tellItems,
+};

@@ -1,0 +1,145 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
+import { providerError, withPartial } from "../classify-error.ts";
+import { deltasOf } from "./deltas.ts";
+import { usageIn } from "./responses-answer.ts";
+
+/**
+ * Puts a streamed answer together. The terminal event's response is the record; the events before it are news for
+ * listeners, and what is left when the stream breaks. Events are joined by `output_index`: item ids differ between
+ * the events of one item on some servers.
+ */
+export class ResponseStream {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
+  readonly #done = new Map<number, JsonObject>();
+  readonly #open = new Map<number, { item: JsonObject; text: string }>();
+  readonly #spoken = new Set<number>();
+  #openBytes = 0;
+  #lastNumber: number | null;
+  #skipUpTo = -1;
+
+  /**
+   * @param itemBytes - The most that the text of an item may have that is not complete.
+   * @param cursor - The number of the last event that someone else has read.
+   */
+  constructor(
+    onDelta: (delta: StreamDelta) => void,
+    itemBytes = Number.POSITIVE_INFINITY,
+    cursor: number | null = null,
+  ) {
+    this.#onDelta = onDelta;
+    this.#itemBytes = itemBytes;
+    this.#lastNumber = cursor;
+  }
+
+  /** The number of the last event; null where the server does not number them. */
+  get cursor(): number | null {
+    return this.#lastNumber;
+  }
+
+  /** The stream broke off and is read again: what was read is not read twice, wherever the server begins. */
+  takeUp(): void {
+    this.#skipUpTo = this.#lastNumber ?? -1;
+  }
+
+  /**
+   * Takes an event; returns the final response with the terminal one, null before.
+   *
+   * @throws {ProviderError} for an error event.
+   */
+  take(name: string | null, event: JsonObject): JsonObject | null {
+    const { type: given, response, item, sequence_number: number } = event;
+    if (typeof number === "number") {
+      if (number <= this.#skipUpTo) return null;
+      this.#lastNumber = number;
+    }
+    const type = typeof given === "string" ? given : (name ?? "");
+    const status = terminalStatuses.get(type);
+    if (status !== undefined && isJsonObject(response)) return this.#record(response, status);
+    this.#count(event["usage"] ?? (isJsonObject(response) ? response["usage"] : undefined));
+    const isError = type === "error" || type === "response.failed";
+    const isUnnamed = given === undefined && !(name ?? "").startsWith("response.");
+    if (isError || (isUnnamed && (event["error"] ?? null) !== null)) throw this.failure(event);
+    const index = typeof event["output_index"] === "number" ? event["output_index"] : 0;
+    if (type === "response.output_item.added" && isJsonObject(item)) this.#open.set(index, { item, text: "" });
+    else if (type === "response.output_item.done" && isJsonObject(item)) this.#finish(index, item);
+    else this.#speak(type, index, event["delta"]);
+    return null;
+  }
+
+  /** Whether the text of an item that is not complete has more bytes than it may. */
+  get isTooLarge(): boolean {
+    return this.#openBytes > this.#itemBytes;
+  }
+
+  /** An error that the server told, with what had come until then. */
+  failure(body: JsonValue, headers: Pick<Headers, "get"> | null = null): ProviderError {
+    const error = providerError({ body, headers });
+    return this.partial.length === 0 ? error : withPartial(error, this.partial);
+  }
+
+  /** The items that are complete, and the text so far of a message that is not. */
+  get partial(): readonly JsonObject[] {
+    const unfinished = [...this.#open].flatMap(([index, { item, text }]): [number, JsonObject][] => {
+      const isText = item["type"] === "message" && text !== "";
+      return isText ? [[index, { ...item, content: [{ type: "output_text", text, annotations: [] }] }]] : [];
+    });
+    return inOrder([...this.#done, ...unfinished]);
+  }
+
+  /** The type of the event says how the response ended, whatever the response says of itself. */
+  #record(given: JsonObject, status: string | null): JsonObject {
+    const response = status === null || given["status"] === status ? given : { ...given, status };
+    const { output } = response;
+    // Some backends leave the items out of the terminal event, although they streamed them.
+    const isBare = !isJsonList(output) || !output.some(isJsonObject);
+    return isBare && this.#done.size > 0 ? { ...response, output: inOrder([...this.#done]) } : response;
+  }
+
+  #finish(index: number, item: JsonObject): void {
+    if (!this.#spoken.has(index)) for (const delta of deltasOf(item, index)) this.#onDelta(delta);
+    this.#open.delete(index);
+    this.#done.set(index, item);
+    this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+
+  /** Some servers tell the cost while the answer comes; each tells all of it so far. */
+  #count(reported: JsonValue | undefined): void {
+    if (!isJsonObject(reported)) return;
+    const { reported: _, ...usage } = usageIn(reported);
+    this.#onDelta({ type: "usage", usage });
+  }
+
+  #speak(eventType: string, outputIndex: number, text: JsonValue | undefined): void {
+    const type = deltaTypes.get(eventType);
+    if (type === undefined || typeof text !== "string") return;
+    this.#spoken.add(outputIndex);
+    const open = this.#open.get(outputIndex);
+    if (open !== undefined && eventType === "response.output_text.delta") open.text += text;
+    this.#openBytes = Math.max(this.#openBytes, open?.text.length ?? 0);
+    this.#onDelta({ type, outputIndex, text });
+  }
+}
+
+/** The last events of a stream, and the status of their response; `response.done` leaves that to the response. */
+const terminalStatuses: ReadonlyMap<string, string | null> = new Map([
+  ["response.completed", "completed"],
+  ["response.incomplete", "incomplete"],
+  ["response.failed", "failed"],
+  ["response.cancelled", "cancelled"],
+  ["response.done", null],
+]);
+
+const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-call-delta"> = new Map([
+  ["response.output_text.delta", "text-delta"],
+  ["response.refusal.delta", "text-delta"],
+  ["response.reasoning_text.delta", "reasoning-delta"],
+  ["response.reasoning_summary_text.delta", "reasoning-delta"],
+  ["response.function_call_arguments.delta", "tool-call-delta"],
+  ["response.custom_tool_call_input.delta", "tool-call-delta"],
+  ["response.mcp_call_arguments.delta", "tool-call-delta"],
+]);
+
+const inOrder = (items: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
+  items.toSorted(([left], [right]) => left - right).map(([, item]) => item);

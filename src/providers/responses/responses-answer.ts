@@ -1,0 +1,153 @@
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { ReportedUsage, Withheld } from "../../domain/events/inference-events.ts";
+import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { contentFiltersIn } from "../content-filters.ts";
+
+/** How items become blocks and back. */
+type Items = {
+  readonly draftOf: (item: JsonObject) => Draft;
+  readonly encodeItem: (block: Block) => JsonObject;
+};
+
+/** Reads a response of the Responses API (OpenAI's API reference). */
+export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
+  const { settings, capabilities, lives } = asked;
+  const { id, status: given, output, usage, previous_response_id: continued, ...rest } = response;
+  const status = typeof given === "string" ? given : null;
+  const hasError = (response["error"] ?? null) !== null;
+  const isComplete = status === null ? !hasError : completedStatuses.has(status);
+  const isStored = (response["store"] ?? settings["store"] ?? capabilities["storeDefault"]) === true;
+  const unusable = status === null || hasError ? "incomplete" : isStored || lives !== undefined ? null : "not-stored";
+  const place = isStored || lives === undefined ? {} : { lives };
+  const reason = unusable === null ? {} : { unusable };
+  const hasFailed = status === null ? hasError : failedStatuses.has(status);
+  const kept: Record<string, JsonValue> = {};
+  const object = (continued ?? null) === null && isJsonObject(rest["conversation"]) ? rest["conversation"]["id"] : null;
+  const isInside = typeof object === "string";
+  // What it does not say of the anchor stands with the rest.
+  const unsaid = isInside && continued !== undefined ? { previous_response_id: continued } : {};
+  const told = { ...rest, ...unsaid, ...othersIn(output), ...(typeof id === "string" ? {} : { id }) };
+  for (const [name, value] of Object.entries({ ...told, ...(status === null ? { status: given } : {}) }))
+    if (value !== undefined) setMember(kept, name, value);
+  return {
+    ...{ id: typeof id === "string" ? id : null, status, isComplete },
+    ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...place, ...reason } }),
+    ...(isInside ? { echo: { anchor: object } } : continued === undefined ? {} : { echo: { anchor: continued } }),
+    ...(hasFailed ? { failure: failureIn(response) } : {}),
+    blocks: itemsOf(response).map(draftOf),
+    keepsItems: isStored,
+    ...(usage === undefined ? {} : { usage: usageIn(usage) }),
+    contentFilters: contentFiltersIn(rest["content_filters"]),
+    ...withheldIn(kept),
+  };
+}
+
+export function writeAnswer(
+  { id, status, blocks, usage, echo, withheld, rest }: RecordedAnswer,
+  { encodeItem }: Pick<Items, "encodeItem">,
+): JsonObject {
+  const { output: others, conversation, ...members } = rest;
+  const isInside = isJsonObject(conversation) && typeof conversation["id"] === "string";
+  const response: Record<string, JsonValue> = {};
+  if (id !== null) response["id"] = id;
+  if (status !== null) response["status"] = status;
+  if (others !== undefined && !isJsonList(others)) response["output"] = others;
+  else {
+    const output: JsonValue[] = blocks.map(encodeItem);
+    for (const other of others ?? []) if (isStray(other)) output.splice(other.index, 0, other.value);
+    response["output"] = output;
+  }
+  if (usage !== undefined) response["usage"] = usage.reported;
+  const named = echo?.["anchor"];
+  if (conversation !== undefined)
+    response["conversation"] = isInside && isText(named) ? { ...conversation, id: named } : conversation;
+  if (named !== undefined && !(isInside && isText(named))) response["previous_response_id"] = named;
+  if (withheld !== undefined) response["input_transformations"] = withheld.map(transformationOf);
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(response, name, value);
+  return response;
+}
+
+const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
+
+export const itemsOf = ({ output }: JsonObject): readonly JsonObject[] =>
+  isJsonList(output) ? output.filter(isJsonObject) : [];
+
+// Recorded answers of one server say `complete`.
+const completedStatuses: ReadonlySet<string> = new Set(["completed", "complete"]);
+const failedStatuses: ReadonlySet<string> = new Set(["failed", "cancelled"]);
+
+/** What stands among the items and is none, by its place; an output that is no list is kept as it is. */
+function othersIn(output: JsonValue | undefined): { readonly output?: JsonValue } {
+  if (output === undefined) return {};
+  if (!isJsonList(output)) return { output };
+  const strays = output.flatMap((value, index) => (isJsonObject(value) ? [] : [{ index, value }]));
+  return strays.length === 0 ? {} : { output: strays };
+}
+
+const isStray = (value: JsonValue): value is { readonly index: number; readonly value: JsonValue } =>
+  isJsonObject(value) && typeof value["index"] === "number" && value["value"] !== undefined;
+
+/**
+ * What of the reasoning the model did not get (`input_transformations`). Where not all that is said there
+ * can be said in our words, it is kept beside them as it came.
+ */
+function withheldIn({ input_transformations: given, ...rest }: JsonObject): Pick<Answer, "withheld" | "rest"> {
+  if (given === undefined) return { rest };
+  const all = isJsonList(given) ? given : [];
+  const understood = all
+    .filter(isJsonObject)
+    .filter(({ type, action }) => type === "reasoning" && action === "removed");
+  const withheld = understood.map(({ id, reason }) => ({
+    itemId: typeof id === "string" ? id : null,
+    reason: ownReason(typeof reason === "string" ? reason : "unknown"),
+  }));
+  const isAll = withheld.length > 0 && canonicalJson(withheld.map(transformationOf)) === canonicalJson(given);
+  return { withheld, rest: isAll ? rest : { ...rest, input_transformations: given } };
+}
+
+const transformationOf = ({ itemId, reason }: Withheld): JsonObject => {
+  const theirs = [...reasons].find(([, own]) => own === reason)?.[0] ?? reason;
+  return { type: "reasoning", id: itemId, action: "removed", reason: theirs };
+};
+
+const ownReason = (reason: string): string => reasons.get(reason) ?? reason;
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["prefix_mismatch", "prefix"],
+  ["model_mismatch", "model"],
+  ["turn_boundary", "turn-boundary"],
+  ["organization_mismatch", "organization"],
+  ["end_user_mismatch", "end-user"],
+]);
+
+function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
+  const { message, code } = isJsonObject(error) ? error : {};
+  return {
+    message: typeof message === "string" ? message : "the provider could not complete the response",
+    code: typeof code === "string" ? code : null,
+  };
+}
+
+/** What a response, or an event of its stream, says that it has cost. */
+export function usageIn(reported: JsonValue): ReportedUsage {
+  const told = isJsonObject(reported) ? reported : {};
+  return {
+    inputTokens: count(told, "input_tokens"),
+    cachedInputTokens: count(nested(told, "input_tokens_details"), "cached_tokens"),
+    outputTokens: count(told, "output_tokens"),
+    reasoningTokens: count(nested(told, "output_tokens_details"), "reasoning_tokens"),
+    reported,
+  };
+}
+
+function nested(object: JsonObject, name: string): JsonObject {
+  const value = object[name];
+  return isJsonObject(value) ? value : {};
+}
+
+function count(object: JsonObject, name: string): number {
+  const value = object[name];
+  return typeof value === "number" ? value : 0;
+}

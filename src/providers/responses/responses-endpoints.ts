@@ -1,0 +1,127 @@
+import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { ProviderError } from "../../engine/stack/provider.ts";
+import { createDeadline, type Deadline } from "../deadline.ts";
+import type { Endpoint, HttpClient } from "../openai-http.ts";
+import { readObject } from "../read-answer.ts";
+import { fillSecrets, type Secrets } from "../secrets.ts";
+import type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
+
+/** What the endpoints are called with. */
+type Calling = {
+  readonly client: HttpClient;
+  readonly endpoint: Pick<Endpoint, "limits" | "timeoutMs">;
+  readonly model: JsonObject["model"];
+  readonly secrets: Secrets;
+};
+
+export function responsesEndpoints({ client, endpoint, model, secrets }: Calling): ResponsesEndpoints {
+  const { limits, timeoutMs } = endpoint;
+
+  async function call(
+    request: { readonly method: "get" | "post" | "delete"; readonly path: string; readonly body?: JsonObject },
+    { signal = new AbortController().signal }: CallOptions,
+    read: (answer: Response, deadline: Deadline) => Promise<JsonObject> = (answer, deadline) =>
+      readObject(answer, { limits, deadline }),
+  ): Promise<JsonObject> {
+    using deadline = createDeadline(signal, timeoutMs);
+    const { method, path, body } = request;
+    const bodyText = body === undefined ? {} : { bodyText: fillSecrets(JSON.stringify(body), body, secrets) };
+    const answer = await client.send({ method, path, ...bodyText, accept: "application/json", deadline });
+    return await read(answer, deadline);
+  }
+
+  async function page(path: string, { signal, include = [], ...asked }: InputItemsOptions): Promise<InputItemsPage> {
+    const given = Object.entries(asked).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+    );
+    const query = queryOf([...given, ...includes({ include: [...include] })]);
+    return pageOf(await call({ method: "get", path: path + query }, { signal }));
+  }
+
+  async function remove(path: string, options: CallOptions): Promise<void> {
+    // Some servers answer with nothing.
+    await call({ method: "delete", path }, options, async (answer) => {
+      await answer.body?.cancel();
+      return {};
+    });
+  }
+
+  async function removeItem(path: string, options: CallOptions): Promise<void> {
+    try {
+      await remove(path, options);
+    } catch (error) {
+      if (!isItemGone(error)) throw error;
+    }
+  }
+
+  return {
+    retrieve: (responseId, { include, ...options } = {}) =>
+      call(
+        { method: "get", path: responsePath(responseId) + queryOf(includes({ include: [...(include ?? [])] })) },
+        options,
+      ),
+
+    delete: (responseId, options = {}) => remove(responsePath(responseId), options),
+
+    async deleteConversation(objectId, options = {}) {
+      const path = objectPath(objectId);
+      for (let pages = 0; pages < maxPages; pages += 1) {
+        const { items } = await page(`${path}/items`, { ...options, limit: 100 });
+        const ids = items.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+        if (ids.length === 0) break;
+        for (const id of ids) await removeItem(`${path}/items/${encodeURIComponent(id)}`, options);
+      }
+      await remove(path, options);
+    },
+
+    inputItems: (responseId, options = {}) => page(`${responsePath(responseId)}/input_items`, options),
+
+    conversationItems: (objectId, options = {}) => page(`${objectPath(objectId)}/items`, options),
+
+    async countInputTokens(request, options = {}) {
+      const body = { ...(model === undefined ? {} : { model }), ...request };
+      const answer = await call({ method: "post", path: "/responses/input_tokens", body }, options);
+      const { input_tokens: tokens } = answer;
+      if (typeof tokens === "number") return tokens;
+      throw notRead("number of input tokens", answer);
+    },
+
+    compact: (request, options = {}) => {
+      const body = { ...(model === undefined ? {} : { model }), ...request };
+      return call({ method: "post", path: "/responses/compact", body }, options);
+    },
+  };
+}
+
+/** How many pages of items are deleted with their object. */
+const maxPages = 10_000;
+
+/** An item that is gone is deleted, which is what was asked; an object that is gone is another thing. */
+export const isItemGone = (error: unknown): boolean =>
+  error instanceof ProviderError && error.status === 404 && error.kind !== "conversation-not-found";
+
+export const responsePath = (responseId: string): string => `/responses/${encodeURIComponent(responseId)}`;
+
+export const objectPath = (objectId: string): string => `/conversations/${encodeURIComponent(objectId)}`;
+
+/** A retrieve has to ask anew for what a request included. */
+export function includes({ include }: JsonObject): readonly string[] {
+  const names = isJsonList(include) ? include.filter((name) => typeof name === "string") : [];
+  return names.map((name) => `include[]=${encodeURIComponent(name)}`);
+}
+
+export const queryOf = (parts: readonly string[]): string => (parts.length === 0 ? "" : `?${parts.join("&")}`);
+
+function pageOf(answer: JsonObject): InputItemsPage {
+  const { data, first_id: first, last_id: last, has_more: hasMore } = answer;
+  if (!isJsonList(data)) throw notRead("list of items", answer);
+  const items = data.filter(isJsonObject);
+  const idOf = (given: unknown, item: JsonObject | undefined): string | null =>
+    typeof given === "string" ? given : typeof item?.["id"] === "string" ? item["id"] : null;
+  return { items, firstId: idOf(first, items[0]), lastId: idOf(last, items.at(-1)), hasMore: hasMore === true };
+}
+
+const notRead = (what: string, body: JsonObject): ProviderError =>
+  new ProviderError(`the provider answered with no ${what}`, {
+    ...{ kind: "unknown", outcome: "unknown", body },
+  });

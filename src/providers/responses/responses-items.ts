@@ -1,0 +1,205 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
+import { toolResult } from "../../domain/make-block.ts";
+import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
+import { instruct, offeredTools } from "../define-codec.ts";
+import { encodeBody, encodeFrame } from "../request-body.ts";
+import { applyResidue } from "../residue.ts";
+import { responsesPairs } from "./call-pairs.ts";
+import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
+import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
+import { brokenGroupRule } from "./reasoning-groups.ts";
+import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
+import { adjust, anchors, capable, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
+
+/**
+ * The items of the Responses API (OpenAI's API reference) as blocks and back. A block's payload is the
+ * item, normalised and in turnlog's names; what that leaves out is the residue: the difference between the item that the payload alone stands
+ * for and the item received. So the item is rebuilt exactly, whatever was in it.
+ */
+export const responsesItems = {
+  name: "openai-responses/1",
+  family: "openai-responses",
+  ...{ instruct, adjust, capable, offer, offeredTools, anchors, lessonOf, readsReasoning, unstored },
+  pairs: responsesPairs,
+  abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
+  unsendableReason: refusal,
+  brokenGroupRule,
+  standsLast: ({ type }: Block) => type === "compaction_trigger",
+  readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { draftOf }),
+  writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
+  ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
+} satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
+
+function encodeRequest({ settings, input, anchor, transport, details = {} }: RequestParts): string {
+  const items = input.map(({ block, withId }) => requestItem(block, { withId }));
+  const named = anchor?.id ?? null;
+  const isInside = anchor?.kind === "conversation";
+  const from = isInside ? { previousResponseId: null, conversation: named } : { previousResponseId: named };
+  const body = { settings, input: items, ...from };
+  return transport === "websocket" ? encodeFrame(details, body) : encodeBody({ ...body, stream: transport === "sse" });
+}
+
+function draftOf(item: JsonObject): Draft {
+  const kind = kindOfItem(item);
+  const payload = payloadOf(kind, item);
+  const { id, encrypted_content: ciphertext } = item;
+  const wire: Partial<Wire> = {
+    ...(typeof id === "string" && payload["id"] === undefined ? { itemId: id } : {}),
+    ...(isSealed(kind) && typeof ciphertext === "string" ? { ciphertext } : {}),
+    ...(item["status"] === "incomplete" ? { incomplete: true } : {}),
+    ...(item["type"] === "compaction" ? { compacts: true } : {}),
+  };
+  const residue = residueOf({ kind, payload, wire }, item);
+  return { kind, payload, wire: residue === undefined ? wire : { ...wire, residue } };
+}
+
+function decodeItem(item: JsonObject, given: Wire): Block {
+  const { kind, payload, wire } = draftOf(item);
+  return new Block({ id: null, kind, payload, wire: { ...given, ...wire } });
+}
+
+function encodeItem(draft: Draft): JsonObject {
+  const residue = draft.wire?.residue;
+  const item = applyResidue(draft, plainItem(draft));
+  return isJsonObject(residue) && isJsonList(residue["order"]) ? inOrder(item, residue["order"]) : item;
+}
+
+function requestItem(block: Block, { withId }: { readonly withId: boolean }): JsonObject {
+  const { type, ...members } = plainItem({ kind: block.kind, payload: block.payload, wire: null });
+  const itemType = typeof type === "string" ? type : block.type;
+  const item: Record<string, JsonValue> = type === undefined ? {} : { type };
+  if (withId && block.wire?.itemId !== undefined) item["id"] = block.wire.itemId;
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined && value !== null && !isBookkeeping(itemType, name)) setMember(item, name, value);
+  }
+  if (isMessage(block.kind) && block.kind !== "assistant") delete item["phase"];
+  if (statusRequired.has(itemType)) item["status"] = receivedStatus(block) ?? "completed";
+  if (block.wire?.ciphertext !== undefined) item["encrypted_content"] = block.wire.ciphertext;
+  return item;
+}
+
+function refusal(block: Block, { withId }: { readonly withId: boolean }): string | null {
+  const { type, kind, payload } = block;
+  const isSentWithId = withId && block.wire?.itemId !== undefined;
+  const isReference = kind === "other" && payload["type"] === undefined;
+  if (!isSentWithId && (isReference || idRequired.has(type))) return `${type} cannot be sent without its id`;
+  if (type === "compaction" && requestItem(block, { withId })["encrypted_content"] === undefined) {
+    return "compaction cannot be sent without its encrypted content";
+  }
+  if (typesOf(kind).isForeign(type)) return `a block of kind ${kind} calls ${type} '${typesOf(kind).own(type)}'`;
+  const names = membersOf(kind, typesOf(kind).wire(type));
+  const foreign = Object.keys(payload).find(names.isForeign);
+  if (foreign !== undefined) return `a block of kind ${kind} calls ${foreign} '${names.own(foreign)}'`;
+  if (!isMessage(kind)) return null;
+  const refusals = block.parts.map((part) => partRefusal(kind, part));
+  return refusals.find((reason) => reason !== null) ?? null;
+}
+
+function payloadOf(kind: BlockKind, item: JsonObject): JsonObject {
+  const payload: Record<string, JsonValue> = {};
+  const type = typeof item["type"] === "string" ? item["type"] : "message";
+  const names = membersOf(kind, type);
+  for (const [name, value] of Object.entries(item)) {
+    if (value === undefined || value === null || isBookkeeping(type, name) || isNoContent(kind, name, value)) continue;
+    setMember(payload, names.own(name), ownValue(kind, { type, name, value }));
+  }
+  return payload;
+}
+
+type Member = { readonly type: string; readonly name: string; readonly value: JsonValue };
+
+function ownValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
+  if (name === "type") return typesOf(kind).own(type);
+  if (isMessage(kind) && name === "content") return partsOf(value);
+  if (isPartOutput(type, name) && isJsonList(value)) return partsOf(value);
+  const thought = kind === "reasoning" ? thoughtTypes.get(name) : undefined;
+  return thought === undefined ? value : thoughtsOf(value, thought);
+}
+
+/** The item that a payload alone stands for, with the id that the provider gave it and what only the provider can read. */
+function plainItem({ kind, payload, wire }: Draft): JsonObject {
+  const issued = {
+    ...(wire?.itemId === undefined ? {} : { id: wire.itemId }),
+    ...(wire?.ciphertext === undefined ? {} : { encrypted_content: wire.ciphertext }),
+  };
+  if (isMessage(kind)) {
+    const { role, content, ...rest } = payload;
+    const said = content === undefined ? {} : { content: contentFor(role, content) };
+    return { type: "message", role, ...said, ...rest, ...issued };
+  }
+  const given: JsonObject = kind === "reasoning" ? { type: "reasoning", summary: [], ...payload } : payload;
+  const type = typeof given["type"] === "string" ? typesOf(kind).wire(given["type"]) : "";
+  const names = membersOf(kind, type);
+  const item: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined) setMember(item, names.wire(name), wireValue(kind, { type, name, value }));
+  return { ...item, ...issued };
+}
+
+function wireValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
+  if (name === "type" && typeof value === "string") return type;
+  if (isPartOutput(type, name) && isJsonList(value)) return contentFor("tool", value);
+  const thought = kind === "reasoning" ? thoughtTypes.get(name) : undefined;
+  return thought === undefined ? value : thoughtsFor(value, thought);
+}
+
+/** What the parts of a reasoning are called, by the member that holds them. */
+const thoughtTypes: ReadonlyMap<string, string> = new Map([
+  ["summary", "summary_text"],
+  ["content", "reasoning_text"],
+]);
+
+function residueOf(content: Draft, item: JsonObject): JsonValue | undefined {
+  const plain = plainItem(content);
+  const difference = jsonDifference(plain, item);
+  if (content.kind !== "other") return difference;
+  // What nobody here understands keeps the order of its members too.
+  const rebuilt = applyDifference(plain, difference);
+  const order = Object.keys(item);
+  if (isJsonObject(rebuilt) && Object.keys(rebuilt).every((name, index) => name === order[index])) return difference;
+  return isJsonObject(difference) ? { ...difference, order } : { order };
+}
+
+function inOrder(item: JsonObject, order: readonly JsonValue[]): JsonObject {
+  const ordered: Record<string, JsonValue> = {};
+  for (const name of order) {
+    if (typeof name !== "string" || !Object.hasOwn(item, name)) continue;
+    const value = item[name];
+    if (value !== undefined) setMember(ordered, name, value);
+  }
+  return ordered;
+}
+
+/** What a function answers is a text or a list of parts, as a message's content is. */
+const isPartOutput = (type: string, name: string): boolean =>
+  name === "output" && (type === "function_call_output" || type === "custom_tool_call_output");
+
+/** Members that say how an item fared, not what it says. */
+function isBookkeeping(type: string, name: string): boolean {
+  // The id names the call that is answered; the status says whether the patch could be applied. The model reads both.
+  if (type === "local_shell_call_output" && name === "id") return false;
+  if (type === "apply_patch_call_output" && name === "status") return false;
+  return name === "id" || name === "status" || name === "created_by";
+}
+
+/** Members that a payload of this kind does without. */
+function isNoContent(kind: BlockKind, name: string, value: JsonValue): boolean {
+  // The API knows a phase for the assistant only: elsewhere it answers 400 (as seen).
+  if (isMessage(kind)) return name === "type" || (name === "phase" && kind !== "assistant");
+  if (name === "encrypted_content") return isSealed(kind);
+  return kind === "reasoning" && (name === "summary" || name === "content") && isJsonList(value) && value.length === 0;
+}
+
+/** The status that the item came with, where it says another than a whole item's. */
+function receivedStatus({ wire }: Block): string | null {
+  const set = isJsonObject(wire?.residue) ? wire.residue["set"] : undefined;
+  const value = isJsonObject(set) ? set["status"] : undefined;
+  return typeof value === "string" ? value : null;
+}
+
+/** Kinds whose content their own provider may encrypt. */
+const isSealed = (kind: BlockKind): boolean => kind === "reasoning" || kind === "other";
+
+const isMessage = (kind: BlockKind): boolean => kind === "user" || kind === "assistant" || kind === "system";

@@ -1,0 +1,93 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
+import { outputFormat } from "../output-format.ts";
+
+/** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
+const encryptedReasoning = "reasoning.encrypted_content";
+
+export function offer(
+  settings: Settings,
+  { tools: own, capabilities }: { readonly tools: readonly OfferedTool[]; readonly capabilities: Capabilities },
+): Settings {
+  const tools = [...listOf(settings["tools"]), ...own.map(functionTool)];
+  const include = listOf(settings["include"]);
+  const canSeal = capabilities["encryptedReasoning"] === true;
+  const wanted = canSeal && !include.includes(encryptedReasoning);
+  const asked = wanted
+    ? [...include, encryptedReasoning]
+    : include.filter((each) => canSeal || each !== encryptedReasoning);
+  return {
+    ...settings,
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(asked.length === 0 ? {} : { include: asked }),
+  };
+}
+
+/** What is made in the background is fetched later, and so kept for a while. */
+export const unstored = (settings: Settings): Settings =>
+  Object.hasOwn(settings, "store") || settings["background"] === true ? settings : { ...settings, store: false };
+
+export function adjust(settings: Settings, adjustments: Adjustments): Settings {
+  const { reasoningEffort, toolChoice, output, topP, maxOutputTokens, parallelToolCalls, ...named } = adjustments;
+  const asked: { readonly [name: string]: JsonValue | undefined } = {
+    ...named,
+    top_p: topP,
+    max_output_tokens: maxOutputTokens,
+    parallel_tool_calls: parallelToolCalls,
+    tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice,
+    reasoning:
+      reasoningEffort === undefined ? undefined : { ...membersOf(settings["reasoning"]), effort: reasoningEffort },
+    text: output === undefined ? undefined : { ...membersOf(settings["text"]), format: outputFormat(output) },
+  };
+  const said = Object.entries(asked).filter(([, value]) => value !== undefined);
+  return { ...settings, ...Object.fromEntries(said) };
+}
+
+const membersOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+
+const functionTool = ({ name, description, parameters }: OfferedTool): JsonObject => ({
+  ...{ type: "function", name, description, parameters, strict: false },
+});
+
+/** A response made in the background is kept for ten minutes, unless `store` was said (OpenAI's guide to background mode). */
+const keptMs = (settings: Settings): number =>
+  settings["background"] === true && settings["store"] !== true ? 10 * 60 * 1000 : Number.POSITIVE_INFINITY;
+
+export const anchors: Readonly<Record<string, AnchorKind>> = { response: { keptMs }, conversation: { isObject: true } };
+
+/**
+ * The ids of stored items are nothing to a request that is not stored: Azure refuses them (as seen). A server that
+ * may shorten the context counts what is left.
+ */
+export const capable = (capabilities: Capabilities, settings: Settings): Capabilities => ({
+  ...capabilities,
+  ...(settings["store"] === false && "itemIds" in capabilities ? { itemIds: false } : {}),
+  ...(mayShorten(settings) && "counts" in capabilities ? { counts: "none" } : {}),
+});
+
+const mayShorten = ({ truncation, context_management: managed }: Settings): boolean =>
+  truncation === "auto" || (managed ?? null) !== null;
+
+/** Null where the refusal is about something else that was to be included. One model says nothing of another. */
+export function lessonOf({ kind, param, message }: Refusal, settings: Settings): Lesson | null {
+  const isLane = kind === "invalid-request" && (param === "stream_id" || /'stream_id'/.test(message));
+  if (isLane && /^(unknown|unsupported|unrecognized|extra)/i.test(message))
+    return { capability: "lanes", reason: message };
+  const include = listOf(settings["include"]);
+  const named = /^include(?:[[.](\d+)\]?)?$/.exec(param ?? "");
+  if (kind !== "invalid-request" || named === null || !include.includes(encryptedReasoning)) return null;
+  const [, index] = named;
+  const isTold = include.length === 1 || /encrypted/i.test(message);
+  const isMeant = index === undefined ? isTold : include[Number(index)] === encryptedReasoning;
+  if (!isMeant) return null;
+  const { model } = settings;
+  const about = typeof model === "string" ? { model } : {};
+  return { capability: "encryptedReasoning", reason: message, ...about };
+}
+
+/** `auto`, and what is not said, is the model's affair (OpenAI's guide to reasoning). */
+export const readsReasoning = ({ reasoning }: Settings): "all" | "turn" =>
+  membersOf(reasoning)["context"] === "current_turn" ? "turn" : "all";
+
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (isJsonList(value) ? value : []);

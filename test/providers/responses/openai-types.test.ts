@@ -1,0 +1,59 @@
+import type { OpenAI } from "openai";
+import { expect, expectTypeOf, test } from "vitest";
+import { type OpenaiResponsesOptions, openaiResponses, secret } from "../../../src/index.ts";
+
+type Client = OpenAI.Responses.ResponseCreateParams;
+type Of<Name extends keyof OpenaiResponsesOptions> = Pick<OpenaiResponsesOptions, Name>;
+
+const create = (options: Partial<OpenaiResponsesOptions>) => openaiResponses({ model: "m", apiKey: "k", ...options });
+
+test("settings are those of the client's own request type", () => {
+  expectTypeOf<Pick<Client, "reasoning" | "text" | "tools" | "tool_choice" | "include" | "metadata">>().toExtend<
+    Of<"reasoning" | "text" | "tools" | "tool_choice" | "include" | "metadata">
+  >();
+  expectTypeOf<{ temperature: 1; truncation: "auto"; service_tier: null }>().toExtend<
+    Partial<OpenaiResponsesOptions>
+  >();
+  expectTypeOf<{ temperature: "1" }>().not.toExtend<Of<"temperature">>();
+  expectTypeOf<{ truncation: "maybe" }>().not.toExtend<Of<"truncation">>();
+  expectTypeOf<{ reasoning: { effort: 3 } }>().not.toExtend<Of<"reasoning">>();
+  expectTypeOf<{ tools: [{ type: "function"; name: "n" }] }>().not.toExtend<Of<"tools">>();
+  const told = { metadata: { of: "this" }, reasoning: { effort: "low" } } as const;
+  expect(create(told).settings).toEqual({ model: "m", ...told });
+});
+
+test("a secret may stand for any text that is no choice, however deep", () => {
+  const tools = [
+    { type: "mcp", server_label: "crm", authorization: secret("CRM"), headers: { a: secret("A") } },
+  ] as const;
+  expectTypeOf<{ tools: typeof tools }>().toExtend<Of<"tools">>();
+  const { settings } = create({ tools, secrets: { CRM: "12345678", A: "87654321" } });
+  expect(settings["tools"]).toEqual(tools);
+  expectTypeOf<{ truncation: ReturnType<typeof secret> }>().not.toExtend<Of<"truncation">>();
+});
+
+const decided = {
+  input: [],
+  previous_response_id: "resp_1",
+  stream: true,
+  conversation: "conv_1",
+  prompt: { id: "pmpt_1" },
+} as const;
+
+test.each(Object.entries(decided))(
+  "%s is not a setting, by the type and where types are not looked at",
+  (name, value) => {
+    expectTypeOf<Pick<OpenaiResponsesOptions, keyof typeof decided>>().toEqualTypeOf<{
+      readonly [Name in keyof typeof decided]?: never;
+    }>();
+    expect(() => create({ [name]: value })).toThrow(new RegExp(`${name} is (no setting|not supported)`));
+    expect(() => create({ extraBody: { [name]: value } })).toThrow(new RegExp(`${name} is (no setting|not supported)`));
+  },
+);
+
+test("further members go under extraBody, and nowhere else", () => {
+  expectTypeOf<OpenaiResponsesOptions>().not.toHaveProperty("top_k");
+  expect(create({ extraBody: { top_k: 1 } }).settings).toEqual({ model: "m", top_k: 1 });
+  // @ts-expect-error: no option of that name.
+  expect(() => create({ top_k: 1 })).toThrow("What else belongs in the body of requests goes under extraBody");
+});
