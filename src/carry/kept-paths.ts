@@ -153,7 +153,10 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   BlockAppended: under("block", block),
   SettingsDeclared: all(kept("digest"), under("settings", settings)),
   TurnReverted: all(kept("toRevision", "after"), edits),
-  TurnCompacted: all(kept("after"), under("compaction", compaction), edits),
+  TurnCompacted: all(
+    kept("after", "window.of", "window.id", "window.model"),
+    ...[under("window.usage", usage), under("compaction", compaction), edits, named("window.scope")],
+  ),
   EventSkipped: all(kept("revision", "found"), named("reason")),
   RunStarted: all(
     ownership,

@@ -2,12 +2,14 @@ import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { checkOptions, checkText, kindOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { Block } from "../domain/block.ts";
+import type { RecordedWindow } from "../domain/events/conversation-events.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { splitTurn } from "../engine/planning/instruction-blocks.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { changeTurn, compacted } from "../log/writer/revert.ts";
+import { noUsage } from "../projections/usage.ts";
 
 /** What a server made of a response and all that came before it, when it was asked to compact that. */
 export type ServerWindow = {
@@ -17,6 +19,8 @@ export type ServerWindow = {
   readonly window: JsonObject;
   /** The id of the response that the server was asked to compact. */
   readonly of: string;
+  /** The model that was asked to, where it was another than the provider's: whose cost it is. */
+  readonly model?: string | undefined;
 };
 
 export const isWindow = (given: object): given is ServerWindow => "window" in given;
@@ -30,12 +34,12 @@ export function takeWindow(
   stream: ConversationWriter,
   { newId, ...given }: ServerWindow & { readonly newId: () => BlockId },
 ): Promise<Turn> {
-  checkOptions("compact", given, { provider: true, window: true, of: true });
+  checkOptions("compact", given, { provider: true, window: true, of: true, model: true });
   const { provider, window, of } = given;
   checkText("compact: of", of, "the id of the response that was compacted");
   const told: unknown = window;
   if (!isJsonObject(told)) throw new TypeError(`compact: window is ${kindOf(told)}: give what provider.compact gave`);
-  const drafts = draftsIn(provider, window);
+  const { drafts, recorded } = readWindow(given);
   if (drafts.length === 0) throw new TypeError("compact: window has no items: give what provider.compact gave");
   const target = (turn: Turn): Turn => {
     const end = endOf(stream, turn, { provider, of });
@@ -49,14 +53,24 @@ export function takeWindow(
     });
     return turn.with([...said, ...blocks, ...turn.blocks.slice(end)]);
   };
-  const event = compacted({ how: "server", because: "asked" });
+  const event = compacted({ how: "server", because: "asked" }, recorded);
   return changeTurn(stream, { target, event, actor: { kind: "engine" } });
 }
 
-/** The window's items; none has a group: they are of no answer, and go out without their ids. */
-function draftsIn({ codec, scope, settings, capabilities }: Provider, window: JsonObject): readonly Block[] {
-  const { blocks } = codec.readAnswer(window, { inferenceId: "window", settings, capabilities });
-  return blocks.map(({ kind, payload, wire }) => new Block({ id: null, kind, payload, wire: { ...wire, scope } }));
+/** The window's items, and what else is recorded of it. */
+function readWindow({ provider, window, of, model }: ServerWindow): {
+  readonly drafts: readonly Block[];
+  readonly recorded: RecordedWindow;
+} {
+  const { codec, scope, settings, capabilities } = provider;
+  const { id, blocks, usage, rest } = codec.readAnswer(window, { inferenceId: "window", settings, capabilities });
+  const asked = [model, window["model"], settings["model"]].find((name) => typeof name === "string");
+  const cost = usage === undefined ? {} : { usage: { ...noUsage, ...usage } };
+  return {
+    // None has a group: they are of no answer, and go out without their ids.
+    drafts: blocks.map(({ kind, payload, wire }) => new Block({ id: null, kind, payload, wire: { ...wire, scope } })),
+    recorded: { scope, of, id, ...(asked === undefined ? {} : { model: asked }), ...cost, rest },
+  };
 }
 
 /** How many blocks of the Turn the window was made of. */

@@ -3,8 +3,8 @@ export { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } 
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Anchor, AnchorId } from "../domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "../domain/block.ts";
-export type { ReportedUsage } from "../domain/events/inference-events.ts";
 export type { Adjustments } from "../domain/events/run-events.ts";
+export type { ReportedUsage } from "../domain/events/shared.ts";
 export { assistant, other, reasoning, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
 export type {
   AnchorKind,

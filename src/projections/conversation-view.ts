@@ -78,6 +78,7 @@ function noteSpent(view: ConversationView, { event }: RecordedEvent): void {
   if (event.type === "ConversationStarted") view.spent = noUsage;
   else if (event.type === "ResponseReceived" || event.type === "WarmUpAnswered")
     view.spent = addUsage(view.spent, usageOf(event.data.usage));
+  else if (event.type === "TurnCompacted") view.spent = addUsage(view.spent, usageOf(event.data.window?.usage));
 }
 
 function noteLabels(view: ConversationView, { event }: RecordedEvent): void {

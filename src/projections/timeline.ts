@@ -13,7 +13,7 @@ import { hiddenLabel } from "../domain/labels.ts";
 import { asidesOf, budgetWords, compactionWords } from "./asides.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { describeReason } from "./reasons.ts";
-import { usageOf } from "./usage.ts";
+import { type Usage, usageOf } from "./usage.ts";
 import { actorLabel, blockLabel, counted, excerpt, grouped, inOneLine } from "./wording.ts";
 
 /** One event in words. */
@@ -102,6 +102,11 @@ export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent
   );
 
 /** What a layer asks beside the conversation ends with its question. */
+function costWords(usage: Usage | undefined): string {
+  const { inputTokens, outputTokens } = usageOf(usage);
+  return `${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out`;
+}
+
 function askedWords(event: ConversationEventOf<"TurnEdited">): string {
   const question = blocksIn(event).at(-1);
   return `asks the model ${question === undefined ? "about a part of the Turn" : quote(blockFromJson(question))}`;
@@ -127,8 +132,9 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return `reverted${to}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
     }
     case "TurnCompacted": {
-      const { compaction, edits } = event.data;
-      return `${compactionWords(compaction)}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
+      const { compaction, edits, window } = event.data;
+      const cost = window?.usage === undefined ? "" : `, ${costWords(window.usage)}`;
+      return `${compactionWords(compaction)}${cost}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
     }
     case "EventSkipped":
       return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
@@ -248,11 +254,10 @@ function inferenceWords(event: InferenceEvent): string {
       const blocks = output.map(blockFromJson);
       const last = blocks.findLast(({ kind }) => kind === "assistant");
       const said = last === undefined ? "" : ` ${quote(last)}`;
-      const { inputTokens, outputTokens } = usageOf(usage);
       const how = status === "completed" ? "" : ` (${status ?? "no status"})`;
       const kept = withheld.length === 0 ? "" : `, without ${counted(withheld.length, "reasoning block")} of the Turn`;
       const parts = blocks.map(blockLabel).join(", ") || "nothing";
-      return `answered${how} ${parts}${said}, ${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out${kept}`;
+      return `answered${how} ${parts}${said}, ${costWords(usage)}${kept}`;
     }
     case "WarmUpRequested": {
       const { input, requestBytes } = event.data;

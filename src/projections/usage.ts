@@ -14,7 +14,7 @@ export type Usage = {
 export type UsageRow = Usage & {
   readonly day: string;
   readonly model: string;
-  /** Bodies sent, refused ones included, and their UTF-8 bytes. */
+  /** Bodies sent, refused ones included, and their UTF-8 bytes; what a caller asked an endpoint for by itself is not among them. */
   readonly requests: number;
   readonly requestBytes: number;
 };
@@ -65,6 +65,13 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
       if (asked === undefined) return;
       const cost = { ...usageOf(event.data.usage), requests: 0, requestBytes: 0 };
       view.rows = addCost(view.rows, asked, cost);
+      return;
+    }
+    case "TurnCompacted": {
+      const { usage: told, model = "unknown" } = event.data.window ?? {};
+      if (told === undefined) return;
+      const asked = { day: at.slice(0, 10), model };
+      view.rows = addCost(view.rows, asked, { ...usageOf(told), requests: 0, requestBytes: 0 });
       return;
     }
     case "InferenceFailed":

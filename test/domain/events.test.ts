@@ -76,6 +76,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["RunStarted+compact", ["again", "options", "compact"]],
   ["RunStarted+summary", ["compact"]],
   ["TurnEdited+compaction", ["base", "compaction"]],
+  ["TurnCompacted+window", ["window"]],
   ["RunStarted+kept-reasoning", []],
   ["RunStarted+budget", ["again", "options", "budget"]],
   ["TurnEdited", ["base"]],

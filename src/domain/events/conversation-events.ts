@@ -2,7 +2,7 @@ import * as z from "zod";
 import { blockJsonSchema } from "../block-json.ts";
 import { editSchema } from "../edits.ts";
 import { blockIdSchema, conversationIdSchema, runIdSchema, sha256Schema } from "../ids.ts";
-import { compactionSchema, jsonObjectSchema } from "./shared.ts";
+import { compactionSchema, jsonObjectSchema, usageSchema } from "./shared.ts";
 
 const revisionSchema = z.int().nonnegative();
 
@@ -96,6 +96,20 @@ export const eventSkipped = z.strictObject({
   }),
 });
 
+/** A server's answer to being asked to compact a response and all before it: but for its items, which the edits have. */
+const serverWindowSchema = z.strictObject({
+  scope: z.string(),
+  /** The response that it was asked to compact. */
+  of: z.string(),
+  id: z.string().nullable(),
+  model: z.exactOptional(z.string()),
+  /** What it cost. */
+  usage: z.exactOptional(usageSchema),
+  /** Every other member of the answer. */
+  rest: jsonObjectSchema,
+});
+export type RecordedWindow = z.infer<typeof serverWindowSchema>;
+
 /**
  * The engine made the Turn shorter while no run was open: the blocks as they were stay in the log, and what was answered stays
  * answered. One that is too big for one event is written as several, each against what the one before made.
@@ -103,5 +117,11 @@ export const eventSkipped = z.strictObject({
 export const turnCompacted = z.strictObject({
   type: z.literal("TurnCompacted"),
   version: z.literal(1),
-  data: z.strictObject({ edits: z.array(editSchema), after: sha256Schema, compaction: compactionSchema }),
+  data: z.strictObject({
+    edits: z.array(editSchema),
+    after: sha256Schema,
+    compaction: compactionSchema,
+    /** What the server said that compacted it, where one did; in the first of several. */
+    window: z.exactOptional(serverWindowSchema),
+  }),
 });

@@ -3,7 +3,7 @@ import { actorSchema } from "../actor.ts";
 import { anchorSchema } from "../anchor.ts";
 import { blockJsonSchema } from "../block-json.ts";
 import { inferenceIdSchema, sha256Schema } from "../ids.ts";
-import { jsonObjectSchema, jsonValueSchema, layerTimingSchema } from "./shared.ts";
+import { jsonObjectSchema, jsonValueSchema, layerTimingSchema, usageSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server takes it (rule: Planning and shaping). It never touches the Turn. */
 const repairSchema = z.strictObject({
@@ -109,17 +109,6 @@ export const responseStarted = z.strictObject({
   }),
 });
 export type ResponseStartedData = z.infer<typeof responseStarted>["data"];
-
-/** Tokens as the provider counted them; what it did not tell is 0. */
-const usageSchema = z.strictObject({
-  inputTokens: z.number(),
-  cachedInputTokens: z.number(),
-  outputTokens: z.number(),
-  reasoningTokens: z.number(),
-  /** The provider's own report. */
-  reported: jsonValueSchema,
-});
-export type ReportedUsage = Readonly<z.infer<typeof usageSchema>>;
 
 /** Reasoning of the request that its server kept from the model, and why: a name. */
 const withheldSchema = z.strictObject({

@@ -21,6 +21,17 @@ export const layerTimingSchema = z.strictObject({
 });
 export type LayerTiming = z.infer<typeof layerTimingSchema>;
 
+/** Tokens as the provider counted them; what it did not tell is 0. */
+export const usageSchema = z.strictObject({
+  inputTokens: z.number(),
+  cachedInputTokens: z.number(),
+  outputTokens: z.number(),
+  reasoningTokens: z.number(),
+  /** The provider's own report. */
+  reported: jsonValueSchema,
+});
+export type ReportedUsage = Readonly<z.infer<typeof usageSchema>>;
+
 /** How a Turn was made shorter, and why. */
 export const compactionSchema = z.strictObject({
   /** `truncate-results`, `drop-exchanges`, `summarise`, `server`. */

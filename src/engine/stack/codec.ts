@@ -1,8 +1,9 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
 import type { Block, Wire } from "../../domain/block.ts";
-import type { ContentFilter, ReportedUsage, Withheld } from "../../domain/events/inference-events.ts";
+import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { ReportedUsage } from "../../domain/events/shared.ts";
 
 /**
  * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so

@@ -2,6 +2,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { cutEdits, diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
+import type { RecordedWindow } from "../../domain/events/conversation-events.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
@@ -19,7 +20,8 @@ export function exchangeNotFound(n: number, count: number): TurnlogError {
 type TurnChange = {
   /** The Turn that it is to be, given what it is now. */
   readonly target: (committed: Turn) => Turn;
-  readonly event: (data: TurnChanged["data"]) => TurnChanged["event"];
+  /** One of its events: the first, or one that goes on. */
+  readonly event: (data: TurnChanged["data"], isFirst: boolean) => TurnChanged["event"];
   readonly actor: Actor;
 };
 
@@ -63,9 +65,9 @@ function entriesOf(
   { event, actor }: Pick<TurnChange, "event" | "actor">,
 ): readonly ProposedEvent[] {
   let turn = from;
-  return cutEdits(diffTurns(from, to, () => false)).map((edits) => {
+  return cutEdits(diffTurns(from, to, () => false)).map((edits, part) => {
     turn = applyEdits(turn, edits, () => undefined);
-    return { event: event({ edits: [...edits], after: turn.digest }), actor };
+    return { event: event({ edits: [...edits], after: turn.digest }, part === 0), actor };
   });
 }
 
@@ -79,7 +81,10 @@ export const reverted =
   (toRevision: number | null): TurnChange["event"] =>
   (data) => ({ type: "TurnReverted", version: 1, data: { toRevision, ...data } });
 
-/** The Turn is shorter. */
+/** The Turn is shorter; where a server made it so, with what that said. */
 export const compacted =
-  (compaction: Compaction): TurnChange["event"] =>
-  (data) => ({ type: "TurnCompacted", version: 1, data: { ...data, compaction } });
+  (compaction: Compaction, window?: RecordedWindow): TurnChange["event"] =>
+  (data, isFirst) => {
+    const told = isFirst && window !== undefined ? { window } : {};
+    return { type: "TurnCompacted", version: 1, data: { ...data, compaction, ...told } };
+  };

@@ -1,7 +1,8 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
-import type { ReportedUsage, Withheld } from "../../domain/events/inference-events.ts";
+import type { Withheld } from "../../domain/events/inference-events.ts";
+import type { ReportedUsage } from "../../domain/events/shared.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { contentFiltersIn } from "../content-filters.ts";
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
+import { noUsage, totalTokens, usage, usageOf } from "../../../src/projections/usage.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   compaction,
@@ -124,6 +125,41 @@ test("what a server compacted takes the place of what it was made of, and the ne
   expect(event).toMatchObject({ actor: { kind: "engine" }, event: { data: { compaction: { how: "server" } } } });
   expect((await replayed(store, { id: conversation.id })).difference).toBeNull();
   expect((await conversation.verify()).problems).toEqual([]);
+});
+
+test("what the server's compaction cost stands in its event, is told where usage is told, and is counted in a budget", async () => {
+  const { conversation, store, engine, provider, of, window } = await windowed();
+  const costs = async () => {
+    const { rows } = (await eventsOf(conversation)).reduce(usage.apply, usage.initial(""));
+    expect(rows.map(({ model }) => model)).toEqual(["m"]);
+    return totalTokens(rows[0] ?? noUsage);
+  };
+  const before = await costs();
+  await conversation.append("third");
+  await conversation.compact({ provider, window, of });
+  const [data] = dataOf(await eventsOf(conversation), "TurnCompacted");
+  const told = { scope: provider.scope, of, id: window["id"], model: "m", usage: { reported: window["usage"] } };
+  expect(data?.window).toMatchObject({ ...told, rest: { object: "response.compaction" } });
+  const cost = totalTokens(usageOf(data?.window?.usage));
+  expect(cost).toBeGreaterThan(0);
+  expect(await costs()).toBe(before + cost);
+  // A run asks the log, and so does one of another process.
+  for (const { id } of [conversation, store.conversation(conversation.id)]) {
+    const overdrawn = store.conversation(id).run(engine, { budget: { maxTotalTokens: before + 1 } });
+    const cause = { limit: "maxTotalTokens", tokens: before + cost };
+    expect(await rejectionOf(overdrawn)).toMatchObject({ cause });
+  }
+});
+
+test("a caller says which model was asked to compact, and the cost is that model's", async () => {
+  const { conversation, provider, of } = await windowed();
+  const window = await provider.compact({ previous_response_id: of, model: "small" });
+  await conversation.compact({ provider, window, of, model: "small" });
+  const { rows } = (await eventsOf(conversation)).reduce(usage.apply, usage.initial(""));
+  expect(rows.map(({ model, requests }) => [model, requests])).toEqual([
+    ["m", 2],
+    ["small", 0],
+  ]);
 });
 
 test("a window of what the Turn is not any more is refused, and nothing is written", async () => {
