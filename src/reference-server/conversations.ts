@@ -30,7 +30,7 @@ interface Asked {
 }
 
 export const emptyConversation = (id: string, createdAt = 0, metadata: JsonObject = {}): ConversationObject => ({
-  ...{ id, createdAt, metadata, items: [], isCut: false, context: undefined },
+  ...{ id, createdAt, metadata, items: [], added: 0, isCut: false, context: undefined },
 });
 
 /** The items of a response enter its conversation together, each with an id. */
@@ -39,9 +39,8 @@ export function addItems(
   items: readonly JsonObject[],
   asyncTools?: ReadonlySet<string>,
 ): readonly JsonObject[] {
-  const first = object.items.length;
-  const seed = (index: number): string => `${object.id}:${object.context?.tokens ?? 0}:${first + index}`;
-  const listed = items.map((item, index) => itemAsListed(item, seed(index)));
+  const listed = items.map((item, index) => itemAsListed(item, `${object.id}:${object.added + index}`));
+  object.added += items.length;
   object.items = [...object.items, ...listed];
   object.context = extend(object.context, listed, asyncTools);
   return listed;

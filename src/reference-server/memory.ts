@@ -30,6 +30,8 @@ export interface ConversationObject {
   metadata: JsonObject;
   /** As a listing has them, with ids of their own. */
   items: readonly JsonObject[];
+  /** How many items it ever had: ids are made of it, so that no item gets that of a deleted one. */
+  added: number;
   /** Items of it were deleted. */
   isCut: boolean;
   /** The same, as requests continue from it. */

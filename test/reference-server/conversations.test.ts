@@ -106,6 +106,23 @@ test("a response that was made in it may be continued from by its id, which leav
   expect(server.conversation(id)).toHaveLength(2);
 });
 
+test("an item that takes the place of a deleted one has an id that no other had, also behind a response", async () => {
+  const { client } = await start();
+  const { id } = await client.conversations.create();
+  const ids: string[] = [];
+  for (let time = 0; time < 3; time += 1) {
+    const { data } = await client.conversations.items.create(id, { items: [said("one"), said("one")] });
+    ids.push(...data.map((item) => item.id ?? ""));
+    if (time === 1) await client.responses.create({ model: "m", conversation: id, input: "one" });
+    for await (const item of client.conversations.items.list(id)) {
+      if (!ids.includes(item.id ?? "")) ids.push(item.id ?? "");
+      await client.conversations.items.delete(item.id ?? "", { conversation_id: id });
+    }
+  }
+  expect(ids).toHaveLength(8);
+  expect(new Set(ids).size).toBe(8);
+});
+
 test("a call in it wants its result, and a result whose call was deleted is refused by the next response", async () => {
   const { server, client } = await start({
     script: [
