@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf, objectOf, setMember } from "./json.ts";
 import { NumberLiteral } from "./number-literal.ts";
 
 /**
@@ -20,17 +20,17 @@ export function applyDifference(from: JsonValue, difference: JsonValue | undefin
   if (!isJsonObject(difference)) return from;
   if (difference["to"] !== undefined) return difference["to"];
   if (isJsonList(from)) {
-    const places = isJsonObject(difference["at"]) ? difference["at"] : {};
+    const places = objectOf(difference["at"]);
     return from.map((value, index) => applyDifference(value, places[String(index)]));
   }
   if (!isJsonObject(from)) return from;
-  const dropped = new Set(isJsonList(difference["drop"]) ? difference["drop"] : []);
-  const inside = isJsonObject(difference["in"]) ? difference["in"] : {};
+  const dropped = new Set(listOf(difference["drop"]));
+  const inside = objectOf(difference["in"]);
   const changed: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(from)) {
     if (value !== undefined && !dropped.has(name)) setMember(changed, name, applyDifference(value, own(inside, name)));
   }
-  for (const [name, value] of Object.entries(isJsonObject(difference["set"]) ? difference["set"] : {})) {
+  for (const [name, value] of Object.entries(objectOf(difference["set"]))) {
     if (value !== undefined) setMember(changed, name, value);
   }
   return changed;

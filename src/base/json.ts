@@ -15,6 +15,17 @@ export function isJsonList(value: unknown): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
+/** What follows reads JSON that another program wrote: what is of another kind reads as if it was not there. */
+export const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
+export const listOf = (value: unknown): readonly JsonValue[] => (isJsonList(value) ? value : []);
+/** The objects of a list; anything else in it is left out. */
+export const objectsOf = (value: unknown): readonly JsonObject[] => listOf(value).filter(isJsonObject);
+export const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
+export const textOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");
+export const numberOrZero = (value: unknown): number => (typeof value === "number" ? value : 0);
+/** Whether a member says something: a text of nothing does not. */
+export const isFilledText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
 /**
  * So many levels of lists and objects are taken from callers and servers. Whatever reads, compares and writes JSON goes into it
  * level by level, and a stack has an end; a difference of two such values has twice as many levels.

@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson, setMember } from "../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  parseJson,
+  setMember,
+} from "../base/json.ts";
 import { blobReferenceTo } from "../log/codec/references.ts";
 import type { Envelope } from "../log/ports/event-store.ts";
 import { keptPaths } from "./kept-paths.ts";
@@ -18,7 +26,7 @@ export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { rea
     data: JSON.stringify(redact(parse(data), place)),
     actor: redact({ ...actor }, names),
   };
-  return { ...redacted, actor: isJsonObject(redacted.actor) ? redacted.actor : {} };
+  return { ...redacted, actor: objectOf(redacted.actor) };
 }
 
 /** What is no JSON is one text. */

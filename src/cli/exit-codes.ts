@@ -1,4 +1,5 @@
 import { getSystemErrorMessage } from "node:util";
+import { textOrNull } from "../base/json.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { printable } from "../projections/wording.ts";
 
@@ -106,7 +107,7 @@ const isUnreachable = (error: unknown): boolean =>
   error instanceof Error && codeOf(error) === "provider-failed" && "kind" in error && error.kind === "connection";
 
 function codeOf(error: Error): string | null {
-  return "code" in error && typeof error.code === "string" ? error.code : null;
+  return "code" in error ? textOrNull(error.code) : null;
 }
 
 const said = ({ message }: Error, advice?: string): string =>

@@ -1,5 +1,13 @@
 import { freezeJson, frozenJson } from "../base/frozen-json.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectsOf,
+  textOrEmpty,
+  textOrNull,
+} from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { essenceText } from "./essence.ts";
@@ -149,13 +157,13 @@ export class Block {
 
   /** The role of a message as it was sent (`system` is not `developer`); null for other blocks. */
   get role(): string | null {
-    return textOf(this.payload["role"]);
+    return textOrNull(this.payload["role"]);
   }
 
   /** The parts of a message's content; none for other blocks. */
   get parts(): readonly JsonObject[] {
     const { content } = this.payload;
-    return this.role !== null && isJsonList(content) ? content.filter(isJsonObject) : [];
+    return this.role === null ? [] : objectsOf(content);
   }
 
   /** What a person reads of the block: message text, a call's arguments, a result's output, a reasoning summary. */
@@ -174,17 +182,17 @@ export class Block {
 
   /** The name of the tool that a call names; null for other blocks. */
   get name(): string | null {
-    return textOf(this.payload["name"]);
+    return textOrNull(this.payload["name"]);
   }
 
   /** The provider's id that pairs a call with its result. It may repeat in a conversation: pairing is positional. */
   get callId(): string | null {
-    return textOf(this.payload["callId"]);
+    return textOrNull(this.payload["callId"]);
   }
 
   /** The arguments of a call, as the very string received: JSON, or free text where its type is `custom`; else empty. */
   get arguments(): string {
-    return textOf(this.payload["arguments"]) ?? "";
+    return textOrEmpty(this.payload["arguments"]);
   }
 
   /**
@@ -260,12 +268,10 @@ export type StoredBlocks = {
   readonly read: () => readonly Block[];
 };
 
-const textOf = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);
-
 function readable(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;
   if (!isJsonList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
   return value
-    .map((part) => (isJsonObject(part) ? (textOf(part["text"]) ?? textOf(part["refusal"]) ?? "") : ""))
+    .map((part) => (isJsonObject(part) ? (textOrNull(part["text"]) ?? textOrNull(part["refusal"]) ?? "") : ""))
     .join("");
 }

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf } from "../base/json.ts";
 import { checkChoice, checkText, kindOf, meant } from "../base/options.ts";
 import { Block } from "./block.ts";
 import { assistant, system, toolCall, toolResult, user } from "./make-block.ts";
@@ -92,8 +92,8 @@ function blocksOfAnswer({ content, refusal, tool_calls: calls }: JsonObject, whe
 function callsOf(calls: JsonValue | undefined, where: string): readonly Block[] {
   if (!isJsonList(calls)) throw new TypeError(`${where} is ${kindOf(calls)}: give a list of calls`);
   return calls.map((call, index) => {
-    const { id, function: called } = isJsonObject(call) ? call : {};
-    const { name, arguments: given } = isJsonObject(called) ? called : {};
+    const { id, function: called } = objectOf(call);
+    const { name, arguments: given } = objectOf(called);
     if (typeof id === "string" && typeof name === "string" && typeof given === "string")
       return toolCall({ callId: id, name, arguments: given });
     throw new TypeError(

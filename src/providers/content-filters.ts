@@ -1,11 +1,11 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonValue, objectOf, textOrNull } from "../base/json.ts";
 import type { ContentFilter } from "../domain/events/inference-events.ts";
 
 /** What the filters of a server found in an answer's `content_filters` (Azure OpenAI's documentation), in our words. */
 export function contentFiltersIn(given: JsonValue | undefined): readonly ContentFilter[] {
   if (!isJsonList(given)) return [];
   return given.filter(isJsonObject).map((filter) => ({
-    source: textOf(filter["source_type"]) ?? "unknown",
+    source: textOrNull(filter["source_type"]) ?? "unknown",
     blocked: filter["blocked"] === true,
     results: resultsIn(filter["content_filter_results"]),
   }));
@@ -37,6 +37,3 @@ function resultsIn(given: JsonValue | undefined): ContentFilter["results"] {
   });
   return Object.fromEntries(named);
 }
-
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
-const textOf = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { type JsonObject, objectsOf } from "../base/json.ts";
 import { checkFunction, checkOptions, checkText, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
@@ -92,7 +92,7 @@ export function offeredTools(settings: Settings): readonly string[] {
   return toolsIn(settings).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 }
 
-const toolsIn = ({ tools }: Settings): readonly JsonObject[] => (isJsonList(tools) ? tools.filter(isJsonObject) : []);
+const toolsIn = ({ tools }: Settings): readonly JsonObject[] => objectsOf(tools);
 
 /** What was edited is not what the endpoint knows, and it knows such an item only by the answer around it. */
 function brokenGroupRule({ kind, wire }: Block, { isBroken }: GroupPlace): string | null {

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf } from "../base/json.ts";
 
 /**
  * The format of answers that are of a JSON Schema. Servers that are asked to hold themselves to it strictly take a part of JSON
@@ -24,7 +24,7 @@ function closedSchema(schema: JsonValue): JsonObject | null {
   const { properties, items, anyOf, $defs, additionalProperties = false, required } = schema;
   if (additionalProperties !== false) return null;
   const isObject = schema["type"] === "object";
-  const names = Object.keys(isJsonObject(properties) ? properties : {});
+  const names = Object.keys(objectOf(properties));
   if (isObject && !(isJsonList(required) ? names.every((name) => required.includes(name)) : names.length === 0))
     return null;
   const inner = {

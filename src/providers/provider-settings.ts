@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { isJsonObject, type JsonObject, listOf } from "../base/json.ts";
 import type { Settings } from "../engine/stack/codec.ts";
 import { checkedSettings, type OptionWords } from "./checked-settings.ts";
 import { isCredentialName } from "./credential-names.ts";
@@ -51,7 +51,7 @@ function checkFrame(settings: JsonObject): void {
 
 /** The log keeps settings as they stand: the credentials that the API has a place for are in none of them. */
 function checkCredentials({ tools }: JsonObject): void {
-  for (const [index, tool] of (isJsonList(tools) ? tools : []).entries()) {
+  for (const [index, tool] of listOf(tools).entries()) {
     if (!isJsonObject(tool) || tool["type"] !== "mcp") continue;
     const headers = isJsonObject(tool["headers"]) ? Object.entries(tool["headers"]) : [];
     const open = [

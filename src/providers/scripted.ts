@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../base/json.ts";
+import { isJsonObject, type JsonObject, objectsOf } from "../base/json.ts";
 import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import type { Settings } from "../engine/stack/codec.ts";
@@ -229,5 +229,5 @@ function refuseWhenAborted(signal: AbortSignal, partial: readonly JsonObject[]):
 /** The items of an `input` or `output`; a text is one message of the user. */
 function itemsOf(value: JsonObject[string]): readonly JsonObject[] {
   if (typeof value === "string") return [{ type: "message", role: "user", content: value }];
-  return isJsonList(value) ? value.filter(isJsonObject) : [];
+  return objectsOf(value);
 }

@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { frozenJson } from "../../base/frozen-json.ts";
-import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
+import { type JsonValue, objectsOf, textOrNull } from "../../base/json.ts";
 import {
   type ContentFilter,
   contentFilterSchema,
@@ -19,10 +19,10 @@ export function failureData(error: ProviderError) {
     outcome: error.outcome === "rejected" ? "rejected" : "unknown",
     message: messageOf(error),
     status: Number.isSafeInteger(error.status) ? error.status : null,
-    code: asText(error.providerCode),
-    param: asText(error.param),
+    code: textOrNull(error.providerCode),
+    param: textOrNull(error.param),
     ...(body === null ? {} : { body }),
-    partial: isJsonList(partial) ? partial.filter(isJsonObject) : [],
+    partial: Array.from(objectsOf(partial)),
     ...(contentFilters.length === 0 ? {} : { contentFilters }),
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
     ...(typeof error.shouldRetry === "boolean" ? { shouldRetry: error.shouldRetry } : {}),
@@ -46,7 +46,6 @@ export const failureOf = (data: InferenceFailedData): ProviderError =>
     body: data.body ?? null,
   });
 
-const asText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 const asNumber = (value: unknown): number | null => (Number.isFinite(value) ? Number(value) : null);
 
 /** Those of them that are of their type. */

@@ -1,3 +1,4 @@
+import { textOrEmpty } from "../../base/json.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 
 /** A block is not sent, by the name of why. */
@@ -37,7 +38,7 @@ export function placeOf({ rule, index, detail }: Repair): number {
 }
 
 /** The call id that a repair says. */
-export const callIdOf = ({ detail }: Repair): string => (typeof detail["callId"] === "string" ? detail["callId"] : "");
+export const callIdOf = ({ detail }: Repair): string => textOrEmpty(detail["callId"]);
 
 const rules: ReadonlySet<string> = new Set([
   "omit",

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { randomId } from "../../log/codec/ids.ts";
@@ -160,7 +160,7 @@ export const isOwnEngine = ({ options }: Pick<AnyEngine, "options">): boolean =>
  */
 export function checkedEngine(where: string, engine: AnyEngine): EngineOptions {
   const given: unknown = engine;
-  const options: unknown = isJsonObject(given) ? given["options"] : undefined;
+  const options: unknown = objectOf(given)["options"];
   if (isJsonObject(options) && "madeBy" in options) return engine.options;
   throw new TypeError(`${where} takes an engine, not ${kindOf(given)}: make one with createEngine({ provider })`);
 }

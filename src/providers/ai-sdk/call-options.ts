@@ -1,19 +1,26 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  omitMembers,
+  textOrEmpty,
+} from "../../base/json.ts";
 import { jsonOf } from "../json-text.ts";
-import { textIn } from "./content.ts";
 
 /** The options of a call as they were recorded; addresses of files are objects there, as models expect them. */
 export function callOptions(bodyText: string, version: string): Readonly<Record<string, unknown>> {
   // What is recorded may spell numbers that JavaScript has not; a model gets those that it has.
   const plain: unknown = JSON.parse(bodyText);
-  const body = isJsonObject(plain) ? plain : {};
+  const body = objectOf(plain);
   const { prompt } = body;
   const messages = isJsonList(prompt) ? prompt.map((message) => messageFor(message, version)) : prompt;
   return { ...omitMembers(body, new Set(["model"])), prompt: messages };
 }
 
 function messageFor(message: JsonValue, version: string): unknown {
-  const { content } = isJsonObject(message) ? message : {};
+  const { content } = objectOf(message);
   if (!isJsonObject(message) || !isJsonList(content)) return message;
   return { ...message, content: content.map((part) => (isJsonObject(part) ? partFor(part, version) : part)) };
 }
@@ -44,8 +51,8 @@ function outputPartFor(part: JsonObject, version: string): unknown {
   if (part["type"] !== "file") return part;
   if (version !== "v3") return fileFor(part, version);
   const { mediaType, data, filename } = part;
-  const { url, data: content } = isJsonObject(data) ? data : {};
-  const kind = textIn(mediaType).startsWith("image/") ? "image" : "file";
+  const { url, data: content } = objectOf(data);
+  const kind = textOrEmpty(mediaType).startsWith("image/") ? "image" : "file";
   const named = filename === undefined ? {} : { filename };
   return url === undefined
     ? { type: `${kind}-data`, data: content, mediaType, ...named }

@@ -1,6 +1,17 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  numberOrZero,
+  objectOf,
+  objectsOf,
+  textOrNull,
+} from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Answer, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
 import { draftOf, isReadAgain, partOf } from "./content.ts";
@@ -65,20 +76,20 @@ function formatOf(output: JsonObject): JsonObject {
 
 function readAnswer(result: JsonObject): Answer {
   const { content, finishReason, usage, ...rest } = result;
-  const { unified, raw } = isJsonObject(finishReason) ? finishReason : {};
-  const parts = isJsonList(content) ? content : [];
+  const { unified, raw } = objectOf(finishReason);
+  const parts = listOf(content);
   const strays = parts.flatMap((value, index) => (isPart(value) ? [] : [{ index, value }]));
-  const { id } = isJsonObject(rest["response"]) ? rest["response"] : {};
-  const status = typeof unified === "string" ? unified : null;
-  const failed = { message: "the model ended with an error", code: typeof raw === "string" ? raw : null };
+  const { id } = objectOf(rest["response"]);
+  const status = textOrNull(unified);
+  const failed = { message: "the model ended with an error", code: textOrNull(raw) };
   return {
-    id: typeof id === "string" ? id : null,
+    id: textOrNull(id),
     status,
     // `other` without a word of the provider's own is what a model of V3 says of a stream that broke off.
     isComplete: status === "stop" || status === "tool-calls" || (status === "other" && typeof raw === "string"),
     ...(status === "error" ? { failure: failed } : {}),
     blocks: parts.filter(isPart).map(draftOf),
-    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    ...usageOf(usage, tokensIn),
     rest: {
       ...rest,
       ...(finishReason === undefined || isPlainReason(finishReason) ? {} : { finishReason }),
@@ -106,7 +117,7 @@ const isPart = (value: JsonValue): value is JsonObject => isJsonObject(value) &&
 /** The parts that blocks were made of, and what stood among them, in their places. */
 function contentOf(blocks: RecordedAnswer["blocks"], strays: JsonValue | undefined): readonly JsonValue[] {
   const content: JsonValue[] = blocks.map(partOf);
-  for (const stray of isJsonList(strays) ? strays.filter(isJsonObject) : [])
+  for (const stray of objectsOf(strays))
     if (typeof stray["index"] === "number") content.splice(stray["index"], 0, stray["value"] ?? null);
   return content;
 }
@@ -118,15 +129,13 @@ const isPlainReason = (reason: JsonValue | undefined): boolean =>
   Object.keys(reason).every((name) => name === "unified" || name === "raw");
 
 function tokensIn(usage: JsonValue) {
-  const told = isJsonObject(usage) ? usage : {};
-  const input = isJsonObject(told["inputTokens"]) ? told["inputTokens"] : {};
-  const output = isJsonObject(told["outputTokens"]) ? told["outputTokens"] : {};
+  const told = objectOf(usage);
+  const input = objectOf(told["inputTokens"]);
+  const output = objectOf(told["outputTokens"]);
   return {
-    inputTokens: count(input["total"]),
-    cachedInputTokens: count(input["cacheRead"]),
-    outputTokens: count(output["total"]),
-    reasoningTokens: count(output["reasoning"]),
+    inputTokens: numberOrZero(input["total"]),
+    cachedInputTokens: numberOrZero(input["cacheRead"]),
+    outputTokens: numberOrZero(output["total"]),
+    reasoningTokens: numberOrZero(output["reasoning"]),
   };
 }
-
-const count = (value: JsonValue | undefined): number => (typeof value === "number" ? value : 0);

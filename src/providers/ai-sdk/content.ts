@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, listOf, textOrEmpty } from "../../base/json.ts";
 import { toolCall } from "../../domain/make-block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
@@ -64,9 +64,9 @@ function plainPart({ kind, payload, wire }: Draft): JsonObject {
 }
 
 const textsIn = (parts: JsonValue | undefined): string =>
-  (isJsonList(parts) ? parts : []).map((part) => (isJsonObject(part) ? textIn(part["text"]) : "")).join("");
-
-export const textIn = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+  listOf(parts)
+    .map((part) => (isJsonObject(part) ? textOrEmpty(part["text"]) : ""))
+    .join("");
 
 /** What the provider said beside the part that a block was made of (`providerMetadata`); an edited block has none. */
 export function metadataOf({ kind, wire }: Pick<Draft, "kind" | "wire">): JsonValue | undefined {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../base/json.ts";
+import { type JsonObject, textOrEmpty } from "../../base/json.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
 import { classifyFailure } from "../classify-error.ts";
 import { jsonOf } from "../json-text.ts";
@@ -23,7 +23,7 @@ function toldBy(error: unknown) {
   const { statusCode, responseHeaders, responseBody } = membersOf(error);
   if (typeof statusCode !== "number") return { status: null, body: null, cause: error };
   const headers = new Headers(Object.entries(membersOf(responseHeaders)).map(([name, value]) => [name, String(value)]));
-  const text = typeof responseBody === "string" ? responseBody : "";
+  const text = textOrEmpty(responseBody);
   return { status: statusCode, headers, body: jsonOf(text) ?? text, cause: error };
 }
 

@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf, omitMembers, textOrEmpty } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
-import { textIn } from "./content.ts";
 
 /** Puts the parts of a stream (`LanguageModelV4StreamPart`) together, as `doGenerate` would have given them. */
 export class GeneratedStream {
@@ -32,9 +31,10 @@ export class GeneratedStream {
   /** Takes a part; an `error` is the caller's to throw. */
   take(part: JsonObject): void {
     const { type, id, delta, warnings } = part;
-    const [, kind, step] = /^(text|reasoning|tool-input)-(start|delta|end)$/.exec(textIn(type)) ?? [];
+    const [, kind, step] = /^(text|reasoning|tool-input)-(start|delta|end)$/.exec(textOrEmpty(type)) ?? [];
     if (kind === "tool-input") this.#tell("tool-call-delta", this.#content.length, delta);
-    else if (kind !== undefined && step !== undefined) this.#takeStep(`${kind} ${textIn(id)}`, { kind, step, part });
+    else if (kind !== undefined && step !== undefined)
+      this.#takeStep(`${kind} ${textOrEmpty(id)}`, { kind, step, part });
     else if (type === "stream-start") this.#members = { ...this.#members, warnings };
     else if (type === "response-metadata") this.#takeMetadata(part);
     else if (type === "finish") this.#finish = without(part, "type");
@@ -62,7 +62,7 @@ export class GeneratedStream {
     const before = this.#content[index] ?? {};
     this.#content[index] = {
       ...before,
-      text: textIn(before["text"]) + textIn(delta),
+      text: textOrEmpty(before["text"]) + textOrEmpty(delta),
       ...(citations === undefined ? {} : { citations }),
       ...(providerMetadata === undefined
         ? {}
@@ -79,7 +79,7 @@ export class GeneratedStream {
     const { response } = this.#members;
     this.#members = {
       ...this.#members,
-      response: { ...(isJsonObject(response) ? response : {}), ...without(part, "type") },
+      response: { ...objectOf(response), ...without(part, "type") },
     };
   }
 

@@ -1,12 +1,11 @@
-import { isJsonObject, type JsonObject, type JsonValue, setMember, withLiterals } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, objectOf, setMember, withLiterals } from "../../base/json.ts";
 
 /**
  * What a model object gave, as JSON: bytes as base64, a time as ISO 8601, an address as its text; what has no JSON, and what is
  * nested too deep for any, is left out.
  */
 export function plainJson(value: unknown): JsonObject {
-  const plain = plainValue(value, maxLevels);
-  return isJsonObject(plain) ? plain : {};
+  return objectOf(plainValue(value, maxLevels));
 }
 
 const maxLevels = 200;

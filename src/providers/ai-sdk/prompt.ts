@@ -1,7 +1,7 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, textOrEmpty } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { jsonOf } from "../json-text.ts";
-import { isReadAgain, metadataOf, textIn } from "./content.ts";
+import { isReadAgain, metadataOf } from "./content.ts";
 
 /**
  * Blocks as the messages of a prompt (`LanguageModelV4Prompt` of `@ai-sdk/provider`, files in the shape of V4): what the model said
@@ -19,7 +19,7 @@ export function promptOf(blocks: readonly Block[]): readonly JsonObject[] {
     const { kind, callId, name } = block;
     if (kind === "tool_call" && callId !== null) names.set(callId, name ?? "");
     if (kind === "system")
-      for (const part of block.parts) messages.push({ role: "system", content: textIn(part["text"]) });
+      for (const part of block.parts) messages.push({ role: "system", content: textOrEmpty(part["text"]) });
     else if (kind === "user") messages.push({ role: "user", content: block.parts.map(userPart) });
     else if (kind === "tool_result") add("tool", resultPart(block, names.get(callId ?? "") ?? ""));
     else for (const part of assistantParts(block)) add("assistant", part);
@@ -49,7 +49,7 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
       const strange = parts.find((part) => !isKnown(part));
       return strange === undefined
         ? null
-        : `a message of ${kind} cannot carry a part of type ${textIn(strange["type"])}`;
+        : `a message of ${kind} cannot carry a part of type ${textOrEmpty(strange["type"])}`;
     }
   }
 }
@@ -67,7 +67,7 @@ const userPart = (part: JsonObject): JsonObject =>
 function filePart({ type, url, data, name, audio }: JsonObject): JsonObject | null {
   const named = typeof name === "string" ? { filename: name } : {};
   if (type === "audio" && isJsonObject(audio) && typeof audio["data"] === "string") {
-    const format = textIn(audio["format"]);
+    const format = textOrEmpty(audio["format"]);
     return { type: "file", mediaType: `audio/${format === "mp3" ? "mpeg" : format}`, data: inline(audio["data"]) };
   }
   if (type !== "image" && type !== "file") return null;
@@ -95,7 +95,7 @@ function assistantParts(block: Block): readonly JsonObject[] {
     case "other":
       return [returnedPart(payload)];
     default:
-      return parts.map(({ text, refusal }) => ({ type: "text", text: textIn(text ?? refusal), ...options }));
+      return parts.map(({ text, refusal }) => ({ type: "text", text: textOrEmpty(text ?? refusal), ...options }));
   }
 }
 
@@ -110,7 +110,7 @@ function returnedPart({ providerMetadata, ...part }: JsonObject): JsonObject {
   const { type, toolCallId, toolName, input, result, isError } = part;
   const options = optionsOf(providerMetadata);
   if (type === "tool-call")
-    return { type, toolCallId, toolName, input: inputOf(textIn(input)), providerExecuted: true, ...options };
+    return { type, toolCallId, toolName, input: inputOf(textOrEmpty(input)), providerExecuted: true, ...options };
   if (type !== "tool-result") return { ...part, ...options };
   const output = { type: isError === true ? "error-json" : "json", value: result };
   return { type, toolCallId, toolName, output, ...options };

@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  objectsOf,
+  textOrEmpty,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { BlockKind, Wire } from "../../domain/block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
@@ -47,7 +55,7 @@ export const messageResidue = (draft: Draft): MessageResidue => residueOf(draft)
 
 function residueOf({ wire }: Draft): Residue {
   const residue = isJsonObject(wire?.residue) ? wire.residue["messages"] : undefined;
-  return isJsonObject(residue) ? residue : {};
+  return objectOf(residue);
 }
 
 /** The kind of a block of content: what is not as the API says, or not known, is kept verbatim. */
@@ -114,16 +122,15 @@ function plainContent({ kind, payload, wire }: Draft): readonly JsonObject[] {
 }
 
 const thoughtIn = ({ content }: JsonObject): string =>
-  (isJsonList(content) ? content.filter(isJsonObject) : [])
-    .map(({ text }) => (typeof text === "string" ? text : ""))
+  objectsOf(content)
+    .map(({ text }) => textOrEmpty(text))
     .join("");
 
-const partsIn = ({ content }: JsonObject): readonly JsonObject[] =>
-  isJsonList(content) ? content.filter(isJsonObject) : [];
+const partsIn = ({ content }: JsonObject): readonly JsonObject[] => objectsOf(content);
 
 /** Arguments as the object that the API takes; what is none goes as Anthropic's guide to streamed tool calls says. */
 export function inputOf(given: JsonValue | undefined): JsonObject {
-  const text = typeof given === "string" ? given : "";
+  const text = textOrEmpty(given);
   const input = jsonOf(text === "" ? "{}" : text);
   return isJsonObject(input) ? input : { INVALID_JSON: text };
 }
@@ -143,7 +150,7 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
     case "tool_result": {
       const { type, output } = payload;
       if (type !== "function") return `the Messages API has no ${kind} of type ${nameOf(type)}`;
-      const parts = kind === "tool_result" && isJsonList(output) ? output.filter(isJsonObject) : [];
+      const parts = kind === "tool_result" ? objectsOf(output) : [];
       return parts.map(partRefusal).find((reason) => reason !== null) ?? null;
     }
     case "reasoning":

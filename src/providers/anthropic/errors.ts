@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { type JsonValue, objectOf } from "../../base/json.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
 import { classifyFailure, type FailedAnswer, type Failure } from "../classify-error.ts";
 import { jsonOf } from "../json-text.ts";
@@ -12,9 +12,9 @@ export function messagesError(answer: FailedAnswer): ProviderError {
 /** Says why a request failed: by `details.error_code`, else by the wording of the message, else by the type. Pure. */
 function classifyMessagesFailure(answer: FailedAnswer): Failure {
   const failure = classifyFailure(answer);
-  const { error } = membersOf(typeof answer.body === "string" ? jsonOf(answer.body) : answer.body);
-  const { type, details } = membersOf(error);
-  const { error_code: code } = membersOf(details);
+  const { error } = objectOf(typeof answer.body === "string" ? jsonOf(answer.body) : answer.body);
+  const { type, details } = objectOf(error);
+  const { error_code: code } = objectOf(details);
   const kind = kindOf(failure, { type, code });
   const isOverloaded = failure.status === 529 || type === "overloaded_error";
   return {
@@ -74,5 +74,3 @@ const kindByType: ReadonlyMap<string, FailureKind> = new Map([
 
 /** `messages.1.content.0: …`: what the message is about. */
 const pathIn = (message: string): string | null => /^([a-z_]+(?:\.[a-z_\d]+)+): /.exec(message)?.[1] ?? null;
-
-const membersOf = (value: JsonValue | undefined) => (isJsonObject(value) ? value : {});

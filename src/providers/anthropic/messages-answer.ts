@@ -1,32 +1,34 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  numberOrZero,
+  objectOf,
+  textOrNull,
+} from "../../base/json.ts";
 import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { takeText, usageOf } from "../answer-parts.ts";
 import { contentsOf, draftOf, inputOf } from "./content-blocks.ts";
 import { asksForThreads } from "./threads.ts";
 
 /** Reads a message of the model. */
 export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "settings">): Answer {
-  const { id, content, stop_reason: reason, usage, ...rest } = response;
+  const { text: id, others } = takeText(response, "id");
+  const { text: status, others: members } = takeText(others, "stop_reason");
+  const { content, usage, ...rest } = members;
   const isMessage = isJsonList(content) && content.every(isJsonObject);
-  const status = typeof reason === "string" ? reason : null;
   const error = isJsonObject(response["error"]) ? response["error"] : null;
-  const kept: Record<string, JsonValue> = {};
-  const unread = {
-    ...rest,
-    ...(typeof id === "string" ? {} : { id }),
-    ...(isMessage ? {} : { content }),
-    ...(status === null ? { stop_reason: reason } : {}),
-  };
-  for (const [name, value] of Object.entries(unread)) if (value !== undefined) setMember(kept, name, value);
   return {
-    ...{ id: typeof id === "string" ? id : null, status },
+    ...{ id, status },
     isComplete: error === null && status !== null && !cutShort.has(status),
-    ...(typeof id === "string" && asksForThreads(settings) ? { anchor: { kind: "thread", id } } : {}),
+    ...(id !== null && asksForThreads(settings) ? { anchor: { kind: "thread", id } } : {}),
     ...(error === null ? {} : { failure: failureIn(error) }),
     blocks: isMessage ? content.map(draftOf) : [],
-    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    ...usageOf(usage, tokensIn),
     contentFilters: status === "refusal" ? [refusedBy(rest["stop_details"])] : [],
-    rest: kept,
+    rest: isMessage || content === undefined ? rest : { ...rest, content },
   };
 }
 
@@ -69,21 +71,19 @@ function refusedBy(details: JsonValue | undefined): ContentFilter {
 function failureIn({ message, type }: JsonObject): NonNullable<Answer["failure"]> {
   return {
     message: typeof message === "string" ? message : "the provider could not complete the message",
-    code: typeof type === "string" ? type : null,
+    code: textOrNull(type),
   };
 }
 
 /** What a message, or an event of its stream, says that it has cost: what was read from a cache, or written to it, was read too. */
 export function tokensIn(usage: JsonValue) {
-  const told = isJsonObject(usage) ? usage : {};
-  const cached = count(told["cache_read_input_tokens"]);
-  const details = isJsonObject(told["output_tokens_details"]) ? told["output_tokens_details"] : {};
+  const told = objectOf(usage);
+  const cached = numberOrZero(told["cache_read_input_tokens"]);
+  const details = objectOf(told["output_tokens_details"]);
   return {
-    inputTokens: count(told["input_tokens"]) + count(told["cache_creation_input_tokens"]) + cached,
+    inputTokens: numberOrZero(told["input_tokens"]) + numberOrZero(told["cache_creation_input_tokens"]) + cached,
     cachedInputTokens: cached,
-    outputTokens: count(told["output_tokens"]),
-    reasoningTokens: count(details["thinking_tokens"]),
+    outputTokens: numberOrZero(told["output_tokens"]),
+    reasoningTokens: numberOrZero(details["thinking_tokens"]),
   };
 }
-
-const count = (value: JsonValue | undefined): number => (typeof value === "number" ? value : 0);

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf, setMember } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
 import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
@@ -61,7 +61,7 @@ function encodeRequest({ settings, input, anchor, transport }: RequestParts): st
 /** What threads refuse: the marks for the cache that blocks came with. */
 const withoutMarks = ({ messages = [], ...body }: JsonObject): JsonObject => ({
   ...body,
-  messages: (isJsonList(messages) ? messages.filter(isJsonObject) : []).map((message) => ({
+  messages: objectsOf(messages).map((message) => ({
     ...message,
     content: unmarked(message["content"] ?? ""),
   })),
@@ -76,7 +76,7 @@ const unmarked = (content: JsonValue): JsonValue =>
     : content;
 
 const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
-  typeof system === "string" ? [{ type: "text", text: system }] : isJsonList(system) ? system.filter(isJsonObject) : [];
+  typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
 
 /** Models that go on with the words of a message that they are said to have begun; all later ones refuse that. */
 const takesPrefill = /^claude-(3|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/;

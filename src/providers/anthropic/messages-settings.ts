@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
@@ -32,13 +32,13 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
       `the Messages API takes no ${name} since its version 2026-10-21: leave it out, or ask the provider of another API`,
     );
   }
-  const config = membersOf(settings["output_config"]);
+  const config = objectOf(settings["output_config"]);
   const asked: { readonly [name: string]: JsonValue | undefined } = {
     ...named,
     max_tokens: maxOutputTokens,
     ...(toolChoice === undefined && parallelToolCalls === undefined
       ? {}
-      : { tool_choice: toolChoiceOf(membersOf(settings["tool_choice"]), { toolChoice, parallelToolCalls }) }),
+      : { tool_choice: toolChoiceOf(objectOf(settings["tool_choice"]), { toolChoice, parallelToolCalls }) }),
     ...(reasoningEffort === undefined ? {} : effortIn(settings, reasoningEffort)),
   };
   if (output !== undefined) {
@@ -66,7 +66,7 @@ function effortIn(settings: Settings, effort: string): JsonObject {
     throw new TypeError(
       `the Messages API has no effort '${effort}': give none, ${[...efforts].slice(0, -1).join(", ")} or max`,
     );
-  return { output_config: { ...membersOf(settings["output_config"]), effort } };
+  return { output_config: { ...objectOf(settings["output_config"]), effort } };
 }
 
 type Asked = { readonly [Name in "toolChoice" | "parallelToolCalls"]: Adjustments[Name] | undefined };
@@ -102,5 +102,3 @@ function toolFor(tool: JsonValue): JsonValue {
   const { parameters, ...named } = tool;
   return { ...named, input_schema: parameters };
 }
-
-const membersOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import { checkedSettings, type OptionWords } from "../checked-settings.ts";
 import { refuseSecretsIn } from "../secrets.ts";
@@ -62,7 +62,7 @@ function checkInstructions(instructions: JsonValue | undefined): void {
 
 /** The log keeps settings as they stand: credentials are in none of them. */
 function checkCredentials({ mcp_servers: servers }: JsonObject): void {
-  for (const [index, server] of (isJsonList(servers) ? servers : []).entries())
+  for (const [index, server] of listOf(servers).entries())
     if (isJsonObject(server) && typeof server["authorization_token"] === "string")
       throw new ProviderSettingsError(
         `mcp_servers[${index}].authorization_token would be recorded: write secret("NAME") there, and give the value in secrets`,

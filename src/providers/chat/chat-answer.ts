@@ -1,30 +1,41 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isFilledText,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  numberOrZero,
+  objectOf,
+  objectsOf,
+  textOrNull,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { reasoning, toolCall } from "../../domain/make-block.ts";
 import { contentParts } from "../../domain/message-content.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { callIdIn, plainDraft, takeText, usageOf } from "../answer-parts.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 import { assistantMessage } from "./chat-messages.ts";
 
 /** Reads a completion: the first choice is the answer, the others stay as they came. */
 export function readAnswer(response: JsonObject, { inferenceId }: Asked, dialect: ChatDialect): Answer {
-  const { id, choices, usage, ...rest } = response;
-  const [choice] = isJsonList(choices) ? choices : [];
-  const { message, finish_reason: finish } = isJsonObject(choice) ? choice : {};
-  const status = typeof finish === "string" ? finish : null;
+  const { text: id, others } = takeText(response, "id");
+  const { choices, usage, ...rest } = others;
+  const { message, finish_reason: finish } = objectOf(listOf(choices)[0]);
+  const status = textOrNull(finish);
   const blocks = isJsonObject(message) ? draftsOf(message, inferenceId, dialect) : [];
   const left = choices === undefined ? undefined : jsonDifference(plainChoices(blocks, status, dialect), choices);
   const error = isJsonObject(response["error"]) ? response["error"] : null;
   return {
-    id: typeof id === "string" ? id : null,
+    id,
     status,
     isComplete: error === null && status !== null && completeStatuses.has(status),
     ...(error === null ? {} : { failure: failureIn(error) }),
     blocks,
-    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    ...usageOf(usage, tokensIn),
     rest: {
       ...rest,
-      ...(id === undefined || typeof id === "string" ? {} : { id }),
       ...(choices === undefined ? { hasChoices: false } : left === undefined ? {} : { choices: left }),
     },
   };
@@ -53,69 +64,63 @@ function failureIn({ message, code, type }: JsonObject): NonNullable<Answer["fai
   const told = [code, type].find((name) => typeof name === "string");
   return {
     message: typeof message === "string" ? message : "the provider could not complete the answer",
-    code: typeof told === "string" ? told : null,
+    code: textOrNull(told),
   };
 }
 
 /** What the model thought, then what it said, then what it called: the order in which messages have them. */
 function draftsOf(message: JsonObject, inferenceId: string, { reasoningMember }: ChatDialect): readonly Draft[] {
   const { content, refusal, tool_calls: calls } = message;
-  const parts = isJsonList(content) ? content.filter(isJsonObject) : [];
+  const parts = objectsOf(content);
   const thinking = parts.filter(({ type }) => type === "thinking");
   const rest = parts.filter(({ type }) => type !== "thinking");
   const said = typeof content === "string" && content !== "" ? content : rest.length > 0 ? rest : null;
   const thought = [reasoningMember ?? "reasoning", "reasoning_content", "reasoning"]
     .map((name) => message[name])
-    .find(isText);
+    .find(isFilledText);
   return [
     ...(thought === undefined ? [] : [plainDraft(reasoning(thought))]),
     ...thinking.map(thinkingDraft),
     ...(said === null ? [] : [saidDraft(contentParts(said, "content"))]),
-    ...(isText(refusal) ? [saidDraft([{ type: "refusal", refusal }])] : []),
-    ...(isJsonList(calls) ? calls.filter(isJsonObject) : []).flatMap((call, n) =>
-      callDraft(call, `${inferenceId}/${n}`),
-    ),
+    ...(isFilledText(refusal) ? [saidDraft([{ type: "refusal", refusal }])] : []),
+    ...objectsOf(calls).flatMap((call, place) => callDraft(call, callIdIn(call["id"], inferenceId, place))),
   ];
 }
 
-const isText = (value: JsonValue | undefined): value is string => typeof value === "string" && value !== "";
-const plainDraft = ({ kind, payload }: Draft): Draft => ({ kind, payload });
 const saidDraft = (content: readonly JsonObject[]): Draft => ({
   kind: "assistant",
   payload: { role: "assistant", content },
 });
 
 function thinkingDraft({ thinking, signature }: JsonObject): Draft {
-  const summary = isJsonList(thinking) ? thinking : isText(thinking) ? [{ type: "text", text: thinking }] : [];
+  const summary = isJsonList(thinking) ? thinking : isFilledText(thinking) ? [{ type: "text", text: thinking }] : [];
   const payload = { type: "reasoning", summary };
-  return { kind: "reasoning", payload, ...(isText(signature) ? { wire: { ciphertext: signature } } : {}) };
+  return { kind: "reasoning", payload, ...(isFilledText(signature) ? { wire: { ciphertext: signature } } : {}) };
 }
 
-/** A call that a server gave no id gets one, which is the same whenever the answer is read. */
-function callDraft({ id, function: called, custom }: JsonObject, ownId: string): readonly Draft[] {
-  const callId = isText(id) ? id : `call_${ownId.replace(/[^a-zA-Z0-9]/g, "_")}`;
+function callDraft({ function: called, custom }: JsonObject, callId: string): readonly Draft[] {
   if (isJsonObject(custom)) {
     const { name, input } = custom;
-    return isText(name) && typeof input === "string"
+    return isFilledText(name) && typeof input === "string"
       ? [{ kind: "tool_call", payload: { type: "custom", callId, name, input } }]
       : [];
   }
-  const { name, arguments: given } = isJsonObject(called) ? called : {};
-  return isText(name) && typeof given === "string" ? [plainDraft(toolCall({ callId, name, arguments: given }))] : [];
+  const { name, arguments: given } = objectOf(called);
+  return isFilledText(name) && typeof given === "string"
+    ? [plainDraft(toolCall({ callId, name, arguments: given }))]
+    : [];
 }
 
 /** Tokens as a server of this wire counts them. */
 export function tokensIn(usage: JsonValue) {
-  const told = isJsonObject(usage) ? usage : {};
-  const prompt = isJsonObject(told["prompt_tokens_details"]) ? told["prompt_tokens_details"] : {};
-  const completion = isJsonObject(told["completion_tokens_details"]) ? told["completion_tokens_details"] : {};
+  const told = objectOf(usage);
+  const prompt = objectOf(told["prompt_tokens_details"]);
+  const completion = objectOf(told["completion_tokens_details"]);
   return {
-    inputTokens: count(told["prompt_tokens"]),
+    inputTokens: numberOrZero(told["prompt_tokens"]),
     // DeepSeek counts its cache by a name of its own.
-    cachedInputTokens: count(prompt["cached_tokens"] ?? told["prompt_cache_hit_tokens"]),
-    outputTokens: count(told["completion_tokens"]),
-    reasoningTokens: count(completion["reasoning_tokens"]),
+    cachedInputTokens: numberOrZero(prompt["cached_tokens"] ?? told["prompt_cache_hit_tokens"]),
+    outputTokens: numberOrZero(told["completion_tokens"]),
+    reasoningTokens: numberOrZero(completion["reasoning_tokens"]),
   };
 }
-
-const count = (value: JsonValue | undefined): number => (typeof value === "number" ? value : 0);

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
@@ -68,8 +68,8 @@ function toolFor(tool: JsonValue): JsonValue {
 }
 
 function offeredTools({ tools }: Settings): readonly string[] {
-  return (isJsonList(tools) ? tools : []).flatMap((tool) => {
-    const { name, function: wrapped } = isJsonObject(tool) ? tool : {};
+  return listOf(tools).flatMap((tool) => {
+    const { name, function: wrapped } = objectOf(tool);
     const told = isJsonObject(wrapped) ? wrapped["name"] : name;
     return typeof told === "string" ? [told] : [];
   });

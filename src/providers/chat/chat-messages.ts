@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  objectOf,
+  objectsOf,
+} from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
@@ -95,12 +103,11 @@ const thinkingPart = ({ payload, wire }: Said): JsonObject => ({
   ...(wire?.ciphertext === undefined ? {} : { signature: wire.ciphertext }),
 });
 
-const partsIn = ({ content }: JsonObject): readonly JsonObject[] =>
-  isJsonList(content) ? content.filter(isJsonObject) : [];
+const partsIn = ({ content }: JsonObject): readonly JsonObject[] => objectsOf(content);
 
 const textsIn = (parts: JsonValue | undefined): readonly string[] =>
-  (isJsonList(parts) ? parts : []).flatMap((part) => {
-    const said = isJsonObject(part) ? part["text"] : undefined;
+  listOf(parts).flatMap((part) => {
+    const said = objectOf(part)["text"];
     return typeof said === "string" ? [said] : [];
   });
 

@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  objectsOf,
+  setMember,
+} from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "../answer-form.ts";
 import { providerError, withPartial } from "../classify-error.ts";
@@ -65,7 +73,7 @@ export class ChatStream implements AnswerStream {
           name,
           name === "object" && value === "chat.completion.chunk" ? "chat.completion" : value,
         );
-    for (const choice of isJsonList(choices) ? choices.filter(isJsonObject) : []) {
+    for (const choice of objectsOf(choices)) {
       const { delta, index = 0, ...rest } = choice;
       // Only the first is read: a request asks for one.
       if (index !== 0) continue;
@@ -88,10 +96,10 @@ export class ChatStream implements AnswerStream {
       setMember(this.#message, name, joined(this.#message[name], value, name));
       const type = deltaTypes.get(name);
       if (type === undefined) continue;
-      for (const part of isJsonList(value) ? value.filter(isJsonObject) : []) this.#tellPart(part);
+      for (const part of objectsOf(value)) this.#tellPart(part);
       this.#tell(type, 0, value);
     }
-    for (const part of isJsonList(calls) ? calls.filter(isJsonObject) : []) this.#takeCall(part);
+    for (const part of objectsOf(calls)) this.#takeCall(part);
   }
 
   /** Id and name of a call come first, its arguments in pieces. */
@@ -109,7 +117,7 @@ export class ChatStream implements AnswerStream {
   /** Thoughts come as parts of the content, each with texts of its own. */
   #tellPart({ type, text, thinking }: JsonObject): void {
     if (type !== "thinking") this.#tell("text-delta", 0, text);
-    else for (const { text: thought } of objectsIn(thinking)) this.#tell("reasoning-delta", 0, thought);
+    else for (const { text: thought } of objectsOf(thinking)) this.#tell("reasoning-delta", 0, thought);
   }
 
   #tell(
@@ -141,12 +149,9 @@ function joined(before: JsonValue | undefined, value: JsonValue, name: string): 
   return value;
 }
 
-const objectsIn = (value: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonList(value) ? value.filter(isJsonObject) : [];
-
 /** Content as parts: a server may go over from the one form to the other, as Mistral does when its model has thought. */
 const partsOf = (content: JsonValue): readonly JsonObject[] =>
-  typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : objectsIn(content);
+  typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : objectsOf(content);
 
 /** A part that goes on with the one before it is one with it. */
 function withPart(parts: readonly JsonObject[], part: JsonObject): readonly JsonObject[] {
@@ -156,19 +161,19 @@ function withPart(parts: readonly JsonObject[], part: JsonObject): readonly Json
   if (typeof text === "string" && typeof last["text"] === "string")
     return [...parts.slice(0, -1), { ...last, text: last["text"] + text, ...more }];
   if (!isJsonList(thinking)) return [...parts, part];
-  const thoughts = objectsIn(thinking).reduce(withPart, objectsIn(last["thinking"]));
+  const thoughts = objectsOf(thinking).reduce(withPart, objectsOf(last["thinking"]));
   return [...parts.slice(0, -1), { ...last, thinking: thoughts, ...more }];
 }
 
 /** Groq tells the usage of a stream in a member of its own. */
 function usageOfGroq({ x_groq: own }: JsonObject): JsonObject {
-  const usage = isJsonObject(own) ? own["usage"] : undefined;
+  const usage = objectOf(own)["usage"];
   return usage === undefined ? {} : { usage };
 }
 
 function joinedMembers(before: JsonValue | undefined, members: JsonObject): JsonObject {
   const all: Record<string, JsonValue> = {};
-  for (const each of [isJsonObject(before) ? before : {}, members])
+  for (const each of [objectOf(before), members])
     for (const [name, value] of Object.entries(each))
       if (value !== undefined && value !== null) setMember(all, name, joined(all[name], value, name));
   return all;
@@ -182,12 +187,12 @@ export const completionForm: AnswerForm = {
   tell(response, onDelta) {
     const stream = new ChatStream(onDelta);
     const deltas = messagesIn(response).map(({ tool_calls: calls, ...message }) => ({
-      ...{ ...message, tool_calls: objectsIn(calls).map((call, index) => ({ index, ...call })) },
+      ...{ ...message, tool_calls: objectsOf(calls).map((call, index) => ({ index, ...call })) },
     }));
     for (const delta of deltas.slice(0, 1)) stream.take(null, { choices: [{ index: 0, delta }] });
   },
 };
 
 function messagesIn({ choices }: JsonObject): readonly JsonObject[] {
-  return objectsIn(choices).flatMap(({ message }) => (isJsonObject(message) ? [message] : []));
+  return objectsOf(choices).flatMap(({ message }) => (isJsonObject(message) ? [message] : []));
 }

@@ -1,7 +1,19 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  numberOrZero,
+  objectOf,
+  objectsOf,
+  parseJson,
+  textOrNull,
+} from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { assistant, other, reasoning, toolCall, toolResult } from "../../domain/make-block.ts";
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { plainDraft, usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
 
 /**
@@ -101,12 +113,12 @@ function readAnswer(response: JsonObject): Answer {
   const failed = typeof result["result"] === "string" ? result["result"] : "the Claude CLI could not answer";
   return {
     id: null,
-    status: typeof subtype === "string" ? subtype : null,
+    status: textOrNull(subtype),
     isComplete,
     ...(typeof session !== "string" ? {} : { anchor: anchorOf(session, isComplete) }),
     ...(result["is_error"] === true ? { failure: { message: failed, code: null } } : {}),
     blocks: lines.flatMap(draftsOf),
-    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    ...usageOf(usage, tokensIn),
     rest: response,
   };
 }
@@ -116,14 +128,14 @@ const anchorOf = (id: string, isComplete: boolean) => ({
   ...(isComplete ? {} : { unusable: "incomplete" }),
 });
 
-const linesIn = ({ lines }: JsonObject): readonly JsonObject[] => (isJsonList(lines) ? lines.filter(isJsonObject) : []);
+const linesIn = ({ lines }: JsonObject): readonly JsonObject[] => objectsOf(lines);
 
 /** The blocks of a line: what the model said, and what its tools gave. What agents of its own said is theirs. */
 export function draftsOf({ type, message, parent_tool_use_id: parent }: JsonObject): readonly Draft[] {
   if ((type !== "assistant" && type !== "user") || (parent ?? null) !== null || !isJsonObject(message)) return [];
   const { content } = message;
   const said: JsonValue = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? null);
-  const parts = isJsonList(said) ? said : [];
+  const parts = listOf(said);
   const drafts = parts.filter(isJsonObject).map((part) => (type === "user" ? resultDraft(part) : ownDraft(part)));
   return drafts.flatMap((draft) => draft ?? []);
 }
@@ -149,24 +161,20 @@ function resultDraft({ type, tool_use_id: callId, content = "" }: JsonObject): D
   return plainDraft(toolResult({ callId, output }));
 }
 
-const plainDraft = ({ kind, payload }: Draft): Draft => ({ kind, payload });
-
 function tokensIn(usage: JsonValue) {
-  const told = isJsonObject(usage) ? usage : {};
-  const cached = count(told["cache_read_input_tokens"]);
+  const told = objectOf(usage);
+  const cached = numberOrZero(told["cache_read_input_tokens"]);
   return {
-    inputTokens: count(told["input_tokens"]) + count(told["cache_creation_input_tokens"]) + cached,
+    inputTokens: numberOrZero(told["input_tokens"]) + numberOrZero(told["cache_creation_input_tokens"]) + cached,
     cachedInputTokens: cached,
-    outputTokens: count(told["output_tokens"]),
+    outputTokens: numberOrZero(told["output_tokens"]),
   };
 }
-
-const count = (value: JsonValue | undefined): number => (typeof value === "number" ? value : 0);
 
 /** What a body says to start a process with. */
 export function invocationOf(bodyText: string): { readonly args: readonly string[]; readonly stdin: string } {
   const body = parseJson(bodyText);
-  const { arguments: args, stdin } = isJsonObject(body) ? body : {};
+  const { arguments: args, stdin } = objectOf(body);
   if (!isJsonList(args) || typeof stdin !== "string")
     throw new Error("the body of a request to the Claude CLI has arguments and stdin");
   return { args: args.filter((each) => typeof each === "string"), stdin };

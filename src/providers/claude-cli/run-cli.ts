@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, textOrEmpty } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
@@ -151,8 +151,8 @@ function tell(line: JsonObject, told: number, onDelta: Running["onDelta"]): numb
 
 function textIn(said: JsonValue | undefined): string {
   if (typeof said === "string") return said;
-  const parts = isJsonList(said) ? said.filter(isJsonObject) : [];
-  return parts.map(({ text }) => (typeof text === "string" ? text : "")).join("");
+  const parts = objectsOf(said);
+  return parts.map(({ text }) => textOrEmpty(text)).join("");
 }
 
 function nonsense(line: string): ProviderError {
@@ -172,7 +172,7 @@ async function diedError(ended: Promise<End>, stderr: () => string): Promise<Pro
 /** It says `success` where its request was refused, too. Its tools may have done something by then. */
 function failureOf(result: JsonObject, stderr: string): ProviderError {
   const { result: said, errors, subtype, api_error_status: status } = result;
-  const told = [said, ...(isJsonList(errors) ? errors : []), stderr].filter((text) => typeof text === "string");
+  const told = [said, ...listOf(errors), stderr].filter((text) => typeof text === "string");
   const unknown = told.find(isUnknownSession);
   if (unknown !== undefined) return lostSession(unknown);
   const message = told.find((text) => text !== "") ?? `the Claude CLI ended with ${JSON.stringify(subtype)}`;

@@ -1,28 +1,28 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, listOf, numberOrZero, objectOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { draftsOf, partsOf } from "./gemini-parts.ts";
+import { takeText, usageOf } from "../answer-parts.ts";
+import { draftsOf, partsIn, partsOf } from "./gemini-parts.ts";
 
 /** Reads a response of generateContent: the first candidate is the answer, the others stay as they came. */
 export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer {
-  const { responseId, candidates, usageMetadata: usage, ...rest } = response;
-  const [candidate] = isJsonList(candidates) ? candidates : [];
-  const { content, finishReason } = isJsonObject(candidate) ? candidate : {};
-  const status = typeof finishReason === "string" ? finishReason : null;
-  const parts = isJsonObject(content) && isJsonList(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
-  const blocks = draftsOf(parts, inferenceId);
+  const { text: id, others } = takeText(response, "responseId");
+  const { candidates, usageMetadata: usage, ...rest } = others;
+  const [candidate] = listOf(candidates);
+  const { finishReason } = objectOf(candidate);
+  const status = textOrNull(finishReason);
+  const blocks = draftsOf(partsIn(candidate), inferenceId);
   const left = candidates === undefined ? undefined : jsonDifference(plainCandidates(blocks, status), candidates);
   const failure = failureIn(response);
   return {
-    id: typeof responseId === "string" ? responseId : null,
+    id,
     status,
     isComplete: status === "STOP" && failure === null,
     ...(failure === null ? {} : { failure }),
     blocks,
-    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    ...usageOf(usage, tokensIn),
     rest: {
       ...rest,
-      ...(responseId === undefined || typeof responseId === "string" ? {} : { responseId }),
       ...(candidates === undefined ? { hasCandidates: false } : left === undefined ? {} : { candidates: left }),
     },
   };
@@ -46,13 +46,13 @@ const plainCandidates = (blocks: readonly Draft[], status: string | null): JsonV
 
 /** Why there is no answer: the prompt was blocked, or the model did what it may not. */
 export function failureIn({ promptFeedback, candidates }: JsonObject): NonNullable<Answer["failure"]> | null {
-  const { blockReason, blockReasonMessage } = isJsonObject(promptFeedback) ? promptFeedback : {};
+  const { blockReason, blockReasonMessage } = objectOf(promptFeedback);
   if (typeof blockReason === "string") {
     const why = typeof blockReasonMessage === "string" ? `${blockReason}: ${blockReasonMessage}` : blockReason;
     return { message: `Gemini blocked the prompt (${why}): nothing was generated`, code: blockReason };
   }
-  const [candidate] = isJsonList(candidates) ? candidates : [];
-  const { finishReason, finishMessage } = isJsonObject(candidate) ? candidate : {};
+  const [candidate] = listOf(candidates);
+  const { finishReason, finishMessage } = objectOf(candidate);
   if (typeof finishReason !== "string" || !mistakes.has(finishReason)) return null;
   const why = typeof finishMessage === "string" ? `: ${finishMessage}` : "";
   return { message: `the model could not answer (${finishReason})${why}`, code: finishReason };
@@ -66,8 +66,8 @@ const mistakes: ReadonlySet<string> = new Set([
 
 /** Gemini counts what was thought apart from what was said, and what its own tools put into the prompt apart from the prompt. */
 export function tokensIn(usage: JsonValue) {
-  const told = isJsonObject(usage) ? usage : {};
-  const count = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);
+  const told = objectOf(usage);
+  const count = (name: string): number => numberOrZero(told[name]);
   return {
     inputTokens: count("promptTokenCount") + count("toolUsePromptTokenCount"),
     cachedInputTokens: count("cachedContentTokenCount"),

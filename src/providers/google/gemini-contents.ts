@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, objectsOf, textOrEmpty } from "../../base/json.ts";
 import { Block, type Wire } from "../../domain/block.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
 import { draftsOf, keepParts, kindOfSpeaker, partsOf, resultDraft, userPart, verbatim } from "./gemini-parts.ts";
@@ -59,10 +59,10 @@ function unsigned({ thoughtSignature: _, ...part }: JsonObject, { signs }: { rea
 export function blocksOfContents(contents: readonly JsonObject[], { scope }: Pick<Wire, "scope">): readonly Block[] {
   const open: OpenCall[] = [];
   return contents.flatMap(({ role, parts }, n) => {
-    const all = isJsonList(parts) ? parts.filter(isJsonObject) : [];
+    const all = objectsOf(parts);
     const drafts = role === "model" ? draftsOf(all, `content_${n}`) : userDrafts(all, open);
     for (const { kind, payload } of drafts)
-      if (kind === "tool_call") open.push({ id: textOf(payload["callId"]), name: textOf(payload["name"]) });
+      if (kind === "tool_call") open.push({ id: textOrEmpty(payload["callId"]), name: textOrEmpty(payload["name"]) });
     return drafts.map(
       ({ kind, payload, wire }) =>
         new Block({ id: null, kind, payload, wire: wire == null ? null : { scope, ...wire } }),
@@ -105,5 +105,3 @@ function answeredDraft(part: JsonObject, open: OpenCall[]): Draft | null {
   const callId = typeof id === "string" ? id : call?.id;
   return callId === undefined ? null : resultDraft(part, callId);
 }
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  objectsOf,
+  textOrEmpty,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
@@ -12,14 +20,18 @@ export type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wi
 export function partsOf(block: Said, named: Naming = {}): readonly JsonObject[] {
   const { google, googleMore: more } = residueOf(block);
   const parts = applyDifference(plainParts(block, named), google);
-  return [parts, more].flatMap((list) => (isJsonList(list) ? list.filter(isJsonObject) : []));
+  return [parts, more].flatMap(objectsOf);
 }
 
 /** The name of the function that a result answers, which only its call says. */
 export type Naming = { readonly name?: string };
 
 /** What of a block only this dialect understands. Another dialect's is not ours to read. */
-const residueOf = ({ wire }: Said): JsonObject => (isJsonObject(wire?.residue) ? wire.residue : {});
+const residueOf = ({ wire }: Said): JsonObject => objectOf(wire?.residue);
+
+/** The parts that the model said in a candidate. */
+export const partsIn = (candidate: JsonValue | undefined): readonly JsonObject[] =>
+  objectsOf(objectOf(objectOf(candidate)["content"])["parts"]);
 
 /** A block that gives back the parts that it was made of, whatever was in them. */
 export function keepParts(draft: Draft, parts: readonly JsonObject[], named: Naming = {}): Draft {
@@ -66,8 +78,7 @@ const each = (part: JsonObject, read: (part: JsonObject) => JsonObject | null): 
   return found === null ? [] : [found];
 };
 
-const contentOf = ({ content }: JsonObject): readonly JsonObject[] =>
-  isJsonList(content) ? content.filter(isJsonObject) : [];
+const contentOf = ({ content }: JsonObject): readonly JsonObject[] => objectsOf(content);
 
 function textsIn(parts: JsonValue | undefined): readonly string[] {
   if (!isJsonList(parts)) return [];
@@ -87,7 +98,7 @@ function responseFor(output: JsonValue): JsonObject {
 export const isPartList = (output: JsonValue): output is readonly (JsonObject & { readonly type: string })[] =>
   isJsonList(output) &&
   output.length > 0 &&
-  output.every((part) => isJsonObject(part) && partTypes.has(typeof part["type"] === "string" ? part["type"] : ""));
+  output.every((part) => isJsonObject(part) && partTypes.has(textOrEmpty(part["type"])));
 
 const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
 
@@ -140,12 +151,12 @@ export const userPart = (part: JsonObject): JsonObject | null =>
 
 /** What a function answered, as a block; its call is the one of this id. */
 export function resultDraft(part: JsonObject, callId: string): Draft {
-  const { name, response, parts } = isJsonObject(part["functionResponse"]) ? part["functionResponse"] : {};
-  const told = isJsonObject(response) ? response : {};
+  const { name, response, parts } = objectOf(part["functionResponse"]);
+  const told = objectOf(response);
   const { output, ...others } = told;
   const isPlain = typeof output === "string" && Object.keys(others).length === 0;
   const text = isPlain ? output : Object.keys(told).length === 0 ? null : JSON.stringify(told);
-  const media = (isJsonList(parts) ? parts.filter(isJsonObject) : []).flatMap((part) => each(part, mediaIn));
+  const media = objectsOf(parts).flatMap((part) => each(part, mediaIn));
   const said = text === null ? [] : [{ type: "text", text }];
   const payload = { type: "function", callId, output: media.length === 0 ? (text ?? "") : [...said, ...media] };
   return keepParts({ kind: "tool_result", payload }, [part], typeof name === "string" ? { name } : {});

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, textOrEmpty } from "../../base/json.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import {
   type InferenceRequest,
@@ -130,7 +130,7 @@ async function send(
   deadline: Deadline,
   { endpoint, wire, keys, limits, address, headers, fetch }: Sender,
 ): Promise<Response> {
-  const model = typeof settings["model"] === "string" ? settings["model"] : "";
+  const model = textOrEmpty(settings["model"]);
   const attempt = async (key: string): Promise<Response> =>
     post(`${address}${wire.path({ model, transport })}`, wire.wrap(bodyText, model), {
       accept: transport === "sse" ? "text/event-stream" : "application/json",
@@ -138,7 +138,7 @@ async function send(
       // Looked up at each request, so that a replaced global one is used.
       ...{ deadline, limits, fetch: fetch ?? ((...given) => globalThis.fetch(...given)) },
     });
-  if (keys === null) return attempt(typeof endpoint.key === "string" ? endpoint.key : "");
+  if (keys === null) return attempt(textOrEmpty(endpoint.key));
   const first = await keys.next(deadline);
   try {
     return await attempt(first);

@@ -1,4 +1,14 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  objectsOf,
+  omitMembers,
+  setMember,
+  textOrEmpty,
+} from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 
@@ -47,7 +57,7 @@ const isOffered = ({ name }: JsonObject): boolean => typeof name === "string";
 
 /** The names of all functions that are declared. */
 export function offeredTools({ tools }: Settings): readonly string[] {
-  return (isJsonList(tools) ? tools : []).filter(isJsonObject).flatMap((tool) => {
+  return objectsOf(tools).flatMap((tool) => {
     const { functionDeclarations: declared } = tool;
     const functions = isJsonList(declared) ? declared.filter(isJsonObject) : [tool];
     return functions.flatMap(({ name }) => (typeof name === "string" ? [name] : []));
@@ -60,7 +70,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
     throw new TypeError(
       "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
     );
-  const asked = model ?? (typeof settings["model"] === "string" ? settings["model"] : "");
+  const asked = model ?? textOrEmpty(settings["model"]);
   const generation: JsonObject = {
     ...limits,
     ...(output === undefined ? {} : { responseMimeType: "application/json", responseJsonSchema: output }),
@@ -74,10 +84,10 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
     ...(instructions === undefined ? {} : { instructions }),
     ...(Object.keys(generation).length === 0
       ? {}
-      : { generationConfig: { ...objectIn(settings, "generationConfig"), ...generation } }),
+      : { generationConfig: { ...objectOf(settings["generationConfig"]), ...generation } }),
     ...(toolChoice === undefined
       ? {}
-      : { toolConfig: { ...objectIn(settings, "toolConfig"), functionCallingConfig: callingFor(toolChoice) } }),
+      : { toolConfig: { ...objectOf(settings["toolConfig"]), functionCallingConfig: callingFor(toolChoice) } }),
   };
 }
 
@@ -98,7 +108,7 @@ type Effort = { readonly model: string; readonly reasoningEffort: string };
 
 /** Gemini 3 takes a level; 2.5 takes tokens, which are those that Google's OpenAI-compatible route takes for the same words. */
 function thinkingFor(settings: Settings, { model, reasoningEffort: effort }: Effort): JsonObject {
-  const given = objectIn(objectIn(settings, "generationConfig"), "thinkingConfig");
+  const given = objectOf(objectOf(settings["generationConfig"])["thinkingConfig"]);
   const own = omitMembers(given, new Set(["thinkingLevel", "thinkingBudget"]));
   if (/gemini-2\.5/.test(model)) {
     const thinkingBudget = budgets.get(effort);
@@ -119,11 +129,6 @@ const budgets: ReadonlyMap<string, number> = new Map([
 
 /** Whether the model refuses calls of the current turn without a signature: Gemini 3 and later. */
 export function checksSignatures({ model }: Settings): boolean {
-  const [, version = "0"] = /(?:^|\/)gemini-(\d+)/.exec(typeof model === "string" ? model : "") ?? [];
+  const [, version = "0"] = /(?:^|\/)gemini-(\d+)/.exec(textOrEmpty(model)) ?? [];
   return Number(version) >= 3;
-}
-
-function objectIn(object: JsonObject, name: string): JsonObject {
-  const value = object[name];
-  return isJsonObject(value) ? value : {};
 }

@@ -1,6 +1,15 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  numberOrZero,
+  objectsOf,
+  setMember,
+} from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 import { failureIn, tokensIn } from "./gemini-answer.ts";
+import { partsIn } from "./gemini-parts.ts";
 
 /**
  * Puts a streamed response of generateContent together: each chunk is a part of one. Texts are joined where neither is signed and
@@ -44,9 +53,9 @@ export class GeminiStream {
   take({ candidates, ...members }: JsonObject): void {
     for (const [name, value] of Object.entries(members))
       if (value !== undefined) setMember(this.#response, name, value);
-    for (const candidate of isJsonList(candidates) ? candidates.filter(isJsonObject) : []) {
+    for (const candidate of objectsOf(candidates)) {
       const { index } = candidate;
-      this.#takeCandidate(typeof index === "number" ? index : 0, candidate);
+      this.#takeCandidate(numberOrZero(index), candidate);
     }
     const { usageMetadata: usage } = members;
     if (usage !== undefined) this.#onDelta({ type: "usage", usage: tokensIn(usage) });
@@ -60,8 +69,7 @@ export class GeminiStream {
     if (!isJsonObject(content)) return;
     const { parts, ...role } = content;
     Object.assign(candidate.role, role);
-    for (const part of isJsonList(parts) ? parts.filter(isJsonObject) : [])
-      this.#takePart(part, index, candidate.parts);
+    for (const part of objectsOf(parts)) this.#takePart(part, index, candidate.parts);
   }
 
   #takePart(part: JsonObject, index: number, parts: JsonObject[]): void {
@@ -101,10 +109,8 @@ const joined = (before: JsonValue | undefined, value: JsonValue): JsonValue =>
 
 /** Shows an answer that came whole, part by part. */
 export function tellParts({ candidates }: JsonObject, onDelta: (delta: StreamDelta) => void): void {
-  const [candidate] = isJsonList(candidates) ? candidates : [];
-  const content = isJsonObject(candidate) ? candidate["content"] : undefined;
-  const parts = isJsonObject(content) && isJsonList(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
-  for (const [place, part] of parts.entries()) for (const delta of deltasOf(part, place)) onDelta(delta);
+  const [candidate] = listOf(candidates);
+  for (const [place, part] of partsIn(candidate).entries()) for (const delta of deltasOf(part, place)) onDelta(delta);
 }
 
 function deltasOf(part: JsonObject, outputIndex: number): readonly StreamDelta[] {

@@ -1,29 +1,35 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isJsonList,
+  type JsonObject,
+  type JsonValue,
+  numberOrZero,
+  objectOf,
+  objectsOf,
+  textOrNull,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import type { AnswerForm } from "../answer-form.ts";
+import { takeText, usageOf } from "../answer-parts.ts";
 import { draftOf, stepOf } from "./interaction-steps.ts";
 
 /** Reads an interaction: its steps are the answer, and its id is what a later one may continue from. */
 export function readAnswer(response: JsonObject, { settings }: Asked): Answer {
-  const { id, status: told, steps, usage, previous_interaction_id: continued, ...rest } = response;
-  const status = typeof told === "string" ? told : null;
+  const { text: id, others } = takeText(response, "id");
+  const { text: status, others: members } = takeText(others, "status");
+  const { steps, usage, previous_interaction_id: continued, ...rest } = members;
   const blocks = stepsIn(response).map(draftOf);
   const left = steps === undefined ? undefined : jsonDifference(plainSteps(blocks), steps);
   const isComplete = status !== null && completed.has(status);
   const unusable = !isComplete ? "incomplete" : settings["store"] === false ? "not-stored" : null;
   return {
-    ...{ id: typeof id === "string" ? id : null, status, isComplete, blocks },
-    ...(typeof id !== "string"
-      ? {}
-      : { anchor: { kind: "interaction", id, ...(unusable === null ? {} : { unusable }) } }),
+    ...{ id, status, isComplete, blocks },
+    ...(id === null ? {} : { anchor: { kind: "interaction", id, ...(unusable === null ? {} : { unusable }) } }),
     ...(continued === undefined ? {} : { echo: { anchor: continued } }),
     ...(hasFailed(response) ? { failure: failureIn(response) } : {}),
-    ...(usage === undefined ? {} : { usage: { ...tokensIn(usage), reported: usage } }),
+    ...usageOf(usage, tokensIn),
     rest: {
       ...rest,
-      ...(id === undefined || typeof id === "string" ? {} : { id }),
-      ...(told === undefined || typeof told === "string" ? {} : { status: told }),
       ...(steps === undefined ? { hasSteps: false } : left === undefined ? {} : { steps: left }),
     },
   };
@@ -45,7 +51,7 @@ export function writeAnswer({ id, status, blocks, usage, echo, rest }: RecordedA
 
 const plainSteps = (blocks: readonly Draft[]): JsonValue => blocks.map((block) => stepOf(block));
 
-const stepsIn = ({ steps }: JsonObject): readonly JsonObject[] => (isJsonList(steps) ? steps.filter(isJsonObject) : []);
+const stepsIn = ({ steps }: JsonObject): readonly JsonObject[] => objectsOf(steps);
 
 /** With calls to answer, an interaction requires action. */
 const completed: ReadonlySet<string> = new Set(["completed", "requires_action"]);
@@ -53,18 +59,18 @@ const failed: ReadonlySet<string> = new Set(["failed", "cancelled"]);
 const hasFailed = ({ status }: JsonObject): boolean => typeof status === "string" && failed.has(status);
 
 function failureIn({ errors }: JsonObject): NonNullable<Answer["failure"]> {
-  const [first] = isJsonList(errors) ? errors.filter(isJsonObject) : [];
+  const [first] = objectsOf(errors);
   const { code, message } = first ?? {};
   return {
     message: typeof message === "string" ? message : "the provider could not complete the interaction",
-    code: typeof code === "string" ? code : null,
+    code: textOrNull(code),
   };
 }
 
 /** What was thought is counted apart from what was said, and what tools of Google's put into the prompt apart from the prompt. */
 export function tokensIn(usage: JsonValue) {
-  const told = isJsonObject(usage) ? usage : {};
-  const count = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);
+  const told = objectOf(usage);
+  const count = (name: string): number => numberOrZero(told[name]);
   return {
     inputTokens: count("total_input_tokens") + count("total_tool_use_tokens"),
     cachedInputTokens: count("total_cached_tokens"),
@@ -84,7 +90,7 @@ export const interactionForm: AnswerForm = {
       if (type === "function_call") onDelta({ type: "tool-call-delta", outputIndex, text: JSON.stringify(args ?? {}) });
       const kind = type === "thought" ? "reasoning-delta" : "text-delta";
       const parts = type === "thought" ? summary : type === "model_output" ? content : [];
-      for (const part of isJsonList(parts) ? parts.filter(isJsonObject) : [])
+      for (const part of objectsOf(parts))
         if (typeof part["text"] === "string" && part["text"] !== "")
           onDelta({ type: kind, outputIndex, text: part["text"] });
       onDelta({ type: "item-done", outputIndex, item });

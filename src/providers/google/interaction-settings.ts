@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, setMember } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 
@@ -50,9 +50,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
     ...(output === undefined
       ? {}
       : { response_format: { type: "text", mime_type: "application/json", schema: output } }),
-    ...(Object.keys(generation).length === 0
-      ? {}
-      : { generation_config: { ...(isJsonObject(own) ? own : {}), ...generation } }),
+    ...(Object.keys(generation).length === 0 ? {} : { generation_config: { ...objectOf(own), ...generation } }),
   };
 }
 

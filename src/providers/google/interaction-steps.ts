@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isFilledText,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  objectsOf,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
@@ -24,7 +32,7 @@ export const isSignedStep = (block: Said): boolean => typeof stepOf(block)["sign
 
 /** The step that a block is, as it came where it came from an interaction: signatures and unknown members are in its residue. */
 export function stepOf(block: Said, name?: string): JsonObject {
-  const { interactions } = isJsonObject(block.wire?.residue) ? block.wire.residue : {};
+  const { interactions } = objectOf(block.wire?.residue);
   const step = applyDifference(plainStep(block, name), interactions);
   if (isJsonObject(step)) return step;
   throw new Error("the residue of a block does not rebuild a step");
@@ -40,7 +48,7 @@ export function draftOf(step: JsonObject): Draft {
 function plainStep({ kind, payload }: Said, name?: string): JsonObject {
   switch (kind) {
     case "reasoning": {
-      const summary = [payload["summary"], payload["content"]].flatMap(listOf).flatMap(contentFor);
+      const summary = [payload["summary"], payload["content"]].flatMap(objectsOf).flatMap(contentFor);
       return { type: "thought", ...(summary.length === 0 ? {} : { summary }) };
     }
     case "tool_call": {
@@ -60,9 +68,9 @@ function plainStep({ kind, payload }: Said, name?: string): JsonObject {
     case "other":
       return payload;
     case "assistant":
-      return { type: "model_output", content: listOf(payload["content"]).flatMap(contentFor) };
+      return { type: "model_output", content: objectsOf(payload["content"]).flatMap(contentFor) };
     default:
-      return { type: "user_input", content: listOf(payload["content"]).flatMap(contentFor) };
+      return { type: "user_input", content: objectsOf(payload["content"]).flatMap(contentFor) };
   }
 }
 
@@ -100,22 +108,18 @@ function partIn({ type, text, data, mime_type: mimeType, uri }: JsonObject): Jso
 function plainDraft(step: JsonObject): Draft {
   const { type, id, name, arguments: args = {}, content } = step;
   if (type === "thought") {
-    const summary = listOf(step["summary"]).flatMap((part) => {
+    const summary = objectsOf(step["summary"]).flatMap((part) => {
       const text = part["type"] === "text" ? partIn(part) : null;
       return text === null ? [] : [text];
     });
     return { kind: "reasoning", payload: { type: "reasoning", summary } };
   }
-  if (type === "function_call" && isText(id) && isText(name) && isJsonObject(args))
+  if (type === "function_call" && isFilledText(id) && isFilledText(name) && isJsonObject(args))
     return { kind: "tool_call", payload: { type: "function", callId: id, name, arguments: JSON.stringify(args) } };
-  const parts = listOf(content).map(partIn);
+  const parts = objectsOf(content).map(partIn);
   const said = parts.filter((part) => part !== null);
   const isMessage = isJsonList(content) && said.length === content.length;
   if (isMessage && type === "model_output") return { kind: "assistant", payload: { role: "assistant", content: said } };
   if (isMessage && type === "user_input") return { kind: "user", payload: { role: "user", content: said } };
   return { kind: "other", payload: typeof type === "string" ? step : { type: "step", ...step } };
 }
-
-const isText = (value: JsonValue | undefined): value is string => typeof value === "string" && value !== "";
-const listOf = (value: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonList(value) ? value.filter(isJsonObject) : [];

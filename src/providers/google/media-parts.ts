@@ -1,9 +1,10 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, textOrEmpty } from "../../base/json.ts";
 
 /** Bytes or an address of something that is no text, as Gemini has it: `inlineData` or `fileData`; null for other parts. */
 export function mediaFor(part: JsonObject): JsonObject | null {
   const { type, audio } = part;
-  if (type === "audio" && isJsonObject(audio)) return inlineData(`audio/${textOf(audio["format"])}`, audio["data"]);
+  if (type === "audio" && isJsonObject(audio))
+    return inlineData(`audio/${textOrEmpty(audio["format"])}`, audio["data"]);
   if (type !== "image" && type !== "file") return null;
   const address = [part["url"], part["data"]].find((value) => typeof value === "string") ?? null;
   const data = address === null ? null : dataUrl(address);
@@ -17,14 +18,14 @@ export function mediaRefusal({ type, url, data, fileId, audio }: JsonObject): st
   if (typeof url === "string" || typeof data === "string") return null;
   const isElsewhere = typeof fileId === "string";
   return isElsewhere
-    ? `a ${textOf(type)} that another provider keeps under an id`
-    : `a ${textOf(type)} without an address`;
+    ? `a ${textOrEmpty(type)} that another provider keeps under an id`
+    : `a ${textOrEmpty(type)} without an address`;
 }
 
 /** A part that Gemini has as `inlineData` or `fileData`, in our words; null for other parts. */
 export function mediaIn({ inlineData: inline, fileData: file }: JsonObject): JsonObject | null {
   if (isJsonObject(inline)) {
-    const [mimeType, data] = [textOf(inline["mimeType"]), inline["data"]];
+    const [mimeType, data] = [textOrEmpty(inline["mimeType"]), inline["data"]];
     if (typeof data !== "string" || mimeType === "") return null;
     const [family = "", form = ""] = mimeType.split("/");
     if (family === "audio") return { type: "audio", audio: { data, format: audioFormats.get(form) ?? form } };
@@ -32,7 +33,7 @@ export function mediaIn({ inlineData: inline, fileData: file }: JsonObject): Jso
     return family === "image" ? { type: "image", url } : { type: "file", name: `file.${form}`, data: url };
   }
   if (!isJsonObject(file) || typeof file["fileUri"] !== "string") return null;
-  const isImage = textOf(file["mimeType"]).startsWith("image/");
+  const isImage = textOrEmpty(file["mimeType"]).startsWith("image/");
   return { type: isImage ? "image" : "file", url: file["fileUri"] };
 }
 
@@ -50,5 +51,3 @@ function dataUrl(address: JsonValue): { readonly mimeType: string; readonly data
   const [mimeType = "", ...marks] = address.slice("data:".length, comma).split(";");
   return marks.includes("base64") ? { mimeType, data: address.slice(comma + 1) } : null;
 }
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, listOf } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
@@ -9,6 +9,7 @@ import { MeteredBody } from "../metered-body.ts";
 import { events } from "../openai-http.ts";
 import { broken, notAResponse, type Opened, open, rest } from "../read-answer.ts";
 import { failureIn } from "./gemini-answer.ts";
+import { partsIn } from "./gemini-parts.ts";
 import { GeminiStream, tellParts } from "./gemini-stream.ts";
 
 type Reading = {
@@ -63,9 +64,8 @@ const isResponse = ({ candidates, promptFeedback, usageMetadata }: JsonObject): 
   isJsonList(candidates) || isJsonObject(promptFeedback) || isJsonObject(usageMetadata);
 
 function checkParts({ candidates }: JsonObject, limits: AnswerLimits): void {
-  for (const candidate of isJsonList(candidates) ? candidates : []) {
-    const content = isJsonObject(candidate) ? candidate["content"] : undefined;
-    const parts = isJsonObject(content) && isJsonList(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
+  for (const candidate of listOf(candidates)) {
+    const parts = partsIn(candidate);
     const sound = parts.filter((part) => utf8Length(JSON.stringify(part)) <= limits.itemBytes);
     if (sound.length < parts.length) throw withPartial(limitError("itemBytes", limits), sound);
   }

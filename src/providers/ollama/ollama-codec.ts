@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../define-codec.ts";
@@ -46,8 +46,8 @@ function toolFor(tool: JsonValue): JsonValue {
 }
 
 function offeredTools({ tools }: Settings): readonly string[] {
-  return (isJsonList(tools) ? tools : []).flatMap((tool) => {
-    const { name, function: wrapped } = isJsonObject(tool) ? tool : {};
+  return listOf(tools).flatMap((tool) => {
+    const { name, function: wrapped } = objectOf(tool);
     const told = isJsonObject(wrapped) ? wrapped["name"] : name;
     return typeof told === "string" ? [told] : [];
   });
@@ -59,7 +59,7 @@ function adjust(settings: Settings, adjustments: Adjustments): Settings {
   if (toolChoice !== undefined && toolChoice !== "auto") throw unknown("toolChoice", "its models choose by themselves");
   if (parallelToolCalls === false) throw unknown("parallelToolCalls", "its models call as many tools as they like");
   const options = present({ temperature, top_p: topP, num_predict: maxOutputTokens });
-  const before = isJsonObject(settings["options"]) ? settings["options"] : {};
+  const before = objectOf(settings["options"]);
   return {
     ...settings,
     ...present({ model, instructions, format: output }),

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, objectsOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
@@ -81,12 +81,12 @@ function argumentsOf(given: JsonValue | undefined): JsonObject | null {
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n\n");
 
 const textOf = (parts: JsonValue | undefined): string =>
-  joined(partsIn(parts).flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])));
+  joined(objectsOf(parts).flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])));
 
 const thoughtOf = ({ payload: { summary, content } }: Said): string => joined([summary, content].map(textOf));
 
 function imagesOf(parts: JsonValue | undefined): { readonly images?: readonly string[] } {
-  const images = partsIn(parts).flatMap((part) => (part["type"] === "image" ? (imageData(part) ?? []) : []));
+  const images = objectsOf(parts).flatMap((part) => (part["type"] === "image" ? (imageData(part) ?? []) : []));
   return images.length === 0 ? {} : { images };
 }
 
@@ -94,9 +94,6 @@ function imagesOf(parts: JsonValue | undefined): { readonly images?: readonly st
 function imageData({ url }: JsonObject): string | null {
   return typeof url === "string" ? (/^data:[^,]*;base64,(.*)$/s.exec(url)?.[1] ?? null) : null;
 }
-
-const partsIn = (parts: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonList(parts) ? parts.filter(isJsonObject) : [];
 
 /** Why a message cannot carry the block; null when it can. */
 export function refusalOf(block: Block): string | null {
@@ -125,7 +122,7 @@ export function refusalOf(block: Block): string | null {
 
 function partRefusal(role: string, parts: readonly JsonValue[]): string | null {
   for (const part of parts) {
-    const { type } = isJsonObject(part) ? part : {};
+    const { type } = objectOf(part);
     if (type === "text") continue;
     const isImage = type === "image" && role !== "assistant" && role !== "system" && isJsonObject(part);
     if (!isImage)
@@ -141,7 +138,7 @@ function partRefusal(role: string, parts: readonly JsonValue[]): string | null {
  */
 export function restated({ kind, role, parts, payload }: Block, before: Block | null): string | null {
   if (role === "developer") return "role";
-  const all = kind === "tool_result" ? partsIn(payload["output"]) : parts;
+  const all = kind === "tool_result" ? objectsOf(payload["output"]) : parts;
   if (all.length > 1) return "joined-parts";
   const [place, last] = [places.get(kind), before === null ? undefined : places.get(before.kind)];
   if (place === undefined || last === undefined) return null;

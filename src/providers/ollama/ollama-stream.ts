@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  objectOf,
+  setMember,
+} from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 import { providerError } from "../classify-error.ts";
 
@@ -51,13 +59,13 @@ export class OllamaStream {
     const { thinking, content, tool_calls: calls } = message;
     this.#tell("reasoning-delta", thinking);
     this.#tell("text-delta", content);
-    for (const call of isJsonList(calls) ? calls : []) this.#tellCall(call);
+    for (const call of listOf(calls)) this.#tellCall(call);
     for (const [name, value] of Object.entries(message))
       if (value !== undefined) setMember(this.#message, name, joined(this.#message[name], value, textNames.has(name)));
   }
 
   #tellCall(call: JsonValue): void {
-    const called = isJsonObject(call) && isJsonObject(call["function"]) ? call["function"] : {};
+    const called = objectOf(objectOf(call)["function"]);
     this.#tell("tool-call-delta", JSON.stringify(called["arguments"] ?? {}));
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JsonObject } from "../../base/json.ts";
+import { type JsonObject, textOrNull } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import { withPartial } from "../classify-error.ts";
 import { type Deadline, interruption } from "../deadline.ts";
@@ -12,7 +12,7 @@ export const idUnderWay = (response: JsonObject): string | null =>
 /** The id of a response that is none yet, asked for or not: a server may queue what it was asked; else null. */
 export function idUnfinished({ id, status }: JsonObject): string | null {
   const isUnfinished = status === "queued" || status === "in_progress";
-  return isUnfinished && typeof id === "string" ? id : null;
+  return isUnfinished ? textOrNull(id) : null;
 }
 
 /** How a response that is made in the background is read. */

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../base/json.ts";
+import { textOrNull } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Call, CallPairs } from "../../engine/stack/codec.ts";
 
@@ -23,7 +23,7 @@ function callOf(block: Block): Call | null {
   const { type, kind } = block;
   if (kind === "tool_result" || !resultTypeByCallType.has(type) || isServersSearch(block)) return null;
   if (type === "mcp_approval_request") {
-    const id = block.wire?.itemId ?? text(block.payload["id"]);
+    const id = block.wire?.itemId ?? textOrNull(block.payload["id"]);
     return id === null ? null : { key: id, type, mayStayOpen: true };
   }
   return block.callId === null ? null : { key: block.callId, type, mayStayOpen: block.payload["async"] === true };
@@ -42,8 +42,8 @@ function answers(result: Block, call: Call): boolean {
 
 function keyOf(result: Block): string | null {
   const { payload, type } = result;
-  if (type === "mcp_approval_response") return text(payload["approval_request_id"]);
-  if (type === "local_shell_call_output") return result.callId ?? text(payload["id"]);
+  if (type === "mcp_approval_response") return textOrNull(payload["approval_request_id"]);
+  if (type === "local_shell_call_output") return result.callId ?? textOrNull(payload["id"]);
   return result.callId;
 }
 
@@ -51,5 +51,3 @@ function keyOf(result: Block): string | null {
 function isServersSearch({ type, payload }: Block): boolean {
   return type.startsWith("tool_search_") && payload["execution"] !== "client";
 }
-
-const text = (value: JsonValue | undefined): string | null => (typeof value === "string" ? value : null);

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { type JsonObject, objectsOf } from "../../base/json.ts";
 import { type ConversationObjects, ProviderError } from "../../engine/stack/provider.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
@@ -27,7 +27,7 @@ export function conversationObjects({ client, limits, timeoutMs }: Calls): Conve
     },
     async newestItems(id, { limit, signal }) {
       const { data } = await call({ method: "get", path: `${objectPath(id)}/items?order=desc&limit=${limit}` }, signal);
-      const items = isJsonList(data) ? data.filter(isJsonObject) : [];
+      const items = objectsOf(data);
       return items.flatMap((item) => (typeof item["id"] === "string" ? [item["id"]] : []));
     },
     async deleteItem(id, itemId, { signal }) {

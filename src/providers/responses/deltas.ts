@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 
 /** The whole readable text of an item as the deltas that a stream would have given of it, in one piece each. */
@@ -18,7 +18,7 @@ export function deltasOf(item: JsonObject, outputIndex: number): readonly Stream
 }
 
 function texts(parts: JsonValue | undefined): readonly string[] {
-  return (isJsonList(parts) ? parts : []).flatMap((part) => {
+  return listOf(parts).flatMap((part) => {
     const text = isJsonObject(part) ? (part["text"] ?? part["refusal"]) : undefined;
     return typeof text === "string" && text !== "" ? [text] : [];
   });

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember, textOrEmpty } from "../../base/json.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
@@ -16,7 +16,7 @@ export function contentFor(role: JsonValue | undefined, content: JsonValue): Jso
   if (!isJsonList(content)) return content;
   return content.map((part) => {
     if (!isJsonObject(part)) return part;
-    const type = typeName(part);
+    const type = textOrEmpty(part["type"]);
     const wireType = type === "text" ? textType(role) : inputTypes.get(type);
     return wireType === undefined ? part : renamed(part, wireType, namesOf(type).wire);
   });
@@ -30,7 +30,7 @@ export const thoughtsFor = (parts: JsonValue, wireType: string): JsonValue => re
 
 /** Why a message of this role cannot have such a part; null when it can (400s that were seen). */
 export function partRefusal(role: string, part: JsonObject): string | null {
-  const type = typeName(part);
+  const type = textOrEmpty(part["type"]);
   if (role === "assistant" && inputTypes.has(type))
     return `a message of the assistant cannot carry a part of type ${type}`;
   if (role !== "assistant" && type === "refusal") return `a message of ${role} cannot carry a refusal`;
@@ -65,7 +65,7 @@ const normalTypes: ReadonlyMap<string, string> = new Map([
 
 function normalPart(part: JsonValue): JsonValue {
   if (!isJsonObject(part)) return part;
-  const type = normalTypes.get(typeName(part));
+  const type = normalTypes.get(textOrEmpty(part["type"]));
   if (type === undefined) return part;
   return renamed(part, type, namesOf(type).own);
 }
@@ -87,4 +87,3 @@ const retyped = (parts: JsonValue, from: string, to: string): JsonValue =>
     : parts;
 
 const textType = (role: JsonValue | undefined): string => (role === "assistant" ? "output_text" : "input_text");
-const typeName = ({ type }: JsonObject): string => (typeof type === "string" ? type : "");

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { type JsonObject, objectOf } from "../../base/json.ts";
 import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/stack/provider.ts";
 import { capabilitiesOf } from "../capabilities.ts";
 import { requestIdOf } from "../classify-error.ts";
@@ -94,7 +94,7 @@ export function responsesProvider(
     }
     const body = jsonOf(request.bodyText);
     const [id = ""] = begun;
-    const response = await follow(id, stream, { asked: isJsonObject(body) ? body : {}, deadline });
+    const response = await follow(id, stream, { asked: objectOf(body), deadline });
     if (transport === "json") tellItems(response, onDelta);
     return { response, requestId };
   }

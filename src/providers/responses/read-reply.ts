@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
 import { withPartial } from "../classify-error.ts";
@@ -56,7 +56,7 @@ async function nextFrame(reply: Reply, { limits, deadline, hasBegun }: Waiting):
 
 /** Some servers put the headers of the answer that HTTP would have had into the frame. */
 function headersIn({ headers, error }: JsonObject): Pick<Headers, "get"> | null {
-  const told = isJsonObject(headers) ? headers : isJsonObject(error) ? error["headers"] : undefined;
+  const told = isJsonObject(headers) ? headers : objectOf(error)["headers"];
   if (!isJsonObject(told)) return null;
   const textOf = (value: JsonValue | undefined): string | null =>
     typeof value === "string" || typeof value === "number" ? String(value) : null;

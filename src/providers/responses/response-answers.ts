@@ -1,10 +1,9 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonList, type JsonObject, objectsOf } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm } from "../answer-form.ts";
 import { deltasOf } from "./deltas.ts";
 
-const itemsOf = ({ output }: JsonObject): readonly JsonObject[] =>
-  isJsonList(output) ? output.filter(isJsonObject) : [];
+const itemsOf = ({ output }: JsonObject): readonly JsonObject[] => objectsOf(output);
 
 /** Shows an answer that came whole, item by item. */
 export function tellItems(response: JsonObject, onDelta: (delta: StreamDelta) => void): void {

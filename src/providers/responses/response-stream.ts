@@ -1,8 +1,8 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, numberOrZero, objectOf } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import { providerError, withPartial } from "../classify-error.ts";
 import { deltasOf } from "./deltas.ts";
-import { usageIn } from "./responses-answer.ts";
+import { tokensIn } from "./responses-answer.ts";
 
 /**
  * Puts a streamed answer together. The terminal event's response is the record; the events before it are news for
@@ -57,11 +57,11 @@ export class ResponseStream {
     const type = typeof given === "string" ? given : (name ?? "");
     const status = terminalStatuses.get(type);
     if (status !== undefined && isJsonObject(response)) return this.#record(response, status);
-    this.#count(event["usage"] ?? (isJsonObject(response) ? response["usage"] : undefined));
+    this.#count(event["usage"] ?? objectOf(response)["usage"]);
     const isError = type === "error" || type === "response.failed";
     const isUnnamed = given === undefined && !(name ?? "").startsWith("response.");
     if (isError || (isUnnamed && (event["error"] ?? null) !== null)) throw this.failure(event);
-    const index = typeof event["output_index"] === "number" ? event["output_index"] : 0;
+    const index = numberOrZero(event["output_index"]);
     if (type === "response.output_item.added" && isJsonObject(item)) this.#open.set(index, { item, text: "" });
     else if (type === "response.output_item.done" && isJsonObject(item)) this.#finish(index, item);
     else this.#speak(type, index, event["delta"]);
@@ -107,8 +107,7 @@ export class ResponseStream {
   /** Some servers tell the cost while the answer comes; each tells all of it so far. */
   #count(reported: JsonValue | undefined): void {
     if (!isJsonObject(reported)) return;
-    const { reported: _, ...usage } = usageIn(reported);
-    this.#onDelta({ type: "usage", usage });
+    this.#onDelta({ type: "usage", usage: tokensIn(reported) });
   }
 
   #speak(eventType: string, outputIndex: number, text: JsonValue | undefined): void {

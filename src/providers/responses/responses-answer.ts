@@ -1,9 +1,20 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listOf,
+  numberOrZero,
+  objectOf,
+  objectsOf,
+  setMember,
+  textOrNull,
+} from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Withheld } from "../../domain/events/inference-events.ts";
-import type { ReportedUsage } from "../../domain/events/shared.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { takeText, usageOf } from "../answer-parts.ts";
 import { contentFiltersIn } from "../content-filters.ts";
 
 /** How items become blocks and back. */
@@ -15,8 +26,9 @@ type Items = {
 /** Reads a response of the Responses API (OpenAI's API reference). */
 export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
   const { settings, capabilities, lives } = asked;
-  const { id, status: given, output, usage, previous_response_id: continued, ...rest } = response;
-  const status = typeof given === "string" ? given : null;
+  const { text: id, others } = takeText(response, "id");
+  const { text: status, others: members } = takeText(others, "status");
+  const { output, usage, previous_response_id: continued, ...rest } = members;
   const hasError = (response["error"] ?? null) !== null;
   const isComplete = status === null ? !hasError : completedStatuses.has(status);
   const isStored = (response["store"] ?? settings["store"] ?? capabilities["storeDefault"]) === true;
@@ -24,24 +36,20 @@ export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick
   const place = isStored || lives === undefined ? {} : { lives };
   const reason = unusable === null ? {} : { unusable };
   const hasFailed = status === null ? hasError : failedStatuses.has(status);
-  const kept: Record<string, JsonValue> = {};
   const object = (continued ?? null) === null && isJsonObject(rest["conversation"]) ? rest["conversation"]["id"] : null;
   const isInside = typeof object === "string";
   // What it does not say of the anchor stands with the rest.
   const unsaid = isInside && continued !== undefined ? { previous_response_id: continued } : {};
-  const told = { ...rest, ...unsaid, ...othersIn(output), ...(typeof id === "string" ? {} : { id }) };
-  for (const [name, value] of Object.entries({ ...told, ...(status === null ? { status: given } : {}) }))
-    if (value !== undefined) setMember(kept, name, value);
   return {
-    ...{ id: typeof id === "string" ? id : null, status, isComplete },
-    ...(typeof id !== "string" ? {} : { anchor: { kind: "response", id, ...place, ...reason } }),
+    ...{ id, status, isComplete },
+    ...(id === null ? {} : { anchor: { kind: "response", id, ...place, ...reason } }),
     ...(isInside ? { echo: { anchor: object } } : continued === undefined ? {} : { echo: { anchor: continued } }),
     ...(hasFailed ? { failure: failureIn(response) } : {}),
     blocks: itemsOf(response).map(draftOf),
     keepsItems: isStored,
-    ...(usage === undefined ? {} : { usage: usageIn(usage) }),
+    ...usageOf(usage, tokensIn),
     contentFilters: contentFiltersIn(rest["content_filters"]),
-    ...withheldIn(kept),
+    ...withheldIn({ ...rest, ...unsaid, ...strayOutput(output) }),
   };
 }
 
@@ -72,15 +80,14 @@ export function writeAnswer(
 
 const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
 
-export const itemsOf = ({ output }: JsonObject): readonly JsonObject[] =>
-  isJsonList(output) ? output.filter(isJsonObject) : [];
+export const itemsOf = ({ output }: JsonObject): readonly JsonObject[] => objectsOf(output);
 
 // Recorded answers of one server say `complete`.
 const completedStatuses: ReadonlySet<string> = new Set(["completed", "complete"]);
 const failedStatuses: ReadonlySet<string> = new Set(["failed", "cancelled"]);
 
 /** What stands among the items and is none, by its place; an output that is no list is kept as it is. */
-function othersIn(output: JsonValue | undefined): { readonly output?: JsonValue } {
+function strayOutput(output: JsonValue | undefined): { readonly output?: JsonValue } {
   if (output === undefined) return {};
   if (!isJsonList(output)) return { output };
   const strays = output.flatMap((value, index) => (isJsonObject(value) ? [] : [{ index, value }]));
@@ -96,12 +103,12 @@ const isStray = (value: JsonValue): value is { readonly index: number; readonly 
  */
 function withheldIn({ input_transformations: given, ...rest }: JsonObject): Pick<Answer, "withheld" | "rest"> {
   if (given === undefined) return { rest };
-  const all = isJsonList(given) ? given : [];
+  const all = listOf(given);
   const understood = all
     .filter(isJsonObject)
     .filter(({ type, action }) => type === "reasoning" && action === "removed");
   const withheld = understood.map(({ id, reason }) => ({
-    itemId: typeof id === "string" ? id : null,
+    itemId: textOrNull(id),
     reason: ownReason(typeof reason === "string" ? reason : "unknown"),
   }));
   const isAll = withheld.length > 0 && canonicalJson(withheld.map(transformationOf)) === canonicalJson(given);
@@ -124,31 +131,20 @@ const reasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
-  const { message, code } = isJsonObject(error) ? error : {};
+  const { message, code } = objectOf(error);
   return {
     message: typeof message === "string" ? message : "the provider could not complete the response",
-    code: typeof code === "string" ? code : null,
+    code: textOrNull(code),
   };
 }
 
 /** What a response, or an event of its stream, says that it has cost. */
-export function usageIn(reported: JsonValue): ReportedUsage {
-  const told = isJsonObject(reported) ? reported : {};
+export function tokensIn(reported: JsonValue) {
+  const told = objectOf(reported);
   return {
-    inputTokens: count(told, "input_tokens"),
-    cachedInputTokens: count(nested(told, "input_tokens_details"), "cached_tokens"),
-    outputTokens: count(told, "output_tokens"),
-    reasoningTokens: count(nested(told, "output_tokens_details"), "reasoning_tokens"),
-    reported,
+    inputTokens: numberOrZero(told["input_tokens"]),
+    cachedInputTokens: numberOrZero(objectOf(told["input_tokens_details"])["cached_tokens"]),
+    outputTokens: numberOrZero(told["output_tokens"]),
+    reasoningTokens: numberOrZero(objectOf(told["output_tokens_details"])["reasoning_tokens"]),
   };
-}
-
-function nested(object: JsonObject, name: string): JsonObject {
-  const value = object[name];
-  return isJsonObject(value) ? value : {};
-}
-
-function count(object: JsonObject, name: string): number {
-  const value = object[name];
-  return typeof value === "number" ? value : 0;
 }

@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  setMember,
+  textOrNull,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
 import { toolResult } from "../../domain/make-block.ts";
@@ -194,9 +202,7 @@ function isNoContent(kind: BlockKind, name: string, value: JsonValue): boolean {
 
 /** The status that the item came with, where it says another than a whole item's. */
 function receivedStatus({ wire }: Block): string | null {
-  const set = isJsonObject(wire?.residue) ? wire.residue["set"] : undefined;
-  const value = isJsonObject(set) ? set["status"] : undefined;
-  return typeof value === "string" ? value : null;
+  return textOrNull(objectOf(objectOf(wire?.residue)["set"])["status"]);
 }
 
 /** Kinds whose content their own provider may encrypt. */

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
 import { outputFormat } from "../output-format.ts";
@@ -37,14 +37,12 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
     parallel_tool_calls: parallelToolCalls,
     tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice,
     reasoning:
-      reasoningEffort === undefined ? undefined : { ...membersOf(settings["reasoning"]), effort: reasoningEffort },
-    text: output === undefined ? undefined : { ...membersOf(settings["text"]), format: outputFormat(output) },
+      reasoningEffort === undefined ? undefined : { ...objectOf(settings["reasoning"]), effort: reasoningEffort },
+    text: output === undefined ? undefined : { ...objectOf(settings["text"]), format: outputFormat(output) },
   };
   const said = Object.entries(asked).filter(([, value]) => value !== undefined);
   return { ...settings, ...Object.fromEntries(said) };
 }
-
-const membersOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 const functionTool = ({ name, description, parameters }: OfferedTool): JsonObject => ({
   ...{ type: "function", name, description, parameters, strict: false },
@@ -88,6 +86,4 @@ export function lessonOf({ kind, param, message }: Refusal, settings: Settings):
 
 /** `auto`, and what is not said, is the model's affair (OpenAI's guide to reasoning). */
 export const readsReasoning = ({ reasoning }: Settings): "all" | "turn" =>
-  membersOf(reasoning)["context"] === "current_turn" ? "turn" : "all";
-
-const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (isJsonList(value) ? value : []);
+  objectOf(reasoning)["context"] === "current_turn" ? "turn" : "all";

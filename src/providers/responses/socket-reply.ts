@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { type JsonObject, objectOf, textOrNull } from "../../base/json.ts";
 import type { ProviderError } from "../../engine/stack/provider.ts";
 
 /** The frames that answer one request, in their order, until the connection ends. */
@@ -54,6 +54,5 @@ export class Reply {
 
 /** Only the events that hold the response name it. */
 export function responseIdOf({ response }: JsonObject): string | null {
-  const id = isJsonObject(response) ? response["id"] : undefined;
-  return typeof id === "string" ? id : null;
+  return textOrNull(objectOf(response)["id"]);
 }

@@ -1,4 +1,12 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectsOf,
+  textOrEmpty,
+  textOrNull,
+} from "../../base/json.ts";
 import { ProviderError, type StoredChain, type StoredResponse } from "../../engine/stack/provider.ts";
 import type { InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 import { idUnfinished } from "./background.ts";
@@ -28,15 +36,15 @@ export async function readStoredChain(
     }
     found.unshift({ id, response });
     const { previous_response_id: previous, conversation } = response;
-    if (isJsonObject(conversation)) before = { id: textOf(conversation["id"]), reason: "conversation" };
-    id = typeof previous === "string" ? previous : null;
+    if (isJsonObject(conversation)) before = { id: textOrEmpty(conversation["id"]), reason: "conversation" };
+    id = textOrNull(previous);
   }
   const known = new Set<string>();
   const responses: StoredResponse[] = [];
   for (const { id, response } of found) {
     const all = await listed((options) => reading.inputItems(id, options), signal);
     const items = all.filter((item) => !isKnown(known, item));
-    for (const item of [...items, ...objectsIn(response["output"])]) note(known, item);
+    for (const item of [...items, ...objectsOf(response["output"])]) note(known, item);
     const settings = settingsIn(response, reading.settings);
     responses.push({ id, input: { status: "completed", output: items }, response, settings });
   }
@@ -95,7 +103,7 @@ async function retrieved(
   try {
     const response = await retrieve(id, { include, signal });
     if (idUnfinished(response) === null) return response;
-    const text = `${id} is not finished (${textOf(response["status"])}): import it when it is`;
+    const text = `${id} is not finished (${textOrEmpty(response["status"])}): import it when it is`;
     throw new ProviderError(text, { kind: "invalid-request", outcome: "rejected", body: response });
   } catch (error) {
     if (!isFirst && error instanceof ProviderError && error.status === 404) return null;
@@ -136,8 +144,3 @@ function settingsIn(response: JsonObject, asked: JsonObject): JsonObject {
 function modelOf(told: JsonValue, { model }: JsonObject): JsonValue {
   return typeof told === "string" && typeof model === "string" && told.startsWith(`${model}-`) ? model : told;
 }
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-
-const objectsIn = (output: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonList(output) ? output.filter(isJsonObject) : [];

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isJsonObject } from "../../base/json.ts";
+import { objectOf } from "../../base/json.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreTooNewError } from "../../log/ports/event-store.ts";
 import { formatVersion } from "./envelope.ts";
 import { createRetryPolicy, Failure } from "./failure.ts";
@@ -49,11 +49,11 @@ const encoder = new TextEncoder();
 
 function storeIdOf(event: RecordedEvent, shown: string): string {
   const [data, metadata] = [parse(event.data), parse(event.metadata)];
-  const version = isJsonObject(metadata) ? metadata["turnlog"] : undefined;
+  const version = objectOf(metadata)["turnlog"];
   if (typeof version === "number" && version > formatVersion) {
     throw new StoreTooNewError(`${shown} was written by a newer turnlog (format ${version}): update turnlog`);
   }
-  const storeId = isJsonObject(data) ? data["storeId"] : undefined;
+  const storeId = objectOf(data)["storeId"];
   // It becomes a part of a file's name.
   if (version !== undefined && typeof storeId === "string" && /^[0-9a-f-]{36}$/.test(storeId)) return storeId;
   throw new StoreCorruptedError(
