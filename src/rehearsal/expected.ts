@@ -2,7 +2,13 @@ import type { Entry, EntryPlace, Part, Role } from "./entries.ts";
 
 /** One thing that the model is meant to read, in the judge's words. */
 export type Expected =
-  | { readonly kind: "text" | "refusal"; readonly role: Role; readonly text: string }
+  | {
+      readonly kind: "text" | "refusal";
+      readonly role: Role;
+      readonly text: string;
+      /** Of a system message at the beginning of the Turn, which a provider may take as instructions: which of those it is, from 0. */
+      readonly leads?: number;
+    }
   | { readonly kind: "image"; readonly role: Role; readonly source: string; readonly detail?: string }
   | { readonly kind: "file"; readonly role: Role; readonly source: string; readonly filename?: string }
   | {
@@ -19,13 +25,39 @@ export type Expected =
 const abortedOutput = "aborted";
 
 /** What the model must read for a list of entries. */
-export const expectedOf = (entries: readonly Entry[], order: ResultOrder = {}): readonly Expected[] =>
-  legalEntries(entries, order).flatMap(readingOf);
+export function expectedOf(entries: readonly Entry[], wire: EntryRules = {}): readonly Expected[] {
+  const leading = leadingSystem(entries);
+  return legalEntries(entries, wire).flatMap((legal) => {
+    const leads = leading.indexOf(legal.entry);
+    const read = readingOf(legal);
+    return leads < 0 ? read : read.map((each) => (each.kind === "text" ? { ...each, leads } : each));
+  });
+}
 
-/** Where a wire takes results. */
-export type ResultOrder = {
+/** The system messages that may be instructions: those at the beginning, of text alone, unless there is nothing else. */
+export function leadingSystem(entries: readonly Entry[]): readonly Entry[] {
+  const end = entries.findIndex((entry) => !isSystem(entry) || entry.parts.some(({ type }) => type !== "text"));
+  return entries.slice(0, Math.max(end, 0));
+}
+
+const isSystem = (entry: Entry): entry is Extract<Entry, { readonly kind: "message" }> =>
+  entry.kind === "message" && (entry.role === "system" || entry.role === "developer");
+
+/** What a provider takes as instructions, a text for each message, and what is left for the conversation. */
+export function instructionsIn(expected: readonly Expected[]) {
+  const isTaken = (each: Expected): boolean => each.kind === "text" && each.leads !== undefined;
+  const texts: string[] = [];
+  for (const each of expected)
+    if (each.kind === "text" && each.leads !== undefined) texts[each.leads] = (texts[each.leads] ?? "") + each.text;
+  return { texts: texts.filter((text) => text !== ""), rest: expected.filter((each) => !isTaken(each)) };
+}
+
+/** What a wire takes of entries. */
+export type EntryRules = {
   /** All results of an answer's calls stand together: behind one of them an open call is answered, whatever comes. */
   readonly resultsStandTogether?: boolean | undefined;
+  /** Whether it takes the entry at all; everything when absent. */
+  readonly takes?: ((entry: Entry) => boolean) | undefined;
 };
 
 /** An entry of a legal request. */
@@ -44,10 +76,11 @@ export type LegalEntry = {
  */
 export function legalEntries(
   entries: readonly Entry[],
-  { resultsStandTogether = false }: ResultOrder = {},
+  { resultsStandTogether = false, takes = () => true }: EntryRules = {},
 ): readonly LegalEntry[] {
   const legal: LegalEntry[] = [];
-  const whole = wholeAnswers(entries);
+  const taken = entries.filter(takes);
+  const whole = wholeAnswers(taken);
   let open: OpenCall[] = [];
   let calls = 0;
   let group: Group = null;
@@ -56,7 +89,7 @@ export function legalEntries(
     legal.push(...results);
     open = [];
   };
-  for (const entry of entries) {
+  for (const entry of taken) {
     if (entry.kind === "reasoning" && !(entry.place !== undefined && whole.has(entry.place.answer))) continue;
     if (entry.kind === "result") {
       const answered = open.findLast(({ callId }) => callId === entry.callId);

@@ -83,7 +83,7 @@ export async function playConversation(playing: Playing): Promise<void> {
       mode = drawn;
       const failure = await ask(playing, player.engine, mode);
       answeredBy.push(player);
-      const wrong = failure ?? verdict(playing, player, request, readBy(player, answeredBy, outgoing));
+      const wrong = failure ?? verdict(playing, player, { request, outgoing, answeredBy });
       if (wrong === null) counts.coherent += 1;
       else report(playing, request, wrong);
       if (failure !== null) {
@@ -146,25 +146,25 @@ function recordOf(answer: readonly Entry[], { showsReasoning, records }: Player)
   });
 }
 
-/** Reasoning is its endpoint's: it stays out of what any other reads. */
-const readBy = (player: Player, answeredBy: readonly Player[], entries: readonly Entry[]): readonly Entry[] =>
-  entries.filter(
-    ({ kind, place }) => kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player,
-  );
+type Sent = {
+  readonly request: number;
+  readonly outgoing: readonly Entry[];
+  readonly answeredBy: readonly Player[];
+};
 
 /** What is wrong with a request; null when nothing is. */
-function verdict(
-  { cast }: Playing,
-  { engine, server }: Player,
-  request: number,
-  outgoing: readonly Entry[],
-): string | null {
+function verdict({ cast }: Playing, player: Player, { request, outgoing, answeredBy }: Sent): string | null {
+  const { engine, server } = player;
   const sent = cast.reduce((sum, each) => sum + each.server.requests.length, 0);
   if (sent !== request + 1) return `${sent} requests were sent so far, not ${request + 1}`;
   const last = server.requests.length - 1;
   const status = server.requests[last]?.status;
   if (status !== 200) return `the server answered ${status ?? "nothing"}`;
-  const difference = server.difference(last, expectedOf(outgoing, engine.options.provider.codec));
+  const { resultsStandTogether } = engine.options.provider.codec;
+  // Reasoning is its endpoint's: it stays out of what any other reads.
+  const takes = ({ kind, place }: Entry): boolean =>
+    kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player;
+  const difference = server.difference(last, expectedOf(outgoing, { resultsStandTogether, takes }));
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }
 

@@ -1,4 +1,4 @@
-import type { Expected } from "./expected.ts";
+import { type Expected, instructionsIn } from "./expected.ts";
 
 /** What a model reads of `generateContent`: results stand in the order of their calls. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
@@ -13,25 +13,25 @@ export function readByGemini(expected: readonly Expected[]): readonly Expected[]
 
 /** What a model reads of an interaction: all instructions are one text. */
 export function readByInteractions(expected: readonly Expected[]): readonly Expected[] {
-  const read = readByGoogle(expected);
-  const texts = read.flatMap((each) => (each.kind === "text" && isInstruction(each) ? [each.text] : []));
-  const others = read.slice(texts.length);
-  return texts.length === 0 ? others : [{ kind: "text", role: "system", text: texts.join("\n\n") }, ...others];
+  return readByGoogle(expected, (texts) => [texts.join("\n\n")]);
 }
 
 /**
  * Instructions stand before the conversation, and within it they are the user's; a refusal is a text; what says nothing is not sent;
  * arguments are JSON objects, whose text is not kept.
  */
-function readByGoogle(expected: readonly Expected[]): readonly Expected[] {
-  const first = expected.findIndex((each) => !(each.kind === "text" && isInstruction(each)));
-  const read = expected.map((each, place): Expected => {
+function readByGoogle(
+  expected: readonly Expected[],
+  joined: (texts: readonly string[]) => readonly string[] = (texts) => texts,
+): readonly Expected[] {
+  const { texts, rest } = instructionsIn(expected);
+  const said = rest.map((each): Expected => {
     if (each.kind === "call") return { ...each, arguments: JSON.stringify(JSON.parse(each.arguments)) };
     if (each.kind === "refusal") return { ...each, kind: "text" };
-    if (each.kind === "text" && isInstruction(each)) return { ...each, role: place < first ? "system" : "user" };
-    return each;
+    return each.kind === "text" && isInstruction(each) ? { ...each, role: "user" } : each;
   });
-  return read.filter((each) => each.kind !== "text" || each.text !== "");
+  const instructions = joined(texts).map((text): Expected => ({ kind: "text", role: "system", text }));
+  return [...instructions, ...said].filter((each) => each.kind !== "text" || each.text !== "");
 }
 
 const isInstruction = ({ role }: { readonly role: string }): boolean => role === "system" || role === "developer";

@@ -12,7 +12,7 @@ import { openaiResponses } from "../providers/responses/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Entry } from "./entries.ts";
-import type { Expected } from "./expected.ts";
+import { type Expected, instructionsIn } from "./expected.ts";
 import { type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
 import { readAsChat, readAsMessages } from "./read-as-messages.ts";
 import { readByGemini, readByInteractions } from "./read-by-gemini.ts";
@@ -134,13 +134,9 @@ function readAsMessagesApi(expected: readonly Expected[]): readonly Expected[] {
 
 /** Leading system messages are one text that is added to the system prompt of the CLI; arguments are values. */
 function readByClaudeCli(expected: readonly Expected[]): readonly Expected[] {
-  const isSystems = (each: Expected): boolean =>
-    each.kind === "text" && each.role !== "user" && each.role !== "assistant";
-  const first = expected.findIndex((each) => !isSystems(each));
-  const leading = expected.slice(0, Math.max(first, 0)).flatMap((each) => (each.kind === "text" ? [each.text] : []));
-  const text = leading.filter((each) => each !== "").join("\n\n");
-  const system: readonly Expected[] = text === "" ? [] : [{ kind: "text", role: "system", text }];
-  return [...system, ...expected.slice(leading.length).map(withParsedArguments)];
+  const { texts, rest } = instructionsIn(expected);
+  const system = texts.length === 0 ? [] : [{ kind: "text", role: "system", text: texts.join("\n\n") } as const];
+  return [...system, ...rest.map(withParsedArguments)];
 }
 
 function chat(dialect: ChatDialectName): RehearsedProvider {

@@ -4,7 +4,7 @@ import type { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import { expectedReading, judge, type Reading, type ReferenceServer, readItems } from "../reference-server/server.ts";
 import type { Entry, Part, Role } from "./entries.ts";
-import { expectedOf } from "./expected.ts";
+import { expectedOf, leadingSystem } from "./expected.ts";
 
 /** Judges each request of an engine by what the model read for it. */
 export type RequestJudge = {
@@ -73,22 +73,12 @@ function differenceOf(blocks: readonly Block[], reading: Reading, systemAs: stri
   const entries = blocks.map((block) => entryOf(block, answers));
   const known = entries.filter((entry) => entry !== null);
   if (known.length < entries.length) return undefined;
-  const asked = systemAs === "instructions" ? known.slice(leadingSystem(known)) : known;
+  const asked = systemAs === "instructions" ? known.slice(leadingSystem(known).length) : known;
   const lines = readItems(reading.items, { instructions: null, tools: [] });
   // A thought that nobody can read is told by its id, which the Turn's rules do not speak of.
   const isSealed = known.some((entry) => entry.kind === "reasoning" && entry.text === "");
   const judgement = judge(expectedReading(expectedOf(asked)), lines, { reasoning: isSealed ? "ignore" : "subset" });
   return judgement.coherent ? null : judgement.summary;
-}
-
-/** How many system messages go into the instructions: those at the beginning, unless there is nothing else. */
-function leadingSystem(entries: readonly Entry[]): number {
-  const isSystem = (entry: Entry): boolean =>
-    entry.kind === "message" && (entry.role === "system" || entry.role === "developer");
-  return Math.max(
-    0,
-    entries.findIndex((entry) => !isSystem(entry)),
-  );
 }
 
 function entryOf(block: Block, answers: Map<string, number>): Entry | null {

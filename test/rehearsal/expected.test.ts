@@ -75,6 +75,17 @@ test("calls that no answer groups may be open together only where they are neigh
   ]);
 });
 
+test("the system messages at the beginning lead, and what is not read ends them as everything else does", () => {
+  const leading = (...entries: readonly Entry[]) =>
+    expectedOf(entries, { takes: ({ kind }) => kind !== "reasoning" }).map((line) =>
+      "leads" in line ? line.leads : null,
+    );
+  const system = (words: string): MadeEntry => messageOf("system", words);
+  expect(leading(system("a"), messageOf("developer", "b"), user("hi"), system("c"))).toEqual([0, 1, null, null]);
+  expect(leading(system("a"), thought("hm"), system("b"), said("hi"))).toEqual([0, null, null]);
+  expect(leading(system("a"), system("b"))).toEqual([null, null]);
+});
+
 function reading(...entries: readonly (Entry | undefined)[]): readonly string[] {
   return expectedOf(entries.filter((entry) => entry !== undefined)).map((line) => {
     if (line.kind === "result") return `result#${line.call} ${line.text}`;

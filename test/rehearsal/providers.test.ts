@@ -57,3 +57,20 @@ test("a conversation that nothing edits is one thread: every request after the f
   expect(bytesSent).toBeGreaterThan(0);
   expect(requests - chained).toBe(conversations);
 });
+
+// Where a provider takes the Turn's leading system messages as instructions, one behind reasoning does not lead, though the reasoning is not sent.
+test.each([
+  ["google", 62],
+  ["google-interactions", 62],
+  ["claude-cli", 17],
+] as const)("%s: a system message behind reasoning that is left out is no instruction", async (provider, place) => {
+  const { mode = "chained" } = rehearsedProviders[provider];
+  const incoherent: Incoherence[] = [];
+  const [document] = [...generateDocuments("12", place + 1)].slice(-1);
+  const figures = await rehearse(document === undefined ? [] : [document], rehearsalParts(null, provider), {
+    ...{ seed: "1", edits: "all", editRate: 0.5, parallel: true, reasoning: true, transport: "json", mode },
+    onIncoherence: (each) => incoherent.push(each),
+  });
+  expect(incoherent).toEqual([]);
+  expect(figures.requests).toBeGreaterThan(5);
+});

@@ -36,8 +36,6 @@ export function instructed(said: readonly Said[], { instructions, systemAs }: As
 export type Wire = {
   readonly hasIds: boolean;
   readonly resultsStandTogether: boolean;
-  /** System messages are instructions up to the first other block, whether that is read or not. */
-  readonly systemStandsFirst?: true;
   readonly reads?: (said: readonly Told[]) => readonly Told[];
 };
 
@@ -52,10 +50,7 @@ export function expectedLines(
   const lines = readable(said, wire);
   if (wire.reads !== undefined) {
     const heard: Told[] = lines.filter((line) => line.kind !== "hosted");
-    const behind = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
-    // What says nothing is read by nobody, and stands between.
-    if (wire.systemStandsFirst === true) heard.splice(behind, 0, { kind: "text", role: "user", text: "" });
-    if (instructions !== "") heard.unshift({ kind: "text", role: "system", text: instructions });
+    if (instructions !== "") heard.unshift({ kind: "text", role: "system", text: instructions, leads: 0 });
     return expectedReading([...tools, ...wire.reads(heard)]);
   }
   return expectedReading([
@@ -71,6 +66,7 @@ type Line = Told | Extract<Expected, { readonly kind: "hosted" }>;
 
 function readable(said: readonly Said[], wire: Wire): readonly Line[] {
   const intact = intactResponses(said, wire);
+  const behind = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
   const lines: Line[] = [];
   let open: OpenCall[] = [];
   let ordinals = 0;
@@ -95,7 +91,8 @@ function readable(said: readonly Said[], wire: Wire): readonly Line[] {
     members = continues ? [...members, one] : [one];
     if (!continues) stretch += 1;
     abort(open.filter((call) => call.stretch !== stretch));
-    lines.push(...linesOf(one));
+    // The instructions stand before them.
+    lines.push(...linesOf(one).map((line) => (index < behind ? { ...line, leads: index + 1 } : line)));
     if (one.kind === "call") {
       open.push({ callId: one.callId ?? "", ordinal: ordinals, stretch });
       ordinals += 1;
