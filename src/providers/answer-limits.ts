@@ -1,4 +1,4 @@
-import { checkOptions, kindOf } from "../base/options.ts";
+import { kindOf, meant } from "../base/options.ts";
 import { type FailureKind, ProviderError } from "../engine/stack/provider.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
@@ -34,10 +34,12 @@ const maxLimit = 2 ** 31 - 1;
 /**
  * The limits with their defaults.
  *
- * @throws {ProviderSettingsError} for one that is no whole number from 1 to 2147483647.
+ * @throws {ProviderSettingsError} for a name that is no limit, and for one that is no whole number from 1 to 2147483647.
  */
 export function answerLimits(given: Partial<AnswerLimits> = {}): AnswerLimits {
-  checkOptions("openaiResponses's limits", given, limitNames);
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(limitNames, name));
+  if (unknown !== undefined)
+    throw new ProviderSettingsError(`limits has no option '${unknown}': ${meant(unknown, Object.keys(limitNames))}`);
   const limits = { ...defaults, ...given };
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isInteger(value) && value >= 1 && value <= maxLimit) continue;

@@ -1,4 +1,6 @@
+import { meant } from "../base/options.ts";
 import type { Provider } from "../engine/stack/provider.ts";
+import { ProviderSettingsError } from "./settings-error.ts";
 
 /** What an endpoint of the Responses API can do. */
 export type ResponsesCapabilities = {
@@ -39,6 +41,11 @@ export type GivenCapabilities = {
 
 /** What an endpoint can do by default, and what of it the caller has set for good. */
 export function capabilitiesOf(given: GivenCapabilities = {}): Required<Pick<Provider, "capabilities" | "configured">> {
+  for (const name of Object.keys(given))
+    if (!Object.hasOwn(defaultCapabilities, name))
+      throw new ProviderSettingsError(
+        `capabilities has no '${name}': ${meant(name, Object.keys(defaultCapabilities))}`,
+      );
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const capabilities = {
     ...defaultCapabilities,

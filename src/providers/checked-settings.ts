@@ -1,7 +1,7 @@
 import { frozenJson } from "../base/frozen-json.ts";
-import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { nearestName } from "../base/nearest-name.ts";
-import { kindOf } from "../base/options.ts";
+import { kindOf, meant } from "../base/options.ts";
 import type { Settings } from "../engine/stack/codec.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
@@ -16,8 +16,13 @@ export type OptionWords = {
   readonly decided: ReadonlySet<string>;
   /** What is refused unless it is off, and why. */
   readonly refusals: ReadonlyMap<string, string>;
-  /** What other APIs call the same. */
+  /** What other APIs call the same: an option, or a member of one. */
   readonly otherNames: ReadonlyMap<string, string>;
+  /** What stands within an option and is easily written beside it. */
+  readonly members?: Readonly<Record<string, readonly string[]>>;
+  /** An example of a model; null where requests go without one. */
+  readonly modelExample: string | null;
+  readonly transports: readonly string[];
 };
 
 /**
@@ -26,7 +31,7 @@ export type OptionWords = {
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides anew.
  */
 export function checkedSettings(
-  { extraBody, ...options }: { readonly extraBody?: JsonObject | undefined },
+  { extraBody, ...options }: Connection & { readonly extraBody?: JsonObject | undefined },
   words: OptionWords,
 ): Settings {
   const { connectionNames, settingNames, refusals } = words;
@@ -37,6 +42,7 @@ export function checkedSettings(
     if (!Object.hasOwn(settingNames, name) && !refusals.has(name)) throw unknownOption(name, words);
     if (value !== undefined) setMember(settings, name, settingJson(value, name));
   }
+  if (extraBody !== undefined && !hasOption(words, "extraBody")) throw unknownOption("extraBody", words);
   for (const [name, value] of Object.entries(extraMembers(extraBody))) {
     checkSetting(name, value, words);
     if (Object.hasOwn(settingNames, name)) {
@@ -44,14 +50,89 @@ export function checkedSettings(
     }
     if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
   }
+  checkConnection(options, words);
   return settings;
 }
 
-function unknownOption(name: string, { provider, connectionNames, settingNames, otherNames }: OptionWords) {
-  const near = otherNames.get(name) ?? nearestName(name, Object.keys({ ...connectionNames, ...settingNames }));
-  const advice = near === null ? "" : `did you mean '${near}'? `;
-  const text = `${provider} has no option '${name}': ${advice}What else belongs in the body of requests goes under extraBody`;
-  return new ProviderSettingsError(text);
+/** What is looked at of the options that say where a model is; the rest is looked at where it is used. */
+type Connection = {
+  readonly model?: unknown;
+  readonly transport?: unknown;
+  readonly timeoutMs?: unknown;
+  readonly fetch?: unknown;
+  readonly headers?: unknown;
+};
+
+/** Refuses what would fail with the first request only, or be passed over. */
+function checkConnection(
+  { model, transport, timeoutMs, fetch, headers }: Connection,
+  { provider, modelExample: example, transports }: OptionWords,
+): void {
+  const refuse = (what: string, given: unknown, wanted: string): ProviderSettingsError =>
+    new ProviderSettingsError(`${provider}: ${what} is ${kindOf(given)}: give ${wanted}`);
+  const isNamed = typeof model === "string" && model !== "";
+  if (!isNamed && (example !== null || model !== undefined))
+    throw refuse("model", model, `the name of a model, such as '${example ?? "opus"}'`);
+  if (transport !== undefined) checkWord(`${provider}: transport`, transport, transports);
+  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= maxTimer))
+    throw refuse("timeoutMs", timeoutMs, `milliseconds, from 1 to ${maxTimer}`);
+  if (fetch !== undefined && typeof fetch !== "function") throw refuse("fetch", fetch, "a function such as fetch");
+  if (headers === undefined) return;
+  if (!isJsonObject(headers)) throw refuse("headers", headers, 'an object such as { "x-team": "search" }');
+  const wrong = Object.keys(headers).find((name) => !headerName.test(name));
+  if (wrong !== undefined)
+    throw new ProviderSettingsError(`${provider}: headers has '${wrong}', which names no header`);
+}
+
+/** A timer that is set for longer ends at once. */
+const maxTimer = 2 ** 31 - 1;
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * Refuses a value that is none of a few known words.
+ *
+ * @throws {ProviderSettingsError} with the nearest word, or all of them.
+ */
+export function checkWord(what: string, given: unknown, known: readonly string[]): void {
+  if (known.some((word) => word === given)) return;
+  const isText = typeof given === "string" && given !== "";
+  const advice = meant(isText ? given : "", known);
+  throw new ProviderSettingsError(`${what} is ${isText ? `'${given}'` : kindOf(given)}: ${advice}`);
+}
+
+const hasOption = ({ connectionNames, settingNames }: OptionWords, name: string): boolean =>
+  Object.hasOwn(connectionNames, name) || Object.hasOwn(settingNames, name);
+
+function unknownOption(name: string, words: OptionWords): ProviderSettingsError {
+  const near = nearOption(name, words);
+  const advice = near === null ? "; " : `: did you mean ${near}? `;
+  const elsewhere = restOf(words);
+  const rest = near === null ? elsewhere : elsewhere.charAt(0).toUpperCase() + elsewhere.slice(1);
+  return new ProviderSettingsError(`${words.provider} has no option '${name}'${advice}${rest}`);
+}
+
+/** What the caller probably meant, as it is written: an option, or a member of one. */
+function nearOption(name: string, words: OptionWords): string | null {
+  const members = Object.entries(words.members ?? {});
+  const options = Object.keys({ ...words.connectionNames, ...words.settingNames });
+  const asked = words.otherNames.get(name) ?? name;
+  const option = nearestName(asked, options);
+  const member = nearestName(
+    asked,
+    members.flatMap(([, names]) => names),
+  );
+  const isMember = member !== null && (option === null || (member === asked && option !== asked));
+  if (!isMember) return option === null ? null : `'${option}'`;
+  const [container = ""] = members.find(([, names]) => names.includes(member)) ?? [];
+  return `${container}: { ${member} }`;
+}
+
+/** Where what is no option belongs. */
+function restOf(words: OptionWords): string {
+  if (hasOption(words, "extraBody")) return "what else belongs in the body of requests goes under extraBody";
+  if (hasOption(words, "providerOptions")) return "what else the model's provider takes goes under providerOptions";
+  return `it takes ${Object.keys({ ...words.settingNames, ...words.connectionNames }).join(", ")}`;
 }
 
 function checkSetting(name: string, value: unknown, { refusals, decided }: OptionWords): void {

@@ -23,7 +23,10 @@ export function settingsOf(options: OpenaiResponsesOptions): Settings {
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["max_tokens", "max_output_tokens"],
   ["max_completion_tokens", "max_output_tokens"],
-  ["reasoning_effort", "reasoning"],
+  ["maxTokens", "max_output_tokens"],
+  ["reasoning_effort", "effort"],
+  ["reasoningEffort", "effort"],
+  ["thinking", "reasoning"],
   ["response_format", "text"],
   ["system", "instructions"],
   ["functions", "tools"],
@@ -36,6 +39,8 @@ const refusals: ReadonlyMap<string, string> = new Map([
 
 const words: OptionWords = {
   ...{ provider: "openaiResponses", connectionNames, settingNames, decided: ownMembers, refusals, otherNames },
+  members: { reasoning: ["effort", "summary"], text: ["format", "verbosity"] },
+  ...{ modelExample: "gpt-5.4", transports: ["json", "sse", "websocket"] },
 };
 
 /** What a frame says of itself, and what goes over HTTP only. */

@@ -43,7 +43,7 @@ describe("settings", () => {
     ["response_format", /did you mean 'text'\?/],
     ["extra_body", /did you mean 'extraBody'\?/],
     ["top_k", /^openaiResponses has no option 'top_k': /],
-    ["guided_decoding_backend", /^openaiResponses has no option 'guided_decoding_backend': What else/],
+    ["guided_decoding_backend", /^openaiResponses has no option 'guided_decoding_backend'; what else/],
   ])("that are none are refused: %s", (name, message) => {
     for (const value of ["x", undefined, null]) {
       expect(() => create({ [name]: value })).toThrow(ProviderSettingsError);

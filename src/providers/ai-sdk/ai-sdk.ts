@@ -1,13 +1,13 @@
 import { rejectionOf } from "../../base/abort.ts";
-import { frozenJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonObject, omitMembers } from "../../base/json.ts";
-import { checkChoice, checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import { kindOf, type OptionNames } from "../../base/options.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
   type Provider,
   ProviderError,
 } from "../../engine/stack/provider.ts";
+import { checkedSettings, type OptionWords } from "../checked-settings.ts";
 import { createDeadline, type Deadline, interruption } from "../deadline.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
@@ -69,8 +69,23 @@ const settingNames: OptionNames<AiSdkSettings> = {
   ...{ frequencyPenalty: true, stopSequences: true, seed: true, reasoning: true, toolChoice: true },
   ...{ responseFormat: true, tools: true, providerOptions: true },
 };
-const optionNames: OptionNames<AiSdkOptions> = {
-  ...{ ...settingNames, model: true, endpoint: true, transport: true, timeoutMs: true },
+const connectionNames: OptionNames<Omit<AiSdkOptions, keyof AiSdkSettings>> = {
+  ...{ model: true, endpoint: true, transport: true, timeoutMs: true },
+};
+
+const atModel = "give it to the package of the AI SDK that makes the model";
+
+const words: OptionWords = {
+  ...{ provider: "aiSdk", settingNames, connectionNames, modelExample: null, transports: ["json", "sse"] },
+  decided: new Set(["prompt", "messages", "abortSignal", "includeRawChunks"]),
+  refusals: new Map(["apiKey", "baseURL", "headers", "fetch"].map((name) => [name, atModel])),
+  otherNames: new Map([
+    ...["max_tokens", "maxTokens"].map((name) => [name, "maxOutputTokens"] as const),
+    ...["reasoning_effort", "reasoningEffort", "thinking"].map((name) => [name, "reasoning"] as const),
+    ...["output", "response_format"].map((name) => [name, "responseFormat"] as const),
+    ["system", "instructions"],
+    ["stop", "stopSequences"],
+  ]),
 };
 
 /**
@@ -82,13 +97,15 @@ const optionNames: OptionNames<AiSdkOptions> = {
  * @throws {ProviderSettingsError} for what is no model of V3 or newer, and a setting that is no JSON or that the model has no word for.
  */
 export function aiSdk(options: AiSdkOptions): Provider {
-  checkOptions("aiSdk", options, optionNames);
-  const { model: given, endpoint = "", transport = "sse", timeoutMs = 600_000, ...named } = options;
-  checkChoice("aiSdk: transport", transport, ["json", "sse"]);
+  const { model: given, ...others } = options;
+  const named = checkedSettings(others, words);
+  const { endpoint = "", transport = "sse", timeoutMs = 600_000 } = options;
   const capture = typeof given === "function" ? createWireCapture() : null;
   const model = typeof given === "function" ? given({ fetch: capture?.fetch ?? globalThis.fetch }) : given;
   checkModel(model);
-  const settings = settingsOf(named, model);
+  const settings: JsonObject = { model: model.modelId, ...named };
+  if (settings["reasoning"] !== undefined && model.specificationVersion === "v3")
+    throw new ProviderSettingsError(noWord("reasoning").message);
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const unknown = unknownOption(request.bodyText, model.specificationVersion);
@@ -130,17 +147,6 @@ const modelMembers = {
   ...{ specificationVersion: "string", provider: "string", modelId: "string" },
   ...{ doGenerate: "function", doStream: "function" },
 } as const;
-
-function settingsOf(named: AiSdkSettings, { modelId, specificationVersion }: AiSdkModel): JsonObject {
-  if (named.reasoning !== undefined && specificationVersion === "v3")
-    throw new ProviderSettingsError(noWord("reasoning").message);
-  try {
-    return frozenJson<JsonObject>({ model: modelId, ...named }, "aiSdk");
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new ProviderSettingsError(cause.message, { cause });
-  }
-}
 
 const noWord = (option: string): ProviderError =>
   new ProviderError(`models of V3 take no ${option}: say it in providerOptions, in the words of the provider`, {

@@ -1,4 +1,5 @@
 import { omitMembers } from "../../base/json.ts";
+import { meant } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { requestIdOf } from "../classify-error.ts";
@@ -7,6 +8,7 @@ import { credentialsOf, endpointOf, type ServerPlace, scopeOf } from "../endpoin
 import { maskedInference } from "../masked-provider.ts";
 import { readAnswer } from "../read-answer.ts";
 import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
 import { createMessagesClient, type MessagesEndpoint } from "./anthropic-http.ts";
 import { MessageStream, messageForm } from "./message-stream.ts";
 import { messagesCodec, rewrittenMembers } from "./messages-codec.ts";
@@ -83,7 +85,10 @@ function capabilitiesOf(
   { model, capabilities = {} }: AnthropicOptions,
   settings: Settings,
 ): Pick<Provider, "capabilities" | "configured"> {
-  const { reasoningPrefix } = capabilities;
+  const { reasoningPrefix, ...others } = capabilities;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw new ProviderSettingsError(`capabilities has no '${unknown}': ${meant(unknown, ["reasoningPrefix"])}`);
   return {
     capabilities: {
       // Its answers do not say what they continue, nor its documentation whether tokens are those of the whole thread.

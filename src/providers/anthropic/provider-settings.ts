@@ -1,4 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
+import { kindOf } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import { checkedSettings, type OptionWords } from "../checked-settings.ts";
 import { refuseSecretsIn } from "../secrets.ts";
@@ -17,10 +18,11 @@ const maxTokensDefault = 16_000;
  * would be recorded.
  */
 export function settingsOf({ model, max_tokens: maxTokens, ...options }: AnthropicOptions): Settings {
-  const given: unknown = model;
-  if (typeof given !== "string" || given === "")
-    throw new ProviderSettingsError("there is no model: give model, such as 'claude-sonnet-5'");
-  const asked: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checkedSettings(options, words) };
+  const checked = checkedSettings({ model, ...options }, words);
+  const asked: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checked };
+  const betas: unknown = options.betas ?? [];
+  if (!isJsonList(betas) || !betas.every((beta) => typeof beta === "string"))
+    throw new ProviderSettingsError(`anthropic: betas is ${kindOf(betas)}: give a list of texts`);
   const settings = asked["threads"] === false ? unstored(asked) : asked;
   checkThreads(settings);
   checkInstructions(settings["instructions"]);
@@ -31,12 +33,23 @@ export function settingsOf({ model, max_tokens: maxTokens, ...options }: Anthrop
 
 const words: OptionWords = {
   ...{ provider: "anthropic", connectionNames, settingNames, decided: ownMembers },
-  refusals: new Map([["system", "turnlog calls it instructions: give instructions, or append a system message"]]),
-  otherNames: new Map([
+  ...{ modelExample: "claude-sonnet-5", transports: ["json", "sse"] },
+  members: {
+    output_config: ["effort", "format"],
+    thinking: ["budget_tokens"],
+    tool_choice: ["disable_parallel_tool_use"],
+  },
+  refusals: new Map([
+    ["system", "turnlog calls it instructions: give instructions, or append a system message"],
     ["input", "messages are made of the conversation: append to it"],
+  ]),
+  otherNames: new Map([
     ["max_output_tokens", "max_tokens"],
     ["max_completion_tokens", "max_tokens"],
+    ["maxOutputTokens", "max_tokens"],
     ["reasoning", "thinking"],
+    ["reasoning_effort", "effort"],
+    ["reasoningEffort", "effort"],
     ["response_format", "output_config"],
     ["stop", "stop_sequences"],
   ]),

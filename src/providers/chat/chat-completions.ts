@@ -1,6 +1,5 @@
-import { nearestName } from "../../base/nearest-name.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { checkedSettings, checkWord, type OptionWords } from "../checked-settings.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
 import { credentialsOf, endpointOf, openaiPlace, type ServerPlace, scopeOf } from "../endpoint.ts";
@@ -8,7 +7,6 @@ import { maskedInference } from "../masked-provider.ts";
 import { createHttpClient } from "../openai-http.ts";
 import { readAnswer } from "../read-answer.ts";
 import { checkSecrets, fillSecrets, refuseSecretsIn } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
 import { chatCodecs } from "./chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
 import { type ChatCompletionsOptions, chatConnectionNames, chatSettingNames } from "./chat-options.ts";
@@ -34,8 +32,7 @@ export type {
 export function chatCompletions(options: ChatCompletionsOptions): Provider {
   const settings = checkedSettings(options, words);
   const { secrets = {}, dialect = "openai", transport = "sse" } = options;
-  checkChoice("dialect", dialect, chatDialectNames);
-  checkChoice("transport", transport, ["json", "sse"]);
+  checkWord("chatCompletions: dialect", dialect, chatDialectNames);
   checkSecrets(settings, secrets);
   refuseSecretsIn(settings, rewritten);
   const codec = chatCodecs[dialect];
@@ -86,27 +83,23 @@ function ownServer(baseURL: string, keyVariable: string): ServerPlace {
   return { baseURL, keyVariable, addressVariable: null, needsKey: false };
 }
 
-function checkChoice(name: string, given: string, choices: readonly string[]): void {
-  if (choices.includes(given)) return;
-  const near = nearestName(given, choices);
-  const advice = near === null ? "" : `did you mean '${near}'? `;
-  throw new ProviderSettingsError(`${name} is '${given}': ${advice}give one of ${choices.join(", ")}`);
-}
-
 const words: OptionWords = {
   provider: "chatCompletions",
   connectionNames: chatConnectionNames,
   settingNames: chatSettingNames,
   decided: new Set(["messages", "stream", "stream_options"]),
+  ...{ modelExample: "gpt-5.4", transports: ["json", "sse"] },
   refusals: new Map([
+    ["input", "messages are made of the conversation: append to it"],
     ["n", "one answer is read of a response"],
     ["functions", "servers have replaced it: give tools"],
     ["function_call", "servers have replaced it: give tool_choice"],
   ]),
   otherNames: new Map([
-    ["input", "messages are made of the conversation: append to it"],
+    ["maxOutputTokens", "max_completion_tokens"],
     ["max_output_tokens", "max_completion_tokens"],
     ["reasoning", "reasoning_effort"],
+    ["effort", "reasoning_effort"],
     ["text", "response_format"],
     ["system", "instructions"],
     ["capabilities", "dialect"],

@@ -47,8 +47,12 @@ const settingNames: OptionNames<ClaudeCliSettings> = { model: true, instructions
 
 const words: OptionWords = {
   ...{ provider: "claudeCli", connectionNames, settingNames, decided: new Set<string>(), refusals: new Map() },
+  ...{ modelExample: null, transports: [] },
   otherNames: new Map([
     ["system", "instructions"],
+    ["max_turns", "args"],
+    ["allowedTools", "args"],
+    ["tools", "args"],
     ["maxTurns", "args"],
     ["path", "command"],
   ]),
@@ -61,11 +65,11 @@ const words: OptionWords = {
  * @throws {ProviderSettingsError} for a name that is no option, and for arguments that every request decides.
  */
 export function claudeCli(options: ClaudeCliOptions = {}): Provider {
-  const settings = checkedSettings({ ...options, extraBody: undefined }, words);
+  const settings = checkedSettings(options, words);
   checkArguments(options.args ?? []);
   const { env = {}, timeoutMs = 600_000 } = options;
   const command = programOf(options.command ?? "claude");
-  const cwd = resolve(options.cwd ?? ".");
+  const cwd = resolve(textOf("cwd", options.cwd ?? "."));
   const limits = answerLimits(options.limits);
 
   async function infer({ bodyText, signal, onDelta }: InferenceRequest): Promise<InferenceResponse> {
@@ -93,6 +97,11 @@ function programOf(command: string | readonly string[]): readonly [string, ...st
   const [program = "", ...before] = typeof command === "string" ? [command] : textsIn("command", command);
   if (program !== "") return [program, ...before];
   throw new ProviderSettingsError("claudeCli: command is empty: give the program that the Claude CLI is");
+}
+
+function textOf(name: string, given: unknown): string {
+  if (typeof given === "string" && given !== "") return given;
+  throw new ProviderSettingsError(`claudeCli: ${name} is ${kindOf(given)}: give a text`);
 }
 
 function textsIn(name: string, given: unknown): readonly string[] {

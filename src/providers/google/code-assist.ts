@@ -41,12 +41,18 @@ export function googleCodeAssist(options: CodeAssistOptions): Provider {
     throw new ProviderSettingsError(
       "googleCodeAssist: give credentials, a function that gives an access token, and credentialsOwner, whose account it is",
     );
+  const baseURL = options.baseURL ?? "https://cloudcode-pa.googleapis.com/v1internal";
+  // The method follows a colon, which behind a bare host would be a port.
+  if (path === undefined && URL.canParse(baseURL) && new URL(baseURL).pathname === "/")
+    throw new ProviderSettingsError(
+      `googleCodeAssist: baseURL ends with its host: give it with the version, such as ${new URL(baseURL).origin}/v1internal, or give path`,
+    );
   const named = project === undefined ? {} : { project };
   return geminiProvider(
     { ...others, credentialsOwner },
     {
       ...{ where: "googleCodeAssist", name: "google-code-assist", key: credentials, options: ownOptions },
-      baseURL: options.baseURL ?? "https://cloudcode-pa.googleapis.com/v1internal",
+      baseURL,
       path: path ?? (({ method }) => `:${method}`),
       owner: credentialsOwner,
       header: (token) => ({ authorization: `Bearer ${token}` }),

@@ -1,9 +1,8 @@
-import { frozenJson } from "../../base/frozen-json.ts";
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
-import { checkChoice, checkOptions, checkText, type OptionNames } from "../../base/options.ts";
+import type { JsonObject } from "../../base/json.ts";
+import type { OptionNames } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
+import type { OptionWords } from "../checked-settings.ts";
 import { isCredentialName } from "../credential-names.ts";
 import type { KeySource, TextOrSecret } from "../openai-options.ts";
 import type { Masked } from "../secret-spans.ts";
@@ -52,65 +51,41 @@ const settingNames: OptionNames<GeminiSettings> = {
   ...{ model: true, instructions: true, tools: true, toolConfig: true, generationConfig: true },
   ...{ safetySettings: true, labels: true, serviceTier: true, extraBody: true },
 };
-const connectionNames: OptionNames<GeminiConnection> = {
+
+/** Of every endpoint of Google's. */
+export const connectionNames: OptionNames<GeminiConnection> = {
   ...{ baseURL: true, credentialsOwner: true, headers: true, transport: true, secrets: true },
   ...{ timeoutMs: true, limits: true, fetch: true },
 };
 
-/** How the options of one of Google's wires become the settings of its requests. */
-export type SettingsForm = {
-  readonly names: Readonly<Record<string, true>>;
-  /** What cannot be said, by its name: an option, or a member of `extraBody`. */
-  readonly refusals: Readonly<Record<string, string>>;
+/** What an option of generateContent is called, but for those of one endpoint. */
+export const geminiWords: Omit<OptionWords, "provider" | "connectionNames"> = {
+  settingNames,
+  decided: new Set(["contents"]),
+  refusals: new Map([
+    ["systemInstruction", "give it as instructions"],
+    ["cachedContent", "it brings what turnlog does not see; Google caches repeated beginnings by itself"],
+  ]),
+  members: {
+    generationConfig: [
+      ...["temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "seed"],
+      ...["presencePenalty", "frequencyPenalty", "thinkingConfig", "mediaResolution", "speechConfig"],
+      ...["responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities"],
+      ...["responseLogprobs", "logprobs", "imageConfig"],
+    ],
+    toolConfig: ["functionCallingConfig", "retrievalConfig"],
+  },
+  otherNames: new Map([
+    ...["max_tokens", "maxTokens"].map((name) => [name, "maxOutputTokens"] as const),
+    ...["thinking", "thinkingLevel", "thinkingBudget", "reasoning"].map((name) => [name, "thinkingConfig"] as const),
+    ...["reasoning_effort", "reasoningEffort"].map((name) => [name, "thinkingConfig"] as const),
+    ...["response_format", "responseFormat"].map((name) => [name, "responseJsonSchema"] as const),
+    ...["tool_choice", "toolChoice"].map((name) => [name, "functionCallingConfig"] as const),
+    ...["system", "system_instruction"].map((name) => [name, "instructions"] as const),
+    ["stop", "stopSequences"],
+  ]),
+  ...{ modelExample: "gemini-3-flash-preview", transports: ["json", "sse"] },
 };
-
-/**
- * The settings of requests among a provider's options.
- *
- * @throws {TypeError} for a name that is no option.
- * @throws {ProviderSettingsError} for what is no JSON, and for a member that would put the context out of our hands.
- */
-export function settingsOf(
-  where: string,
-  options: { readonly model: string; readonly extraBody?: JsonObject | undefined } & GeminiConnection,
-  { names, refusals, own }: SettingsForm & { readonly own: Readonly<Record<string, true>> },
-): Settings {
-  // Options beside the declared ones are told by their names, before they are told to be none.
-  const all = [...Object.keys(options), ...Object.keys(options.extraBody ?? {})];
-  const refused = all.find((name) => Object.hasOwn(refusals, name) && !Object.hasOwn(names, name));
-  if (refused !== undefined) throw new ProviderSettingsError(`${where}: ${refusals[refused] ?? ""}`);
-  checkOptions(where, options, { ...names, ...connectionNames, ...own });
-  checkText(`${where}: model`, options.model, "such as 'gemini-3-flash-preview'");
-  if (options.transport !== undefined) checkChoice(`${where}: transport`, options.transport, ["json", "sse"]);
-  const { extraBody = {} } = options;
-  if (!isJsonObject(extraBody)) throw new ProviderSettingsError(`${where}: extraBody is no object of members`);
-  const settings: Record<string, JsonValue> = {};
-  const members = Object.entries(options).filter(([name]) => Object.hasOwn(names, name) && name !== "extraBody");
-  for (const [name, value] of [...members, ...Object.entries(extraBody)])
-    if (value !== undefined) setMember(settings, name, asJson(value, `${where}: ${name}`));
-  return settings;
-}
-
-const refusals: SettingsForm["refusals"] = {
-  contents: "contents is no setting: every request decides it anew",
-  systemInstruction: "give systemInstruction as instructions",
-  cachedContent:
-    "cachedContent is not supported: it brings what turnlog does not see; Google caches repeated beginnings by itself",
-};
-
-/** Those of generateContent. */
-export const geminiForm: SettingsForm = { names: settingNames, refusals };
-
-/** The value as JSON that nobody can change, so that what is recorded is what is sent. */
-function asJson(value: unknown, what: string): JsonValue {
-  try {
-    // Not of its type yet: that is what is found out.
-    return frozenJson(value as JsonValue, what);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new ProviderSettingsError(cause.message, { cause });
-  }
-}
 
 /** The address without what does not belong to it. */
 export function addressOf(where: string, given: string): string {
@@ -119,7 +94,7 @@ export function addressOf(where: string, given: string): string {
     return url.href.replace(/\/+$/, "");
   const shown = given.replace(/^.*@/s, "").replace(/\?.*$/s, "");
   throw new ProviderSettingsError(
-    `${where}: baseURL ${shown} begins with https:// or http://, and has no user or query`,
+    `${where}: baseURL is '${shown}': give an address that begins with https:// or http://, without user and query`,
   );
 }
 

@@ -7,6 +7,7 @@ import {
   ProviderError,
 } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
+import { checkedSettings } from "../checked-settings.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
@@ -19,12 +20,12 @@ import { geminiContents } from "./gemini-codec.ts";
 import {
   addressOf,
   type Credentials,
+  connectionNames,
   type GeminiConnection,
   type GeminiSettings,
-  geminiForm,
+  geminiWords,
   headersOf,
   scopeOf,
-  settingsOf,
 } from "./gemini-options.ts";
 import { bodySettings } from "./gemini-settings.ts";
 import { readGemini } from "./read-gemini.ts";
@@ -74,7 +75,10 @@ export function geminiProvider(options: GeminiSettings & GeminiConnection, endpo
   const { where, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
   return googleProvider(options, endpoint, {
     ...{ codec: geminiContents, capabilities: {}, bodySettings },
-    settings: settingsOf(where, options, { ...geminiForm, own: endpoint.options }),
+    settings: checkedSettings(options, {
+      ...geminiWords,
+      ...{ provider: where, connectionNames: { ...connectionNames, ...endpoint.options } },
+    }),
     path: ({ model, transport }) =>
       transport === "sse"
         ? `${endpoint.path({ model, method: "streamGenerateContent" })}?alt=sse`

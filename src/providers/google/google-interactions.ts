@@ -1,10 +1,11 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
+import { checkedSettings, type OptionWords } from "../checked-settings.ts";
 import { events } from "../openai-http.ts";
 import type { TextOrSecret } from "../openai-options.ts";
 import { readAnswer } from "../read-answer.ts";
-import { type GeminiConnection, type SettingsForm, settingsOf } from "./gemini-options.ts";
+import { connectionNames, type GeminiConnection } from "./gemini-options.ts";
 import { googleProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";
 import { interactionForm } from "./interaction-answer.ts";
@@ -43,7 +44,7 @@ export type GoogleInteractionsOptions = InteractionSettings & GeminiConnection &
  */
 export function googleInteractions(options: GoogleInteractionsOptions): Provider {
   const where = "googleInteractions";
-  const settings = { store: false, ...settingsOf(where, options, { ...interactionSettings, own: keyOption }) };
+  const settings = { store: false, ...checkedSettings(options, words) };
   return googleProvider(
     options,
     { ...{ where, name: "google-interactions", options: keyOption }, ...googleApi(options) },
@@ -62,22 +63,33 @@ export function googleInteractions(options: GoogleInteractionsOptions): Provider
   );
 }
 
-const names: OptionNames<InteractionSettings> = {
+const settingNames: OptionNames<InteractionSettings> = {
   ...{ model: true, instructions: true, store: true, tools: true, generation_config: true, response_format: true },
   ...{ safety_settings: true, labels: true, service_tier: true, extraBody: true },
 };
 
-const interactionSettings: SettingsForm = {
-  names,
-  refusals: {
-    input: "input is no setting: every request decides it anew",
-    previous_interaction_id:
-      "previous_interaction_id is no setting: with store: true the engine decides what to continue from",
-    stream: "give transport: 'sse' or 'json' in the place of stream",
-    system_instruction: "give system_instruction as instructions",
-    background: "background is not supported: nothing would fetch the interaction",
-    agent: "agent is not supported: give a model",
-    cached_content: "cached_content is not supported: it brings what turnlog does not see",
-    continuation_token: "continuation_token is not supported: it continues what turnlog does not see",
+const words: OptionWords = {
+  ...{ provider: "googleInteractions", settingNames, connectionNames: { ...connectionNames, ...keyOption } },
+  decided: new Set(["input", "stream"]),
+  refusals: new Map([
+    ["previous_interaction_id", "with store: true the engine decides what to continue from"],
+    ["system_instruction", "give it as instructions"],
+    ["background", "nothing would fetch the interaction"],
+    ["agent", "give a model"],
+    ["cached_content", "it brings what turnlog does not see"],
+    ["continuation_token", "it continues what turnlog does not see"],
+  ]),
+  members: {
+    generation_config: [
+      ...["temperature", "top_p", "max_output_tokens", "stop_sequences", "seed", "thinking_level"],
+      ...["thinking_summaries", "tool_choice", "speech_config", "image_config"],
+    ],
   },
+  otherNames: new Map([
+    ...["max_tokens", "maxTokens"].map((name) => [name, "max_output_tokens"] as const),
+    ...["reasoning_effort", "reasoningEffort", "thinking"].map((name) => [name, "thinking_level"] as const),
+    ...["system", "systemInstruction"].map((name) => [name, "instructions"] as const),
+    ["stop", "stop_sequences"],
+  ]),
+  ...{ modelExample: "gemini-3-flash-preview", transports: ["json", "sse"] },
 };

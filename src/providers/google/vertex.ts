@@ -1,4 +1,4 @@
-import { checkText, type OptionNames } from "../../base/options.ts";
+import { checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import type { KeySource } from "../openai-options.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
@@ -29,6 +29,10 @@ export function googleVertex(options: GoogleVertexOptions): Provider {
   const { project, location, credentials = defaultCredentials(), ...others } = options;
   checkText("googleVertex: project", project, "the project's id in Google Cloud");
   checkText("googleVertex: location", location, "'global', or a region such as 'europe-west4'");
+  if (typeof credentials !== "function")
+    throw new ProviderSettingsError(
+      `googleVertex: credentials is ${kindOf(credentials)}: give a function that gives an access token, or leave it out`,
+    );
   const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
   const models = `/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}/publishers/google/models/`;
   const base = options.baseURL ?? `https://${host}/v1`;

@@ -1,4 +1,5 @@
-import type { JsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { nearestName } from "../../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
@@ -52,14 +53,35 @@ const settingNames: OptionNames<OllamaSettings> = {
   extraBody: true,
 };
 
+/** What models take (Ollama's API documentation, and the names that it had before). */
+const modelOptions: readonly string[] = [
+  ...["num_ctx", "num_keep", "num_predict", "num_batch", "num_gpu", "num_thread", "num_gqa", "main_gpu", "numa"],
+  ...["seed", "temperature", "top_k", "top_p", "min_p", "typical_p", "tfs_z", "stop", "penalize_newline"],
+  ...["repeat_last_n", "repeat_penalty", "presence_penalty", "frequency_penalty"],
+  ...["mirostat", "mirostat_tau", "mirostat_eta", "low_vram", "f16_kv", "logits_all", "vocab_only"],
+  ...["use_mmap", "use_mlock", "embedding_only", "rope_frequency_base", "rope_frequency_scale"],
+];
+
+/** Ollama passes over an option that it does not know: one that is misspelt would do nothing, and say nothing. */
+function checkModelOptions(options: JsonObject | undefined): void {
+  if (options === undefined) return;
+  if (!isJsonObject(options)) throw new ProviderSettingsError(`ollama: options is ${kindOf(options)}: give an object`);
+  const unknown = Object.keys(options).find((name) => !modelOptions.includes(name) && nearestName(name, modelOptions));
+  if (unknown === undefined) return;
+  const near = nearestName(unknown, modelOptions);
+  throw new ProviderSettingsError(`ollama: options has no '${unknown}': did you mean '${near}'?`);
+}
+
 const words: OptionWords = {
+  members: { options: modelOptions },
+  ...{ modelExample: "qwen3", transports: ["ndjson", "json"] },
   ...{ provider: "ollama", connectionNames, settingNames, decided: decidedMembers, refusals: new Map() },
   // What other APIs call the same.
   otherNames: new Map([
-    ...["max_tokens", "num_predict", "num_ctx", "temperature", "top_p", "seed"].map(
-      (name) => [name, "options"] as const,
+    ...["max_tokens", "maxTokens", "max_output_tokens", "maxOutputTokens"].map(
+      (name) => [name, "num_predict"] as const,
     ),
-    ...["reasoning", "reasoning_effort"].map((name) => [name, "think"] as const),
+    ...["reasoning", "reasoning_effort", "reasoningEffort", "thinking"].map((name) => [name, "think"] as const),
     ["system", "instructions"],
     ["response_format", "format"],
     ["host", "baseURL"],
@@ -72,8 +94,7 @@ const words: OptionWords = {
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides.
  */
 export function settingsOf(options: OllamaOptions): Settings {
-  if (typeof options.model !== "string" || options.model === "")
-    throw new ProviderSettingsError("ollama has no model: give the name of one that 'ollama list' shows");
+  checkModelOptions(options.options);
   return checkedSettings(options, words);
 }
 

@@ -1,3 +1,4 @@
+import { kindOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { answerLimits } from "../answer-limits.ts";
@@ -7,6 +8,7 @@ import { maskedInference } from "../masked-provider.ts";
 import { post } from "../post-json.ts";
 import type { Masked } from "../secret-spans.ts";
 import { secretLengthMin } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
 import { ollamaCodec } from "./ollama-codec.ts";
 import { advised } from "./ollama-error.ts";
 import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
@@ -26,6 +28,7 @@ export function ollama(options: OllamaOptions): Provider {
   const settings = settingsOf(options);
   const { transport = "ndjson", timeoutMs = 600_000, headers = {} } = options;
   const apiKey = options.apiKey ?? process.env["OLLAMA_API_KEY"] ?? "";
+  if (typeof apiKey !== "string") throw new ProviderSettingsError(`ollama: apiKey is ${kindOf(apiKey)}: give a text`);
   const baseURL = addressOf(options.baseURL ?? process.env["OLLAMA_HOST"] ?? "");
   const limits = answerLimits(options.limits);
   // Looked up at each request, so that a replaced global one is used.

@@ -127,7 +127,7 @@ test.each([
   [{ temprature: 1 }, "chatCompletions has no option 'temprature': did you mean 'temperature'?"],
   [{ max_output_tokens: 9 }, "did you mean 'max_completion_tokens'?"],
   [{ dialect: "deepsek" }, "dialect is 'deepsek': did you mean 'deepseek'?"],
-  [{ transport: "websocket" }, "transport is 'websocket': give one of json, sse"],
+  [{ transport: "websocket" }, "transport is 'websocket': give 'json' or 'sse'"],
   [{ messages: [] }, "messages is no setting: every request decides it anew"],
   [{ n: 2 }, "the setting n is not supported: one answer is read of a response"],
   [{ baseURL: "localhost" }, "the base URL is no URL: localhost"],

@@ -197,7 +197,7 @@ describe("the transport", () => {
     const make = (more: object) => () => googleInteractions({ ...given, ...more });
     expect(make({ previous_interaction_id: "v1_a" })).toThrow(/with store: true the engine decides/);
     expect(make({ extraBody: { background: true } })).toThrow(/background is not supported/);
-    expect(make({ system_instruction: "A" })).toThrow(/give system_instruction as instructions/);
+    expect(make({ system_instruction: "A" })).toThrow(/system_instruction is not supported: give it as instructions/);
     expect(make({ stroe: true })).toThrow(/did you mean 'store'/);
     expect(make({ apiKey: "" })).toThrow(/there is no API key/);
   });

@@ -136,8 +136,8 @@ test("the address is where Ollama's own client looks for it", () => {
 });
 
 const mistakes = [
-  [{ model: "" }, /^ollama has no model/],
-  [{ model: "m", num_ctx: 1 }, /^ollama has no option 'num_ctx': did you mean 'options'\?/],
+  [{ model: "" }, /^ollama: model is an empty text/],
+  [{ model: "m", num_ctx: 1 }, /^ollama has no option 'num_ctx': did you mean options: \{ num_ctx \}\?/],
   [{ model: "m", kep_alive: 1 }, /^ollama has no option 'kep_alive': did you mean 'keep_alive'\?/],
   [{ model: "m", truncate: true }, /^truncate is no setting: every request decides it anew$/],
   [{ model: "m", extraBody: { shift: true } }, /^shift is no setting/],
