@@ -8,7 +8,7 @@ import { type AppendInput, draftsOf } from "../domain/chat-message.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
-import { type BlockId, blockIdSchema, type ConversationId } from "../domain/ids.ts";
+import { type BlockId, blockIdSchema, type ConversationId, keyedBlockId } from "../domain/ids.ts";
 import { hiddenLabel } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
 import { abandonRun, resumeConversation, runConversation, summariseConversation } from "../engine/run/begin.ts";
@@ -47,7 +47,7 @@ import {
   checkedLabels,
 } from "./conversation-options.ts";
 import { type DeletedStored, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
-import { blockIdOf, recordedBlock } from "./keyed-blocks.ts";
+import { recordedBlock } from "./keyed-blocks.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
 import { isWindow, type ServerWindow, takeWindow } from "./server-window.ts";
@@ -136,7 +136,7 @@ export class Conversation extends ReadableConversation {
   }
 
   #run(engine: EngineOptions, { key, ...options }: RunOptions & { readonly key?: string }): Promise<RunResult> {
-    const wanted = key === undefined ? null : { key, blockId: blockIdOf(this.id, key, 0) };
+    const wanted = key === undefined ? null : { key, blockId: keyedBlockId(this.id, key, 0) };
     return runConversation(this.#stream, engine, { ...options, wanted });
   }
 
@@ -378,6 +378,6 @@ export class Conversation extends ReadableConversation {
   }
 
   #blockId(key: string | undefined, index: number): BlockId {
-    return key === undefined ? blockIdSchema.parse(this.#others.newId("blk")) : blockIdOf(this.id, key, index);
+    return key === undefined ? blockIdSchema.parse(this.#others.newId("blk")) : keyedBlockId(this.id, key, index);
   }
 }

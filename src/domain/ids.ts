@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { kindOf } from "../base/options.ts";
-import { isSha256Hex, type Sha256 } from "../base/sha256.ts";
+import { isSha256Hex, type Sha256, sha256Hex } from "../base/sha256.ts";
 
 /**
  * An id that turnlog makes, but an event's (a UUID), begins with a prefix, so that a log line explains itself. A
@@ -29,6 +29,13 @@ export const blockIdSchema = z
   .regex(/^(blk_\w{16,32}|run_\w{16,32}\/\d+(\.\d+)*(\.a\d+)?\/\d+)$/)
   .brand<"BlockId">();
 export type BlockId = z.infer<typeof blockIdSchema>;
+
+/** The id of the n-th block that is appended with a key (rule: Equal blocks): the same whenever it is appended. */
+export function keyedBlockId(conversation: ConversationId, key: string, index: number): BlockId {
+  // The number stands first, where no key does, after what no id has: the second block of `a` is not the first of `a 1`.
+  const name = index === 0 ? `${conversation} ${key}` : `#${index} ${conversation} ${key}`;
+  return blockIdSchema.parse(`blk_${sha256Hex(name).slice(0, 21)}`);
+}
 
 export const runIdSchema = z
   .string()

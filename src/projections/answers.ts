@@ -12,6 +12,9 @@ export type CompletedRun = {
   readonly brought: number;
 };
 
+/** A run that broke off when it had asked a model that may have heard it. */
+export type Interruption = { readonly runId: string; readonly how: "cancelled" | "failed" };
+
 /** What was answered, and by which run (rule: Answered once): it decides whether a run asks anybody. */
 export type AnswersView = {
   /** The run that left nothing to answer; null once something was said since. */
@@ -22,6 +25,8 @@ export type AnswersView = {
   compactedFrom: string | null;
   /** How many blocks at the beginning of the Turn were answered. */
   answeredLength: number;
+  /** The newest run that broke off while a model answered, as long as no block tells the model of it and no run has completed since. */
+  interrupted: Interruption | null;
   /** The run that answered each appended block: the first that completed with it in its Turn. */
   readonly byBlock: Answered;
   /** Runs that left nothing to answer, by the digest of the Turn that they left: the newest of each. */
@@ -40,6 +45,7 @@ export const noAnswers = (): AnswersView => ({
   cameBackTo: null,
   compactedFrom: null,
   answeredLength: 0,
+  interrupted: null,
   byBlock: new Map(),
   byTurn: new Map(),
 });
@@ -71,6 +77,7 @@ export function noteCompleted(
   view.answeredLength = result.length;
   view.cameBackTo = null;
   view.compactedFrom = null;
+  view.interrupted = null;
   view.answeredBy = pending.length > 0 ? null : run;
   if (pending.length === 0) view.byTurn.set(result.digest, run);
 }
@@ -86,8 +93,11 @@ export function noteTurn(view: AnswersView, before: Turn, committed: Turn): void
   view.compactedFrom = null;
 }
 
-/** The Turn was made shorter between two runs: what was answered stays answered, by the same run. */
-export function noteCompacted(view: AnswersView, before: Turn, committed: Turn): void {
+/**
+ * Nothing was said, and the Turn is another: it was made shorter, or the engine told the model that a run broke off. What was answered
+ * stays answered, by the same run.
+ */
+export function noteUnasked(view: AnswersView, before: Turn, committed: Turn): void {
   view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
   view.compactedFrom ??= before.digest;
   if (view.answeredBy !== null) view.byTurn.set(committed.digest, view.answeredBy);

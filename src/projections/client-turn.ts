@@ -11,11 +11,12 @@ import { Turn } from "../domain/turn.ts";
 import {
   type AnswersView,
   countBrought,
+  type Interruption,
   noAnswers,
   noteAppended,
-  noteCompacted,
   noteCompleted,
   noteTurn,
+  noteUnasked,
 } from "./answers.ts";
 import { type BlameView, type BlockChange, changeOf, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
@@ -46,7 +47,14 @@ export type OpenRun = {
   /** Frames and endpoints of the inferences, by inference id, and whom a router chose for them. */
   readonly inferences: Map<
     string,
-    { readonly frame: string; readonly scope: string; readonly route: string | null; isOpen: boolean }
+    {
+      readonly frame: string;
+      readonly scope: string;
+      readonly route: string | null;
+      isOpen: boolean;
+      /** The server refused it, and has not acted on it. */
+      isRejected: boolean;
+    }
   >;
   /** Responses that servers make in the background, by inference id: begun, and nobody has them yet. */
   readonly underWay: Map<string, { readonly responseId: string; readonly scope: string }>;
@@ -99,15 +107,21 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "TurnCompacted": {
       const before = view.committed;
       changeTurn(view, event.data, recorded);
-      (event.type === "TurnReverted" ? noteTurn : noteCompacted)(view.answers, before, view.committed);
+      (event.type === "TurnReverted" ? noteTurn : noteUnasked)(view.answers, before, view.committed);
+      // Who goes back has seen what broke off.
+      if (event.type === "TurnReverted") view.answers.interrupted = null;
       return;
     }
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
       noteVersion(view.blame, block, recorded);
-      noteAppended(view.answers);
-      if (view.run === null) view.committed = view.committed.append(block);
+      const before = view.committed;
+      if (view.run === null) view.committed = before.append(block);
       else view.run.pending.push(block);
+      if (actor.kind === "engine") {
+        noteUnasked(view.answers, before, view.committed);
+        view.answers.interrupted = null;
+      } else noteAppended(view.answers);
       return;
     }
     case "RunStarted":
@@ -159,7 +173,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       const frame = recorded.frame ?? "0";
       const { input, inferenceId, scope, route = null } = event.data;
       mustEqual(turns.request(frame).digest, input.outgoing ?? input.turn, "the outgoing Turn");
-      inferences.set(inferenceId, { frame, scope, route, isOpen: true });
+      inferences.set(inferenceId, { frame, scope, route, isOpen: true, isRejected: false });
       return;
     }
     case "ResponseStarted": {
@@ -184,7 +198,10 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "InferenceFailed": {
       const { inferences, underWay } = openRun(view);
       const inference = inferences.get(event.data.inferenceId);
-      if (inference !== undefined) inference.isOpen = false;
+      if (inference !== undefined) {
+        inference.isOpen = false;
+        inference.isRejected = event.data.outcome === "rejected";
+      }
       if (!waitingEnded.has(event.data.kind)) underWay.delete(event.data.inferenceId);
       return;
     }
@@ -248,17 +265,28 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   closeRun(view, run, { result, removals, recorded });
   const { id: runId, stream, startedRevision: from, pending } = run;
   if (asksNothing(run)) {
-    noteCompacted(view.answers, turns.base, result);
+    noteUnasked(view.answers, turns.base, result);
     if (pending.length > 0) noteAppended(view.answers);
     return;
   }
   if (how === "unfinished") {
     noteTurn(view.answers, turns.base, view.committed);
+    noteInterrupted(view, run, recorded.event.type === "RunFailed" ? "failed" : "cancelled");
     return;
   }
   const brought = countBrought(turns.base, result);
   const completed = { runId, stream, from, to: recorded.revision, brought };
   noteCompleted(view.answers, completed, { base: turns.base, result, pending });
+}
+
+/** A model that was never asked, or never heard it, was not interrupted. */
+function noteInterrupted(
+  { answers }: ClientTurnView,
+  { id: runId, inferences }: OpenRun,
+  how: Interruption["how"],
+): void {
+  const isHeard = [...inferences.values()].some(({ frame, isRejected }) => !isRejected && !isAside(frame));
+  if (isHeard) answers.interrupted = { runId, how };
 }
 
 /** Whether the run only makes the Turn shorter: what was answered stays answered, and what waits for an answer waits. */
@@ -273,7 +301,9 @@ function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): 
   const byRecovery: RecordedEvent = { ...recorded, actor: { kind: "recovery" } };
   for (const { block } of recoveryResults(id, turns).values()) noteVersion(view.blame, block, byRecovery);
   closeRun(view, run, { result: turnIfEnded(id, turns), removals: turns.removals, recorded });
-  if (!asksNothing(run)) noteTurn(view.answers, turns.base, view.committed);
+  if (asksNothing(run)) return;
+  noteTurn(view.answers, turns.base, view.committed);
+  noteInterrupted(view, run, "cancelled");
 }
 
 type Closing = {

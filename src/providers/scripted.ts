@@ -197,18 +197,24 @@ async function deliver(
   { signal, transport, onDelta }: Pick<InferenceRequest, "signal" | "transport" | "onDelta">,
 ): Promise<void> {
   for (const [outputIndex, item] of output.entries()) {
+    let said = "";
     for (const delta of deltasOf(item, outputIndex)) {
       for (const piece of transport === "sse" ? piecesOf(delta) : [delta]) {
         // A listener gets a turn between two pieces, as with a real stream.
         await Promise.resolve();
-        refuseWhenAborted(signal, output.slice(0, outputIndex));
+        refuseWhenAborted(signal, [...output.slice(0, outputIndex), ...begun(item, said)]);
         onDelta(piece);
+        if (piece.type === "text-delta") said += piece.text;
       }
     }
     onDelta({ type: "item-done", outputIndex, item });
   }
   refuseWhenAborted(signal, output);
 }
+
+/** What had come of a message that broke off. */
+const begun = (item: JsonObject, text: string): readonly JsonObject[] =>
+  text === "" ? [] : [{ ...item, status: "in_progress", content: [{ type: "output_text", text, annotations: [] }] }];
 
 /** A delta in pieces of a few characters, never through a surrogate pair. */
 function piecesOf(delta: StreamDelta): readonly StreamDelta[] {

@@ -109,7 +109,8 @@ export async function counterfactual(
 ): Promise<Counterfactual> {
   checkReplay("counterfactual", reader, options, optionNames);
   const own = checkedEngine("counterfactual", made);
-  const engine = { ...own, context: options.context ?? own.context, output: null };
+  // What the model was told of runs that broke off is in the recording.
+  const engine = { ...own, context: options.context ?? own.context, output: null, interruptionNote: null };
   const { codecs, to: wanted = -1, without = null, bodies = false, onProgress, openScratch } = options;
   const stream = `conversation-${id}`;
   const to = await existingRevision(reader.store, stream, wanted);

@@ -19,14 +19,13 @@ async function loadCopy() {
   const { TurnlogStore } = await import("../../src/conversation/turnlog-store.ts");
   const { tool } = await import("../../src/engine/stack/tool.ts");
   const { scripted } = await import("../../src/providers/scripted.ts");
-  const { blockIdOf } = await import("../../src/conversation/keyed-blocks.ts");
-  const { conversationIdSchema } = await import("../../src/domain/ids.ts");
+  const { conversationIdSchema, keyedBlockId } = await import("../../src/domain/ids.ts");
   return {
     createEngine,
     TurnlogStore,
     tool,
     scripted,
-    blockIdOf: (key: string) => blockIdOf(conversationIdSchema.parse("cnv_shop"), key, 0),
+    blockIdOf: (key: string) => keyedBlockId(conversationIdSchema.parse("cnv_shop"), key, 0),
   };
 }
 type Copy = Awaited<ReturnType<typeof loadCopy>>;

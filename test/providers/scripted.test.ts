@@ -110,7 +110,7 @@ describe("a scripted provider", () => {
     expect(failure.message).toBe("the script has 0 answers, and this is request 1: give it more");
   });
 
-  test("stops when it is aborted, and keeps what was done", async () => {
+  test("stops when it is aborted, and keeps what had come", async () => {
     const controller = new AbortController();
     const provider = scripted([{ reasoning: "hm", text: "a long text in several pieces" }]);
     const onDelta = ({ type }: { readonly type: string }): void => {
@@ -120,7 +120,7 @@ describe("a scripted provider", () => {
     expect(await failureOf(asked)).toMatchObject({
       kind: "aborted",
       outcome: "unknown",
-      partial: [{ type: "reasoning" }],
+      partial: [{ type: "reasoning" }, { type: "message", status: "in_progress", content: [{ text: "a long t" }] }],
     });
   });
 });

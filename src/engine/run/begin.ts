@@ -19,6 +19,7 @@ import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
 import { type EngineOptions, engineWith, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
+import { noteInterruption } from "./interruption-note.ts";
 import { timeAfter } from "./open-session.ts";
 import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
 import type { ResumeOptions, RunOptions } from "./run-options.ts";
@@ -100,6 +101,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
         );
       if (committed.length === 0)
         throw new TurnlogError("empty-conversation", `${stream.name} has no blocks; append a message first`);
+      await noteInterruption(stream, engine);
       return await begin(stream, engine, { ...options, closedRun });
     } catch (error) {
       if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;

@@ -50,6 +50,8 @@ export type EngineOptions = {
   readonly budget: RecordedBudget | null;
   /** When and how the engine makes a Turn shorter. */
   readonly compact: RecordedCompactPolicy;
+  /** What the model is told, before the next run, of one that broke off: a text, or turnlog's own (true); null for nothing. */
+  readonly interruptionNote: true | string | null;
   /** How long a layer may work on its own before the run fails and names it. */
   readonly layerTimeoutMs: number;
   /** How long an owner of another process may be silent before its run counts as abandoned. */
@@ -112,6 +114,11 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly budget?: Budget;
   /** When and how the engine makes a Turn shorter; by default only where a request is refused because it is too long. */
   readonly compact?: CompactPolicy;
+  /**
+   * Whether the model is told that its last answer was cancelled, or cut off by an error: the next run appends a message that says so,
+   * in turnlog's words (`true`) or in these. When absent it is told nothing.
+   */
+  readonly interruptionNote?: boolean | string;
   /** How often the tool loop may ask the model in one run. */
   readonly maxSteps?: number;
   /** How long a layer may work on its own; ten minutes when absent. */
@@ -213,6 +220,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     warnOfReasoningAfterMs: reasoning.warnAfterMs,
     budget: recordedBudget("createEngine", config.budget),
     compact: recordedCompactPolicy(config.compact),
+    interruptionNote: config.interruptionNote === false ? null : (config.interruptionNote ?? null),
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
     takeoverAfterMs,
     stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
@@ -306,6 +314,7 @@ const optionNames: OptionNames<EngineConfig> = {
     reasoning: true,
     budget: true,
     compact: true,
+    interruptionNote: true,
     maxSteps: true,
   },
   ...{

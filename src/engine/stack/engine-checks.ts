@@ -1,6 +1,14 @@
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject } from "../../base/json.ts";
-import { checkChoice, checkFunction, checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
+import {
+  checkChoice,
+  checkFunction,
+  checkOptions,
+  checkText,
+  checkWhole,
+  kindOf,
+  type OptionNames,
+} from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type ChainPolicy, type Mode, modes, type RecordedPolicy } from "./chain-policy.ts";
 import { checkLayer, type Layer } from "./middleware.ts";
@@ -34,9 +42,11 @@ export function checkConfig({
   checkEach("observers", observers, { check: checkObserver, instead: "write observers: [{ next }]" });
   if (mode !== undefined) checkChoice("createEngine: mode", mode, modes);
   if (chain !== undefined) checkChain(chain);
-  const { onLostResponse = "retry", maxSteps } = rest;
+  const { onLostResponse = "retry", maxSteps, interruptionNote = false } = rest;
   checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
   if (maxSteps !== undefined) checkWhole("createEngine: maxSteps", maxSteps);
+  if (typeof interruptionNote !== "boolean")
+    checkText("createEngine: interruptionNote", interruptionNote, "true, false, or what the model is to be told");
   for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
     if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
 }

@@ -160,8 +160,8 @@ export async function restoreFold(
     if (context === null) throw new TurnlogError("snapshot-damaged", `there is no response to ${inferenceId}`);
     newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
   }
-  const { answeredBy, cameBackTo, answeredLength, title, labels, spent, lastAt } = data;
-  Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength });
+  const { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, lastAt } = data;
+  Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });
   Object.assign(view, { title, labels, spent });
   Object.assign(fold, { head: { revision, digest }, lastAt });
   restoreState(fold, data);

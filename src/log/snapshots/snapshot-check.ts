@@ -176,14 +176,15 @@ export class SnapshotCheck {
   }
 
   #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
-    const { answeredBy, cameBackTo, answeredLength, title, labels, spent, origin, lastAt } = data;
+    const { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, origin, lastAt } = data;
     const { answers, committed } = client;
     // Which run left the Turn that was come back to may be looked up later.
     const answer = cameBackTo === null ? answers.answeredBy : null;
-    const told = { answeredBy, cameBackTo, answeredLength, title, labels, spent, origin, lastAt };
+    const told = { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, origin, lastAt };
     const expected: typeof told = {
       ...{ answeredBy: answer, cameBackTo: cameBackTo === null ? null : (answers.compactedFrom ?? committed.digest) },
-      ...{ answeredLength: answers.answeredLength, title: view.title, labels: view.labels },
+      ...{ answeredLength: answers.answeredLength, interrupted: answers.interrupted },
+      ...{ title: view.title, labels: view.labels },
       spent: view.spent,
       ...{ origin: this.#state.origin, lastAt: this.#lastAt },
     };

@@ -125,10 +125,10 @@ export class SnapshotWriter {
   #dataOf(turn: ChunkRef[], newest: SnapshotData["newest"]): SnapshotData {
     const { view, state, lastAt, ancestors, skipped } = this.#fold;
     const { title, labels, spent, client } = view;
-    const { answeredBy, cameBackTo, answeredLength } = client.answers;
+    const { answeredBy, cameBackTo, answeredLength, interrupted } = client.answers;
     return {
       ...{ turn, newest, facts: this.#facts.before, title, labels, spent, origin: state.origin, lastAt },
-      ...{ answeredBy, cameBackTo, answeredLength, lostScopes: lostScopes(this.#fold) },
+      ...{ answeredBy, cameBackTo, answeredLength, interrupted, lostScopes: lostScopes(this.#fold) },
       ...{ ancestors: [...ancestors], skipped: [...skipped] },
     };
   }

@@ -39,6 +39,7 @@ const snapshotSchema = z.strictObject({
   answeredBy: completedRunSchema.nullable(),
   cameBackTo: z.string().nullable(),
   answeredLength: z.number().int(),
+  interrupted: z.strictObject({ runId: z.string(), how: z.enum(["cancelled", "failed"]) }).nullable(),
   /** How far each ancestor's events go into it. */
   ancestors: z.array(z.tuple([z.string(), z.number().int()])),
   /** Damaged events that it goes without: the stream, and the revision. */

@@ -1,0 +1,36 @@
+import { blockToJson } from "../../domain/block-json.ts";
+import { conversationOfStream, keyedBlockId } from "../../domain/ids.ts";
+import { user } from "../../domain/make-block.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import { ConversationMovedError } from "../session/errors.ts";
+import { engineActor } from "../session/session.ts";
+import type { EngineOptions } from "../stack/create-engine.ts";
+
+const notes = {
+  cancelled: "[Your last answer was interrupted before it was finished. It is not part of this conversation.]",
+  failed: "[Your last answer was cut off by an error before it was finished. It is not part of this conversation.]",
+} as const;
+
+/**
+ * Tells the model of the run that broke off last, where the engine is to and nothing has told it yet: by a message of the user, which
+ * every wire can say wherever it stands. Its id follows from that run, so that it is appended once, whoever begins the next one.
+ *
+ * @throws {ConversationMovedError} when someone else wrote meanwhile.
+ */
+export async function noteInterruption(
+  stream: ConversationWriter,
+  { interruptionNote }: Pick<EngineOptions, "interruptionNote">,
+): Promise<void> {
+  const { answers, committed } = stream.view.client;
+  const conversation = conversationOfStream(stream.name);
+  if (interruptionNote === null || answers.interrupted === null || conversation === null) return;
+  const { runId, how } = answers.interrupted;
+  const block = user(interruptionNote === true ? notes[how] : interruptionNote);
+  // A retry that broke off, too, has nothing else to tell.
+  if (committed.at(-1)?.digest === block.digest) return;
+  const told = block.withId(keyedBlockId(conversation, `interruption ${runId}`, 0));
+  const event = { type: "BlockAppended", version: 1, data: { block: blockToJson(told) } } as const;
+  await stream.commit([{ event, actor: engineActor }], ({ client }) => {
+    if (client.run !== null || client.answers.interrupted?.runId !== runId) throw new ConversationMovedError();
+  });
+}
