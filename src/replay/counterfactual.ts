@@ -9,7 +9,6 @@ import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Interceptor } from "../engine/session/breakpoint.ts";
 import { mustHaveContext } from "../engine/session/errors.ts";
-import type { Capabilities } from "../engine/stack/codec.ts";
 import {
   type AnyEngine,
   checkedEngine,
@@ -18,13 +17,13 @@ import {
   engineOf,
   engineWith,
 } from "../engine/stack/create-engine.ts";
-import type { Provider } from "../engine/stack/provider.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
+import { atRecordedEndpoints, recordedRoutes } from "./recorded-endpoints.ts";
 import { RecordedOrder } from "./recorded-order.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay } from "./replay-options.ts";
@@ -117,7 +116,9 @@ export async function counterfactual(
   const layers = without === null ? engine.layers : withoutLayer(engine.layers, without);
   const clock = { now: 0 };
   await using scratch = checkedScratch(openScratch(() => clock.now));
-  const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, conversation: scratch.conversation(id) };
+  const routes = engine.routing === null ? new Map<string, string>() : await recordedRoutes(reader, stream, to);
+  const conversation = scratch.conversation(id);
+  const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation };
   const steps: CounterfactualStep[] = [];
   let committed = "";
   let events = 0;
@@ -181,6 +182,7 @@ type World = {
   readonly codecs: Codecs;
   readonly bodies: boolean;
   readonly clock: { now: number };
+  readonly routes: ReadonlyMap<string, string>;
   readonly conversation: ScratchConversation;
 };
 
@@ -233,15 +235,12 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
 }
 
 /** The other stack at the recorded endpoint, on the recorded time. */
-function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions {
-  const { scope } = run.started.provider;
-  const asked = run.events.map(({ event }) => event).filter((event) => event.type === "InferenceRequested");
-  const capabilities = (provider: Provider, at: string): Capabilities =>
-    asked.findLast(({ data }) => data.scope === at)?.data.decision.capabilities ?? provider.capabilities;
+function otherEngine({ engine, clock, routes }: World, run: RecordedRun): EngineOptions {
   let inferences = 0;
+  const asked = engineWith(engine, run.started.options ?? {});
   return {
-    ...engineWith(engine, run.started.options ?? {}),
-    provider: recordedEndpoint(engine.provider, scope, capabilities(engine.provider, scope)),
+    ...asked,
+    ...atRecordedEndpoints(asked, run, routes),
     ...policiesOf(run.started),
     // It asks nobody.
     budget: null,
@@ -257,16 +256,6 @@ function otherEngine({ engine, clock }: World, run: RecordedRun): EngineOptions 
     observers: [],
     onInDoubt: null,
   };
-}
-
-/** The provider at the endpoint that was recorded. The recording answers for it: nobody is asked. */
-function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
-  const { name, codec, transport, settings, systemAs = "input" } = provider;
-  const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
-  // Whether there are any its capabilities say.
-  const conversations = { create: infer, newestItems: infer, deleteItem: infer };
-  const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer, conversations };
-  return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
 }
 
 /**

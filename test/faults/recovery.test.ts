@@ -2,19 +2,14 @@ import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
-import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
-import { byWire, type DialectName, dialects } from "../support/dialects.ts";
-import {
-  engineConfig,
-  type Ledger,
-  type ThinkingProvider,
-  thinkingProviders,
-} from "../support/faults/recovery-world.ts";
+import { engineConfig, type Ledger, unasked } from "../support/faults/recovery-world.ts";
+import { byThinking, type Thinking, type ThinkingName, thinkingOn } from "../support/faults/thinking-providers.ts";
 import { replayed } from "../support/replayed.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
@@ -40,38 +35,33 @@ type World = {
   readonly seed: number;
   readonly events: EventStore;
   readonly ledger: Ledger;
-  readonly dialect: DialectName;
-  readonly provider: ThinkingProvider;
+  readonly thinking: Thinking;
   ids: number;
 };
 
-const createWorld = (seed: number, dialect: DialectName): World => ({
-  ...{
-    seed,
-    dialect,
-    events: createMemoryStore(),
-    ledger: new Map(),
-    provider: thinkingProviders[dialect](seed),
-    ids: 0,
-  },
+const createWorld = (seed: number, name: ThinkingName): World => ({
+  ...{ seed, events: createMemoryStore(), ledger: new Map(), thinking: thinkingOn(name, seed), ids: 0 },
 });
 
 /** A process that begins: its own store object, engine and memory, on the log, the model and the ledger that there are. */
 function processOf(world: World) {
   const noon = Date.parse("2026-03-01T12:00:00.000Z");
   const store = new TurnlogStore(world.events, {
-    ...{ clock: () => noon, pause: async () => undefined, codecs: dialects[world.dialect].codecs },
+    ...{ clock: () => noon, pause: async () => undefined, codecs: world.thinking.codecs },
   });
-  const { ledger, seed, provider } = world;
-  const engine = createEngine({
-    ...engineConfig(seed, ledger, provider),
+  const { ledger, seed, thinking } = world;
+  const config: EngineConfig = {
+    ...engineConfig(seed, ledger, thinking),
     clock: () => noon,
     newId: (prefix) => {
       world.ids += 1;
       return prefix === "run" ? "run_0000000000000001" : `inf_${String(world.ids).padStart(16, "0")}`;
     },
-  });
-  return { store, conversation: store.conversation("cnv_crashed"), engine };
+  };
+  return {
+    ...{ store, conversation: store.conversation("cnv_crashed"), engine: createEngine(config) },
+    onlyReading: createEngine(unasked(config)),
+  };
 }
 
 type Outcome = { readonly result: RunResult | null; readonly error: unknown };
@@ -105,8 +95,8 @@ async function finish(world: World, gateOf: () => Interceptor): Promise<void> {
 }
 
 /** What a run without a crash comes to, and how many stops it has. */
-async function uninterrupted(seed: number, dialect: DialectName) {
-  const world = createWorld(seed, dialect);
+async function uninterrupted(seed: number, name: ThinkingName) {
+  const world = createWorld(seed, name);
   const { conversation, engine } = processOf(world);
   await conversation.append("hello");
   const { gate, seen } = crashAt(Number.POSITIVE_INFINITY);
@@ -114,7 +104,7 @@ async function uninterrupted(seed: number, dialect: DialectName) {
   const events = await eventsOf(conversation);
   return {
     stops: seen(),
-    says: dialects[dialect].essence(await conversation.turn()),
+    says: world.thinking.essence(await conversation.turn()),
     end: events.at(-1)?.event.type,
     ledger: world.ledger,
   };
@@ -122,19 +112,19 @@ async function uninterrupted(seed: number, dialect: DialectName) {
 
 const never: Interceptor = async () => null;
 
-test.each(byWire(stacks))(
+test.each(byThinking(stacks))(
   `a run killed at any stop, and its recovery killed too, ends as if nothing had happened: %s (from seed ${firstSeed})`,
   {
     timeout: 3_600_000,
   },
-  async (dialect, stacks) => {
+  async (name, stacks) => {
     let killed = 0;
     let parked = 0;
     let refused = 0;
     for (const seed of stacks) {
-      const expected = await uninterrupted(seed, dialect);
+      const expected = await uninterrupted(seed, name);
       for (let stop = 0; stop < expected.stops; stop += 1) {
-        const world = createWorld(seed, dialect);
+        const world = createWorld(seed, name);
         const first = processOf(world);
         await first.conversation.append("hello");
         const outcome = await outcomeOf(first.conversation.run(first.engine, { interceptor: crashAt(stop).gate }));
@@ -147,7 +137,7 @@ test.each(byWire(stacks))(
           stopsToLive += 2;
           return stop % 2 === 0 ? crashAt(stopsToLive).gate : never;
         });
-        const { store, conversation, engine } = processOf(world);
+        const { store, conversation, engine, onlyReading } = processOf(world);
         const events = await eventsOf(conversation);
         const told = `seed ${seed}, stop ${stop}`;
         refused += dataOf(events, "InferenceFailed").filter(({ retryInMs }) => retryInMs !== undefined).length;
@@ -157,7 +147,7 @@ test.each(byWire(stacks))(
         const later = committed.blocks.findIndex(({ text }) => text === "are you there?");
         const answered = committed.filter(({ text }) => text !== "are you there?");
         if (hasRun) {
-          expect({ told, says: dialects[dialect].essence(answered) }).toEqual({ told, says: expected.says });
+          expect({ told, says: world.thinking.essence(answered) }).toEqual({ told, says: expected.says });
           const end = events.findLast(({ event }) => event.type.startsWith("Run") && event.type !== "RunStarted");
           expect({ told, end: end?.event.type }).toEqual({ told, end: expected.end });
         }
@@ -167,14 +157,14 @@ test.each(byWire(stacks))(
         }
         const { difference } = await replayed(store, conversation);
         expect({ told, difference }).toEqual({ told, difference: null });
-        const layers = await reexecute(store.log, conversationStream(conversation.id), engine);
+        const layers = await reexecute(store.log, conversationStream(conversation.id), onlyReading);
         expect({ told, difference: layers.difference }).toEqual({ told, difference: null });
         expect(await conversation.resume(engine)).toBeNull();
         expect((await eventsOf(conversation)).length).toBe(events.length);
       }
     }
     process.stdout.write(
-      `recovery, ${dialect}: ${killed} runs killed, ${parked} of them parked for a call in doubt, ${refused} requests sent again\n`,
+      `recovery, ${name}: ${killed} runs killed, ${parked} of them parked for a call in doubt, ${refused} requests sent again\n`,
     );
     if (!isTelling) return;
     expect(killed).toBeGreaterThan(stacks.length * 5);

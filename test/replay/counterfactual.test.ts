@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts";
+import { sha256Hex } from "../../src/base/sha256.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
@@ -26,6 +27,7 @@ import { counterfactual } from "../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
+import { type Dialect, saidWithoutIds } from "../support/dialect.ts";
 import { byWire, type DialectName, dialects } from "../support/dialects.ts";
 
 const stacks = seeds(80, 5_000);
@@ -61,7 +63,7 @@ function answerOf(seed: number, n: number): ScriptedAnswer {
 const questions = ["hello", "and then?", "is that all?"];
 
 /** A conversation of this stack, played against a server, on a clock and ids that count. */
-async function play(config: Pick<EngineConfig, "provider" | "middleware" | "mode">) {
+async function play(config: Pick<EngineConfig, "middleware" | "mode"> & Asked) {
   let [now, ids, runs] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0];
   const clock = (): number => {
     now += 1;
@@ -74,7 +76,7 @@ async function play(config: Pick<EngineConfig, "provider" | "middleware" | "mode
   const store = new TurnlogStore(createMemoryStore(), { clock, newId: count });
   const conversation = store.conversation("cnv_played");
   const engine = createEngine({
-    ...{ tools: [lookUp], maxSteps: 12 },
+    maxSteps: 12,
     ...config,
     clock,
     newId(prefix) {
@@ -97,25 +99,59 @@ const lookUp = tool({
   execute: ({ of }) => `found ${of}`,
 });
 
-const providerOf = (name: DialectName) => (url: string) =>
-  dialects[name].provider(url, { model: "m", transport: "json", instructions: "Be brief." });
-const createResponses = providerOf("responses");
+/** Who is asked, and what tools they are offered. */
+type Asked = Pick<EngineConfig, "provider" | "otherProviders" | "route" | "tools">;
+
+const askedOn =
+  (name: DialectName) =>
+  (url: string): Asked => {
+    const dialect: Dialect = dialects[name];
+    const provider = dialect.provider(url, { model: "m", transport: "json", instructions: "Be brief." });
+    return { provider, tools: dialect.hasOwnTools === true ? [] : [lookUp] };
+  };
+const askedOnResponses = askedOn("responses");
+
+/** Two endpoints of one wire, between which the Turn decides. */
+const routedOn =
+  (name: DialectName) =>
+  (url: string): Asked => {
+    const { provider, ...asked } = askedOn(name)(url);
+    const other = {
+      ...provider,
+      scope: `${provider.scope} (other)`,
+      settings: { ...provider.settings, model: "other" },
+    };
+    return {
+      ...{ ...asked, provider, otherProviders: { other } },
+      route: ({ turn }) =>
+        Number.parseInt(sha256Hex(saidWithoutIds(turn)).slice(0, 8), 16) % 2 === 0 ? provider : other,
+    };
+  };
 
 /** An engine that would be noticed if it were used. */
-function idleEngine(layers: readonly Layer[], create: (baseURL: string) => Provider, mode?: Mode): Engine {
+function idleEngine(layers: readonly Layer[], create: (baseURL: string) => Asked, mode?: Mode): Engine {
   const fail = (): never => {
     throw new Error("a counterfactual reached outside");
   };
   const conversations = { create: fail, newestItems: fail, deleteItem: fail };
-  const provider = { ...create("http://127.0.0.1:9/v1"), infer: fail, conversations };
+  const asked = create("http://127.0.0.1:9/v1");
+  const idleOf = (provider: Provider): Provider => ({ ...provider, infer: fail, conversations });
   const how = { middleware: layers, maxSteps: 12, ...(mode === undefined ? {} : { mode }) };
-  return createEngine({ provider, tools: [{ ...lookUp, run: fail }], ...how });
+  const tools = (asked.tools ?? []).map((each) => ({ ...each, run: fail }));
+  const provider = idleOf(asked.provider);
+  const { route, otherProviders: { other } = {} } = asked;
+  if (route === undefined || other === undefined) return createEngine({ provider, tools, ...how });
+  const idleOther = idleOf(other);
+  return createEngine({
+    ...{ provider, tools, ...how, otherProviders: { other: idleOther } },
+    route: (question) => (route(question) === other ? idleOther : provider),
+  });
 }
 
 /** Members that only a server can make. */
 const sealed: ReadonlySet<string> = new Set(["encrypted_content", "signature", "thoughtSignature"]);
 
-/** Bodies with what a server makes up (ids `resp_`, `rs_`, `msg_`, `fc_`, and what it sealed) replaced by the number of its first mention. */
+/** Bodies with what a server makes up (ids of answers, items, interactions and sessions, and what it sealed) replaced by the number of its first mention. */
 function numbered(bodies: readonly JsonValue[]): readonly JsonValue[] {
   const numbers = new Map<string, string>();
   const numberOf = (text: string): string => {
@@ -123,7 +159,7 @@ function numbered(bodies: readonly JsonValue[]): readonly JsonValue[] {
     return numbers.get(text) ?? text;
   };
   const walk = (value: JsonValue, name: string): JsonValue => {
-    const isMadeUp = typeof value === "string" && (/^(resp|rs|msg|fc)_/.test(value) || sealed.has(name));
+    const isMadeUp = typeof value === "string" && (/^((resp|rs|msg|fc|v1)_|session-)/.test(value) || sealed.has(name));
     if (isMadeUp) return numberOf(value);
     if (isJsonList(value)) return value.map((each) => walk(each, ""));
     if (!isJsonObject(value)) return value;
@@ -161,30 +197,38 @@ function jsonOf(text: string): JsonValue {
   return value;
 }
 
-// The toy's front is none of the reference server.
-test.each(byWire(stacks).filter(([name]) => name !== "toy"))(
+const routed: readonly DialectName[] = ["responses", "chat", "anthropic-threads"];
+const played: readonly (readonly [string, DialectName, (url: string) => Asked, readonly number[]])[] = [
+  // The toy's front is none of the reference server.
+  ...byWire(stacks).flatMap(([name, stacks]) => (name === "toy" ? [] : [[name, name, askedOn(name), stacks] as const])),
+  ...routed.map(
+    (name) => [`routed, ${name}`, name, routedOn(name), stacks.slice(0, Math.ceil(stacks.length / 10))] as const,
+  ),
+];
+
+test.each(played)(
   `asks what a real run without the layer asks, to the byte, for random stacks: %s (from seed ${firstSeed})`,
   {
     timeout: 600_000,
   },
-  async (name, stacks) => {
-    const create = providerOf(name);
+  async (_, name, create, stacks) => {
+    const { says = (said: ScriptedAnswer) => said }: Dialect = dialects[name];
     let different = 0;
     for (const seed of stacks) {
       let n = 0;
       const answer = (): ScriptedAnswer => {
         n += 1;
-        return answerOf(seed, n);
+        return says(answerOf(seed, n));
       };
       const layers = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
       const out = `layer-${seed % layers.length}`;
       await using recording = await startReferenceServer({ answer, chat: "vllm", seed: "recording" });
-      const { store } = await play({ provider: create(recording.baseUrl), middleware: layers });
+      const { store } = await play({ ...create(recording.baseUrl), middleware: layers });
       n = 0;
       await using other = await startReferenceServer({ answer, chat: "vllm", seed: "other" });
       // In its place one that hands on what it gets, so that the others draw what they drew.
       const middleware = layers.map((layer) => (layer.name === out ? idle(out) : layer));
-      await play({ provider: create(other.baseUrl), middleware });
+      await play({ ...create(other.baseUrl), middleware });
       const asked = await whatIf(store, idleEngine(layers, create), out);
       expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
         ...{ seed, unknown: null, steps: other.requests.length },
@@ -219,19 +263,19 @@ test(`in conversation objects asks what was asked, and without a layer says what
     const layers = [late("layer-0", seed), seed % 3 === 0 ? editing("layer-1", seed) : late("layer-1", seed + 1)];
     const out = `layer-${seed % 2}`;
     await using recording = await startReferenceServer({ answer, chat: "vllm", seed: "recording" });
-    const { store } = await play({ provider: createResponses(recording.baseUrl), middleware: layers, mode });
+    const { store } = await play({ ...askedOnResponses(recording.baseUrl), middleware: layers, mode });
     cuts += recording.requests.filter(({ method }) => method === "DELETE").length;
-    const unchanged = await whatIf(store, idleEngine(layers, createResponses, mode), null);
+    const unchanged = await whatIf(store, idleEngine(layers, askedOnResponses, mode), null);
     expect({ seed, bodies: unchanged.bodies }).toEqual({ seed, bodies: bodiesOf(recording) });
     expect(unchanged.steps.every(({ isSame }) => isSame)).toBe(true);
     n = 0;
     await using other = await startReferenceServer({ answer, seed: "other" });
     const real = await play({
-      provider: createResponses(other.baseUrl),
+      ...askedOnResponses(other.baseUrl),
       middleware: layers.map((layer) => (layer.name === out ? idle(out) : layer)),
       mode,
     });
-    const asked = await whatIf(store, idleEngine(layers, createResponses, mode), out);
+    const asked = await whatIf(store, idleEngine(layers, askedOnResponses, mode), out);
     expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
       ...{ seed, unknown: null, steps: bodiesOf(other).length },
     });

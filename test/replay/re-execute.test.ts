@@ -9,8 +9,8 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
-import { byWire, dialects } from "../support/dialects.ts";
-import { engineConfig, type Ledger, thinkingProviders } from "../support/faults/recovery-world.ts";
+import { engineConfig, type Ledger, unasked } from "../support/faults/recovery-world.ts";
+import { byThinking, thinkingOn } from "../support/faults/thinking-providers.ts";
 import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
@@ -23,17 +23,17 @@ const again = ({ store, conversation }: Workshop, engine: Engine, options: { rea
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);
 
-test.each(byWire(stacks))(
+test.each(byThinking(stacks))(
   `goes again through runs of random stacks, answered by the log alone: %s (from seed ${firstSeed})`,
   {
     timeout: 600_000,
   },
-  async (dialect, stacks) => {
+  async (name, stacks) => {
     using guard = guardOutside();
     for (const seed of stacks) {
-      const workshop = createWorkshop(dialects[dialect]);
+      const { codecs } = thinkingOn(name, seed);
+      const workshop = createWorkshop({ codecs });
       const { conversation, store } = workshop;
-      const thinkingProvider = thinkingProviders[dialect];
       const ledger: Ledger = new Map();
       // Every time that anybody looks at the clock it is another.
       const clock = (): number => {
@@ -42,18 +42,19 @@ test.each(byWire(stacks))(
       };
       for (const text of ["hello", "and then?"]) {
         await conversation.append(text);
-        const engine = workshop.engine({ ...engineConfig(seed, ledger, thinkingProvider(seed)), clock });
+        const engine = workshop.engine({ ...engineConfig(seed, ledger, thinkingOn(name, seed)), clock });
         await conversation.run(engine).catch(() => undefined);
       }
       const done = structuredClone(ledger);
       const before = (await eventsOf(conversation)).length;
-      const provider = thinkingProvider(seed);
-      const { runs, difference } = await again(workshop, guarded(createEngine(engineConfig(seed, ledger, provider))));
+      const thinking = thinkingOn(name, seed);
+      const config = unasked(engineConfig(seed, ledger, thinking));
+      const { runs, difference } = await again(workshop, guarded(createEngine(config)));
       expect({ seed, runs, difference }).toEqual({ seed, runs: 2, difference: null });
       expect({ seed, folds: (await replayed(store, conversation)).difference }).toEqual({ seed, folds: null });
       for await (const { stream, problem } of verifyStore(store.events, { codecs: store.codecs }))
         expect({ seed, stream, problem }).toEqual({ seed, stream, problem: null });
-      expect([provider.requests.length, (await eventsOf(conversation)).length]).toEqual([0, before]);
+      expect([thinking.requests.flat().length, (await eventsOf(conversation)).length]).toEqual([0, before]);
       expect(ledger).toEqual(done);
     }
     expect(guard.touched).toEqual([]);

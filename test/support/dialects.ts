@@ -1,139 +1,30 @@
 import * as z from "zod";
-import { type JsonObject, type JsonValue, omitMembers } from "../../src/base/json.ts";
-import type { Turn } from "../../src/domain/turn.ts";
-import type { Mode } from "../../src/engine/stack/chain-policy.ts";
-import type { Codec } from "../../src/engine/stack/codec.ts";
-import type { Provider } from "../../src/engine/stack/provider.ts";
+import { omitMembers } from "../../src/base/json.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { aiSdkCodec } from "../../src/providers/ai-sdk/codec.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { messagesCodec } from "../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../src/providers/chat/chat-codec.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
+import { claudeCli, claudeCliCodec } from "../../src/providers/claude-cli/claude-cli.ts";
 import { geminiContents } from "../../src/providers/google/gemini-codec.ts";
 import { googleGemini } from "../../src/providers/google/google-gemini.ts";
+import { googleInteractions } from "../../src/providers/google/google-interactions.ts";
+import { interactionSteps } from "../../src/providers/google/interaction-codec.ts";
 import { ollama } from "../../src/providers/ollama/ollama.ts";
 import { ollamaCodec } from "../../src/providers/ollama/ollama-codec.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses/responses-items.ts";
 import { languageModel } from "../../src/reference-server/ai-sdk/language-model.ts";
-import {
-  type Expected,
-  type Fault,
-  type ReferenceServerOptions,
-  readItems,
-  type ScriptedAnswer,
-  startReferenceServer,
-} from "../../src/reference-server/server.ts";
+import { claudeCliStandIn, type Expected, hosted, type ScriptedAnswer } from "../../src/reference-server/server.ts";
 import type { Expected as Told } from "../../src/rehearsal/expected.ts";
 import type { RehearsalProvider } from "../../src/rehearsal/ports.ts";
 import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
 import { isLong } from "./cases.ts";
+import { type Dialect, referenceDialect, saidWithoutIds } from "./dialect.ts";
 import { toyCodec } from "./toy/dialect/codec.ts";
 import { toy } from "./toy/dialect/provider.ts";
 import { serveToy, ToyFront, toolRead } from "./toy/front.ts";
-
-/** What a model knows when it answers: the lines that it reads, how many of them are results, and the request as it came. */
-export type Question = { readonly lines: readonly string[]; readonly results: number; readonly bodyText: string };
-
-/** A server of a dialect, and what a test may ask it. */
-export type Front = AsyncDisposable & {
-  readonly url: string;
-  readonly requests: readonly {
-    readonly method: string;
-    readonly path: string;
-    readonly bodyText: string;
-    readonly body: JsonValue | undefined;
-    readonly status: number;
-    readonly hasFaultFired: boolean;
-  }[];
-  /** What the model read for a request, in lines; undefined where nothing was inferred. */
-  lines(index: number): readonly string[] | undefined;
-  responseIds(): readonly string[];
-  forget(responseId: string): void;
-  inject(...faults: readonly Fault[]): void;
-  /** Cuts every connection that is kept open. */
-  cut(): void;
-  clear(): void;
-};
-
-type AskedAs = {
-  readonly model: string;
-  readonly instructions?: string;
-  readonly systemAs?: "input" | "instructions";
-  readonly transport?: "json" | "sse" | "websocket";
-  readonly store?: false;
-};
-
-/** A wire that the suites of the laws are played on. */
-export type Dialect = {
-  readonly codecs: readonly Codec[];
-  /** Whether it chains, and names items by their ids. */
-  readonly hasIds: boolean;
-  /** Whether a message of the model has a phase. */
-  readonly hasPhases: boolean;
-  readonly resultsStandTogether: boolean;
-  /** Whether the model says items that a server's own tools made. */
-  readonly hasHosted: boolean;
-  /** Whether system messages at the beginning go with the instructions whatever was asked, each by itself. */
-  readonly systemStandsFirst?: true;
-  /** What a run's mode is drawn from. */
-  readonly modes: readonly Mode[];
-  /** What a run's way of sending is drawn from. */
-  readonly transports: readonly ("json" | "sse" | "websocket")[];
-  start(answer: (question: () => Question) => ScriptedAnswer): Promise<Front>;
-  provider(url: string, asked: AskedAs): Provider;
-  /** What the model reads of what was said, where that is not everything as it was said; instructions are then a message. */
-  readonly reads?: (said: readonly Told[]) => readonly Told[];
-  /** What a recorded body and the received one both say, where they are not one text. */
-  readonly told?: (bodyText: string) => string;
-  /** What a Turn says, whatever ids the wire gave to its calls. */
-  essence(turn: Turn): string;
-  /** A function tool as the model reads it. */
-  toolRead(tool: { readonly name: string; readonly description: string; readonly parameters: JsonObject }): Expected;
-};
-
-/** A wire that the reference server speaks. */
-function referenceDialect(
-  wire: Omit<Dialect, "start" | "essence"> & { readonly essence?: Dialect["essence"] },
-  options: Partial<ReferenceServerOptions> = {},
-): Dialect {
-  return {
-    essence: saidWithoutIds,
-    ...wire,
-    async start(answer) {
-      const server = await startReferenceServer({
-        seed: "dialect",
-        ...options,
-        answer: ({ reading, body }) =>
-          answer(() => ({
-            lines: readItems(reading.items, reading),
-            results: reading.items.filter((item) => item["type"] === "function_call_output").length,
-            bodyText: JSON.stringify([body, reading.items]),
-          })),
-      });
-      return {
-        ...server,
-        url: server.baseUrl,
-        cut() {
-          server.sockets.cut();
-        },
-        lines(index) {
-          const reading = server.reading(index);
-          return reading === undefined ? undefined : readItems(reading.items, reading);
-        },
-      };
-    },
-  };
-}
-
-/** What a Turn says, whatever the ids of its calls are. */
-function saidWithoutIds({ blocks }: Turn): string {
-  const places = blocks.map(({ callId }, place) =>
-    blocks.slice(0, place).findLastIndex((block) => block.callId === callId),
-  );
-  return JSON.stringify(blocks.map((block, n) => [block.kind, block.name, block.text, block.callId && places[n]]));
-}
 
 const responses = referenceDialect({
   codecs: [responsesItems],
@@ -188,6 +79,61 @@ const anthropicDialect = referenceDialect({
   reads: readsOf("anthropic"),
   toolRead,
 });
+
+/** What wires have in common whose servers keep what they answered. */
+const kept = { ...wholeRequests, modes: ["chained", "chained", "chained", "chained", "auto", "stateless"] } as const;
+
+const anthropicThreads = referenceDialect({
+  ...kept,
+  codecs: [messagesCodec],
+  provider: (baseUrl, { transport, store: _, ...asked }) =>
+    anthropic({
+      ...{ ...asked, apiKey: "sk-ant-dialect", baseURL: baseUrl.replace(/\/v1$/, ""), threads: true },
+      transport: transport === "sse" ? "sse" : "json",
+    }),
+  says: withoutThoughts,
+  reads: readsOf("anthropic-threads"),
+  toolRead,
+});
+
+/** Threads refuse thinking. */
+export function withoutThoughts(said: ScriptedAnswer): ScriptedAnswer {
+  return { ...said, output: said.output.filter(({ item }) => item["type"] !== "reasoning") };
+}
+
+const googleKept = referenceDialect({
+  ...kept,
+  codecs: [interactionSteps],
+  systemStandsFirst: true,
+  provider: (baseURL, { model, instructions, transport }) =>
+    googleInteractions({
+      ...{ model, apiKey: "AIza-of-nobody", baseURL, store: true, transport: transport === "sse" ? "sse" : "json" },
+      ...(instructions === undefined ? {} : { instructions }),
+    }),
+  reads: readsOf("google-interactions"),
+  toolRead,
+});
+
+const claudeCliDialect = referenceDialect({
+  ...{ ...kept, resultsStandTogether: false, hasOwnTools: true },
+  transports: ["json"],
+  codecs: [claudeCliCodec],
+  provider: (baseUrl, { model, instructions }) =>
+    claudeCli({ model, ...(instructions === undefined ? {} : { instructions }), ...claudeCliStandIn(baseUrl) }),
+  says: withResults,
+  reads: readsOf("claude-cli"),
+  toolRead,
+});
+
+/** The calls of an agent are run by itself: each comes with what it gave. */
+export function withResults(said: ScriptedAnswer): ScriptedAnswer {
+  const output = said.output.flatMap((scripted) => {
+    const { type, call_id: id = "", arguments: given = "" } = scripted.item;
+    if (type !== "function_call") return [scripted];
+    return [scripted, hosted({ type: "function_call_output", call_id: id, output: given })];
+  });
+  return { ...said, output };
+}
 
 const google = referenceDialect({
   ...wholeRequests,
@@ -265,15 +211,23 @@ const toyDialect: Dialect = {
 
 /** Every suite that takes a wire is played on these. */
 export const dialects = {
-  ...{ responses, chat, toy: toyDialect, anthropic: anthropicDialect, google },
-  ...{ ollama: ollamaDialect, "ai-sdk": aiSdkDialect },
+  ...{ responses, chat, toy: toyDialect, anthropic: anthropicDialect, "anthropic-threads": anthropicThreads, google },
+  ...{ "google-interactions": googleKept, ollama: ollamaDialect, "ai-sdk": aiSdkDialect },
+  "claude-cli": claudeCliDialect,
 } as const;
-export const dialectNames = ["responses", "chat", "toy", "anthropic", "google", "ollama", "ai-sdk"] as const;
+export const dialectNames = [
+  ...(["responses", "chat", "toy", "anthropic", "anthropic-threads", "google"] as const),
+  ...(["google-interactions", "ollama", "ai-sdk", "claude-cli"] as const),
+] as const;
 export type DialectName = (typeof dialectNames)[number];
 
 /** The cases that each wire gets: all on that of the Responses API; on the others some, and in the long form many. */
 export const byWire = <T>(cases: readonly T[]): readonly (readonly [DialectName, readonly T[]])[] =>
-  dialectNames.map((name) => {
-    const share = name === "responses" ? 1 : isLong || name === "chat" || name === "toy" ? 1 / 4 : 1 / 10;
-    return [name, cases.slice(0, Math.ceil(cases.length * share))];
-  });
+  dialectNames.map((name) => [name, cases.slice(0, Math.ceil(cases.length * shareOf(name)))]);
+
+function shareOf(name: DialectName): number {
+  if (name === "responses") return 1;
+  // Each of its requests is a process.
+  if (name === "claude-cli") return 1 / 40;
+  return isLong || name === "chat" || name === "toy" ? 1 / 4 : 1 / 10;
+}

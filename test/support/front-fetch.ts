@@ -14,10 +14,16 @@ export function fetchFromFront(front: Front, think: Thinking) {
     const text = typeof init?.body === "string" ? init.body : "";
     requests.push(text);
     const url = new URL(address instanceof Request ? address.url : address);
-    const asked = { body: parseJson(text), url, headers: {}, fault: undefined };
+    const asked = {
+      body: parseJson(text),
+      url,
+      headers: Object.fromEntries(new Headers(init?.headers)),
+      fault: undefined,
+    };
     const accepted = front.accept(asked);
     if ("refusal" in accepted) return answered(accepted.refusal);
     const said = think(accepted.reading());
+    accepted.release?.();
     if ("refusal" in said) return answered(said.refusal);
     const { outgoing, commit } = accepted.render(said, undefined);
     commit?.();

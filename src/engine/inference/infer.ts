@@ -304,7 +304,10 @@ async function answeredBefore(
     return { data, blocks };
   }
   if (answer?.type === "failure") {
-    return { error: failureOf(answer.data), retryInMs: answer.data.retryInMs ?? null, failedAt: answer.at };
+    const { data, at } = answer;
+    // It may have gone on from what can be continued once: the requests behind it go on from there no more.
+    session.apply({ event: { type: "InferenceFailed", version: 1, data }, actor: engineActor, frame, at });
+    return { error: failureOf(data), retryInMs: data.retryInMs ?? null, failedAt: at };
   }
   const { provider, onLostResponse } = session.engine;
   const { request, bodyText } = prepared;

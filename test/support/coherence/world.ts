@@ -13,7 +13,7 @@ import { tool } from "../../../src/engine/stack/tool.ts";
 import { type Expected, type Fault, judge, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { firstSeed } from "../cases.ts";
-import type { Dialect, Front } from "../dialects.ts";
+import type { Dialect, Front } from "../dialect.ts";
 import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
 import { createRandom, type Random } from "./random.ts";

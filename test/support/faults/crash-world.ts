@@ -12,7 +12,8 @@ import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { functionCall, message, reasoning, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
-import { dialectNames, dialects, type Question } from "../dialects.ts";
+import type { Question } from "../dialect.ts";
+import { dialectNames, dialects } from "../dialects.ts";
 
 /*
  * The world of the crash harness: what outlives every process is the store, the model's server and the ledger, and every

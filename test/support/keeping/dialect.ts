@@ -4,7 +4,7 @@ import { type Provider, ProviderError } from "../../../src/engine/stack/provider
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
-import type { Dialect } from "../dialects.ts";
+import type { Dialect } from "../dialect.ts";
 import { toolRead } from "../toy/front.ts";
 import { type Keeping, KeepingFront, keptMs, serveKeeping } from "./front.ts";
 

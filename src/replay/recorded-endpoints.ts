@@ -1,0 +1,62 @@
+import type { Capabilities } from "../engine/stack/codec.ts";
+import type { EngineOptions } from "../engine/stack/create-engine.ts";
+import type { Provider } from "../engine/stack/provider.ts";
+import type { Routing } from "../engine/stack/route.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
+import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import type { RecordedRun } from "./recorded-runs.ts";
+
+/** The endpoints of a router's providers, by their names: of one that a run did not ask, other runs tell. */
+export async function recordedRoutes(reader: EventReader, stream: string, to: number): Promise<Map<string, string>> {
+  const scopes = new Map<string, string>();
+  const skipped = await skippedIn(reader, stream, to);
+  for await (const { event } of readHistory(reader, stream, { to, skipped })) {
+    if (event.type !== "InferenceRequested" || event.data.route === undefined) continue;
+    scopes.set(event.data.route, event.data.scope);
+  }
+  return scopes;
+}
+
+/** Who is asked, each at the endpoint that was recorded. A router is asked anew, and chooses from those that it knows. */
+export function atRecordedEndpoints(
+  engine: EngineOptions,
+  run: RecordedRun,
+  routes: ReadonlyMap<string, string>,
+): Pick<EngineOptions, "provider" | "routing"> {
+  const requests = run.events.map(({ event }) => event).filter((event) => event.type === "InferenceRequested");
+  const recorded = new Map<Provider, Provider>();
+  const known = new Map<Provider, Provider>();
+  const at = (provider: Provider, scope: string): Provider => {
+    const last = requests.findLast(({ data }) => data.scope === scope)?.data.decision.capabilities;
+    const endpoint = recordedEndpoint(provider, scope, last ?? provider.capabilities);
+    recorded.set(provider, endpoint);
+    known.set(endpoint, provider);
+    return endpoint;
+  };
+  const provider = at(engine.provider, run.started.provider.scope);
+  if (engine.routing === null) return { provider, routing: null };
+  const { choose } = engine.routing;
+  const others = [...engine.routing.others].map(([name, other]) => {
+    const scope = routes.get(name) ?? other.provider.scope;
+    return [name, { ...other, provider: at(other.provider, scope) }] as const;
+  });
+  const routing: Routing = {
+    others: new Map(others),
+    choose(question) {
+      const failed = question.failed.map((each) => ({ ...each, provider: known.get(each.provider) ?? each.provider }));
+      const chosen = choose({ ...question, failed });
+      return chosen === null ? null : (recorded.get(chosen) ?? chosen);
+    },
+  };
+  return { provider, routing };
+}
+
+/** The provider at the endpoint that was recorded. The recording answers for it: nobody is asked. */
+function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
+  const { name, codec, transport, settings, systemAs = "input" } = provider;
+  const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
+  // Whether there are any its capabilities say.
+  const conversations = { create: infer, newestItems: infer, deleteItem: infer };
+  const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer, conversations };
+  return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
+}
