@@ -131,6 +131,9 @@ function elsewhere(
   if (session.engine.routing === null || step.aside !== undefined || session.running.aborted) return null;
   // What the log has says who was.
   if (session.journal.hasInference(step.frame, attempt + 1)) return session;
+  // And so it does where the failure stood: something came after it.
+  const hasEnded = session.view().client.run?.id !== session.runId;
+  if (session.journal.isReplaying || hasEnded) return null;
   const next = routed(session, step, failed);
   return failed.some(({ provider }) => provider === next.engine.provider) ? null : next;
 }
