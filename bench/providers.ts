@@ -1,24 +1,37 @@
 import type { JsonObject } from "../src/base/json.ts";
+import type { Anchor } from "../src/domain/anchor.ts";
 import { Block } from "../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.ts";
 import type { Codec } from "../src/engine/stack/codec.ts";
 import { aiSdkCodec } from "../src/providers/ai-sdk/codec.ts";
+import { messagesCodec } from "../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
 import { claudeCliCodec } from "../src/providers/claude-cli/claude-cli-codec.ts";
 import { geminiContents } from "../src/providers/google/gemini-codec.ts";
+import { interactionSteps } from "../src/providers/google/interaction-codec.ts";
 import { ollamaCodec } from "../src/providers/ollama/ollama-codec.ts";
 import { responsesItems } from "../src/providers/responses/responses-items.ts";
 import type { BenchRow } from "./row.ts";
 
-/** The codecs that are held against the one of the Responses API: one line each. */
-const measured: Readonly<Record<string, Codec>> = {
-  "chat, openai": chatCodecs.openai,
-  "chat, deepseek": chatCodecs.deepseek,
-  "chat, mistral": chatCodecs.mistral,
-  "ai-sdk": aiSdkCodec,
-  google: geminiContents,
-  ollama: ollamaCodec,
-  "claude-cli": claudeCliCodec,
+/** A codec, and what it is asked with: settings beside the model's name, and what the request continues from. */
+type Measured = { readonly codec: Codec; readonly settings?: JsonObject; readonly anchor?: Anchor };
+
+/** What is held against the codec of the Responses API: one line each. */
+const measured: Readonly<Record<string, Measured>> = {
+  "chat, openai": { codec: chatCodecs.openai },
+  "chat, deepseek": { codec: chatCodecs.deepseek },
+  "chat, mistral": { codec: chatCodecs.mistral },
+  "ai-sdk": { codec: aiSdkCodec },
+  anthropic: { codec: messagesCodec },
+  "anthropic, a new thread": { codec: messagesCodec, settings: { threads: true } },
+  "anthropic, a thread continued": {
+    ...{ codec: messagesCodec, settings: { threads: true }, anchor: { kind: "thread", id: "msg_bench" } },
+  },
+  "google, generateContent": { codec: geminiContents },
+  "google, Interactions": { codec: interactionSteps },
+  "google, an interaction continued": { codec: interactionSteps, anchor: { kind: "interaction", id: "bench" } },
+  ollama: { codec: ollamaCodec },
+  "claude-cli": { codec: claudeCliCodec },
 };
 
 const blocksInTurn = 1_000;
@@ -29,10 +42,10 @@ const maxRatio = 2;
  * again; and how much more a Turn of four times the length takes, for each block.
  */
 export async function benchProviders(): Promise<readonly BenchRow[]> {
-  const base = costOf(responsesItems, blocksInTurn);
-  return Object.entries(measured).flatMap(([name, codec]) => {
-    const cost = costOf(codec, blocksInTurn);
-    const longer = costOf(codec, 4 * blocksInTurn);
+  const base = costOf({ codec: responsesItems }, blocksInTurn);
+  return Object.entries(measured).flatMap(([name, asked]) => {
+    const cost = costOf(asked, blocksInTurn);
+    const longer = costOf(asked, 4 * blocksInTurn);
     const note = (ms: number, than: number): string => `${ms.toFixed(2)} ms, ${than.toFixed(2)} ms there`;
     return [
       row(`encode ${blocksInTurn} blocks: ${name}`, cost.encode / base.encode, note(cost.encode, base.encode)),
@@ -54,14 +67,17 @@ const row = (name: string, value: number, note: string): BenchRow => ({
 });
 
 /** Milliseconds, the best of some rounds. */
-function costOf(codec: Codec, count: number): { readonly encode: number; readonly decode: number } {
+function costOf(
+  { codec, settings: others, anchor }: Measured,
+  count: number,
+): { readonly encode: number; readonly decode: number } {
   const said = turnOf(count);
   const input = said.map((block) => ({ block, withId: false }));
-  const settings: JsonObject = { model: "bench", tools: [] };
+  const settings: JsonObject = { model: "bench", tools: [], ...others };
   const answer = answerSaying(codec, said);
   const asked = { inferenceId: "inf_bench", settings, capabilities: {} };
   return {
-    encode: best(() => codec.encodeRequest({ settings, input, anchor: null, transport: "json" }).length),
+    encode: best(() => codec.encodeRequest({ settings, input, anchor: anchor ?? null, transport: "json" }).length),
     decode: best(() => {
       const read = codec.readAnswer(answer, asked);
       const blocks = read.blocks.map(
@@ -110,6 +126,8 @@ const statuses: ReadonlyMap<Codec, string> = new Map<Codec, string>([
   [responsesItems, "completed"],
   [aiSdkCodec, "tool-calls"],
   [geminiContents, "STOP"],
+  [interactionSteps, "requires_action"],
+  [messagesCodec, "tool_use"],
   [ollamaCodec, "stop"],
 ]);
 
