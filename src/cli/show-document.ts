@@ -42,7 +42,9 @@ export class ShowFolds {
   /** `isNow` says whether the place is the newest event, so that its run's process can be looked for. */
   documentOf(place: FoundPlace, isNow: boolean): ShowDocument {
     const { conversation, past, words } = place;
-    const { event: recorded, revision, turn, view } = past;
+    const { event: recorded, revision, view } = past;
+    // Nobody else gets it, so it need not be frozen.
+    const { committed: turn } = view.client;
     const { event, at, actor, runId, frame } = recorded;
     const working = workingTurn(past);
     return {
@@ -122,9 +124,9 @@ function contextsOfServers(past: LoadedPast, turn: Turn): readonly ServerContext
 }
 
 /** The Turn that contexts are compared with: what an open run goes on from, whichever frame this event is of. */
-function workingTurn({ view, turn }: LoadedPast): Turn {
-  const turns = view.client.run?.turns;
-  return turns === undefined ? turn : turns.get(turns.newest);
+function workingTurn({ view: { client } }: LoadedPast): Turn {
+  const turns = client.run?.turns;
+  return turns === undefined ? client.committed : turns.get(turns.newest);
 }
 
 /** Whether the next request is still to be made, by layers that may make of a Turn what they sent before. */

@@ -58,7 +58,7 @@ type Side = ReadPlace & { readonly turn: Turn };
 async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promise<readonly [Side, Side]> {
   const read = async ({ conversation, revision }: RevisionOf, follow?: () => Follower): Promise<Side> => {
     const place = await readPlace(log, conversationStream(conversation), revision, follow);
-    return { ...place, turn: turnSpokenOf(place.past) };
+    return { ...place, turn: turnSpokenOf(place.past).frozen() };
   };
   if (from.conversation !== to.conversation) return [await read(from), await read(to)];
   const [first, last] = from.revision <= to.revision ? [from, to] : [to, from];
@@ -66,7 +66,7 @@ async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promis
   let passed: Turn | undefined;
   const later = await read(last, () => (recorded, view) => {
     if (recorded.stream === stream && recorded.revision === first.revision)
-      passed = turnSpokenOf(new LoadedPast(recorded, view));
+      passed = turnSpokenOf(new LoadedPast(recorded, view)).frozen();
   });
   const earlier = { ...later, turn: passed ?? later.turn };
   return first === from ? [earlier, later] : [later, earlier];

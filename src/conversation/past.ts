@@ -120,7 +120,7 @@ export class PastConversation {
    */
   async reasoning(endpoint?: PlannedEndpoint, options: PlanOptions = {}): Promise<ReasoningForecast> {
     const read = trailReader();
-    const { view } = await foldWhole(this.#log, this.event.stream, this.revision, { follow: read.follow });
+    const { view } = await foldWhole(this.#log, this.event.stream, this.revision, read.follow);
     const trail = read.trail();
     const request =
       endpoint === undefined
@@ -203,7 +203,7 @@ export async function loadPast(
   revision: number,
   follow: () => Follower = () => () => undefined,
 ): Promise<LoadedPast> {
-  const folded = await foldWhole(log, stream, await existingRevision(log.store, stream, revision), { follow });
+  const folded = await foldWhole(log, stream, await existingRevision(log.store, stream, revision), follow);
   return new LoadedPast(folded.last, folded.view);
 }
 

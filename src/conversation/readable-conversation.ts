@@ -18,7 +18,7 @@ import { type BlameReport, blameReport } from "./blame-report.ts";
 import { type ConversationDiff, diffRevisions } from "./diff.ts";
 import { explainRequest, type RequestExplanation } from "./explain.ts";
 import { type PastConversation, readPast } from "./past.ts";
-import { readPlace } from "./place.ts";
+import { readPlace, turnSpokenOf } from "./place.ts";
 import { explainReasoning, type ReasoningReport } from "./reasoning-report.ts";
 import { type FoundRequest, findRequest, type SentRequest, sentRequest } from "./recorded-request.ts";
 import { type WalkedEvent, walkBackwards, walkForwards } from "./walk.ts";
@@ -223,6 +223,7 @@ export class ReadableConversation {
   async blame(revision = -1): Promise<BlameReport> {
     const { log, changed } = watchedLog(this.#log);
     const place = await readPlace(log, this.#stream.name, revision);
+    turnSpokenOf(place.past).frozen();
     return blameReport({ ...place, changed: changed() });
   }
 

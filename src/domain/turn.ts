@@ -78,9 +78,9 @@ export class Turn {
   at(index: number): Block | undefined {
     const place = index < 0 ? this.length + index : index;
     if (place < 0 || place >= this.length) return undefined;
-    for (const { segment, start } of Turn.#segments(this)) {
+    for (const segment of Turn.#segments(this)) {
       if (segment.#list !== undefined) return segment.#list[place];
-      if (start <= place) return segment.#tail[place - start];
+      if (segment.#start <= place) return segment.#tail[place - segment.#start];
     }
     return undefined;
   }
@@ -109,12 +109,13 @@ export class Turn {
   after(index: number): readonly Block[] {
     const from = Math.max(0, index);
     const parts: (readonly Block[])[] = [];
-    for (const { segment, start } of Turn.#segments(this)) {
+    for (const segment of Turn.#segments(this)) {
       if (segment.length <= from) break;
       if (segment.#list !== undefined) {
         parts.push(segment.#list.slice(from));
         break;
       }
+      const start = segment.#start;
       parts.push(start >= from ? segment.#tail : segment.#tail.slice(from - start));
     }
     const blocks = parts.pop()?.slice() ?? [];
@@ -125,16 +126,16 @@ export class Turn {
   /** The digest of the first `length` blocks. */
   contextAt(length: number): string {
     if (length <= 0) return emptyContext;
-    const { segment, start } = this.#segmentAt(Math.min(length, this.length) - 1);
-    return segment.#tailDigests()[length - start - 1] ?? this.digest;
+    const segment = this.#segmentAt(Math.min(length, this.length) - 1);
+    return segment.#tailDigests()[length - segment.#start - 1] ?? this.digest;
   }
 
   /** The digests of all prefixes, longest first, the empty one last: the order in which anchors are looked up. */
   *contexts(): Generator<{ readonly length: number; readonly digest: string }> {
-    for (const { segment, start } of Turn.#segments(this)) {
+    for (const segment of Turn.#segments(this)) {
       const digests = segment.#tailDigests();
       for (let index = digests.length - 1; index >= 0; index -= 1) {
-        yield { length: start + index + 1, digest: digests[index] ?? emptyContext };
+        yield { length: segment.#start + index + 1, digest: digests[index] ?? emptyContext };
       }
     }
     yield { length: 0, digest: emptyContext };
@@ -162,8 +163,9 @@ export class Turn {
   slice(length: number): Turn {
     if (length >= this.length) return this;
     if (length <= 0) return Turn.empty;
-    const { segment, start } = this.#segmentAt(length - 1);
+    const segment = this.#segmentAt(length - 1);
     if (segment.length === length) return segment;
+    const start = segment.#start;
     const begun = (segment.#prefix ?? Turn.empty).#extend(segment.#tail.slice(0, length - start));
     begun.#digests = segment.#digests?.slice(0, length - start);
     return begun;
@@ -224,7 +226,7 @@ export class Turn {
 
   /** The same Turn, before it goes to code that could change what is in its blocks: from then on nobody can. */
   frozen(): this {
-    for (const { segment } of Turn.#segments(this)) {
+    for (const segment of Turn.#segments(this)) {
       if (segment.#isFrozen) break;
       segment.#isFrozen = true;
       // What is still where it is stored has no content here.
@@ -254,7 +256,7 @@ export class Turn {
   /** A long conversation is a chain of Turns, each of which was looked at once: all their lists would be its square. */
   #forgetOldLists(): void {
     let kept = 0;
-    for (const { segment } of Turn.#segments(this)) {
+    for (const segment of Turn.#segments(this)) {
       if (segment.#list === undefined || segment.#prefix === null) continue;
       kept += 1;
       if (kept > maxKeptLists) {
@@ -271,22 +273,21 @@ export class Turn {
     return this.#ownBlocks;
   }
 
-  static *#segments(turn: Turn): Generator<{ readonly segment: Turn; readonly start: number }> {
-    for (let segment: Turn | null = turn; segment !== null; segment = segment.#prefix) {
-      yield { segment, start: segment.#start };
-    }
+  /** The Turn and its prefixes, longest first. */
+  static *#segments(turn: Turn): Generator<Turn> {
+    for (let segment: Turn | null = turn; segment !== null; segment = segment.#prefix) yield segment;
   }
 
-  #segmentAt(place: number): { readonly segment: Turn; readonly start: number } {
-    for (const found of Turn.#segments(this)) if (found.start <= place) return found;
-    return { segment: this, start: 0 };
+  #segmentAt(place: number): Turn {
+    for (const segment of Turn.#segments(this)) if (segment.#start <= place) return segment;
+    return this;
   }
 
   #tailDigests(): readonly string[] {
     if (this.#digests !== undefined) return this.#digests;
     // A loop, not recursion: a conversation may be ten thousand appends deep.
     const missing: Turn[] = [];
-    for (const { segment } of Turn.#segments(this)) {
+    for (const segment of Turn.#segments(this)) {
       const isKnown = segment.#digests !== undefined || (segment !== this && segment.#stored !== null);
       if (isKnown) break;
       missing.push(segment);

@@ -110,7 +110,9 @@ export function createEventReader(store: EventStore, look?: (envelope: StoredEnv
       const { revision } = envelope;
       if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
       look?.(envelope);
-      yield await readNamed(store, envelope, blobs);
+      // Most events name no blob: what is at hand is not waited for.
+      const recorded = readNamed(store, envelope, blobs);
+      yield recorded instanceof Promise ? await recorded : recorded;
       if (revision === to) return;
     }
   }
@@ -118,14 +120,22 @@ export function createEventReader(store: EventStore, look?: (envelope: StoredEnv
   return { store, read };
 }
 
-async function readNamed(store: EventStore, envelope: StoredEnvelope, blobs?: BlobReading): Promise<RecordedEvent> {
+function readNamed(
+  store: EventStore,
+  envelope: StoredEnvelope,
+  blobs?: BlobReading,
+): RecordedEvent | Promise<RecordedEvent> {
   try {
-    return await readEvent(store, envelope, blobs);
-  } catch (cause) {
-    if (!(cause instanceof StoreCorruptedError)) throw cause;
-    const { revision, stream } = envelope;
-    throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
+    const recorded = readEvent(store, envelope, blobs);
+    return recorded instanceof Promise ? recorded.catch((error: unknown) => throwNamed(envelope, error)) : recorded;
+  } catch (error) {
+    return throwNamed(envelope, error);
   }
+}
+
+function throwNamed({ revision, stream }: StoredEnvelope, cause: unknown): never {
+  if (!(cause instanceof StoreCorruptedError)) throw cause;
+  throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
 }
 
 /** How many events a range has at most, so that a store at the end of a wire sends no more. */

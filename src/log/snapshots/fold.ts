@@ -2,7 +2,7 @@ import type { Block } from "../../domain/block.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
 import { forkPoint, readHistory } from "../history/lineage.ts";
@@ -16,13 +16,17 @@ import { SnapshotWriter } from "./snapshot-writer.ts";
 export type OpenFold = { readonly fold: ConversationFold; readonly taker: SnapshotWriter | null };
 
 /** A conversation folded up to an event. */
-export type Folded = {
-  readonly fold: ConversationFold;
-  readonly view: ConversationView;
-  readonly last: RecordedEvent;
-  /** Every event was folded: blocks have their contents, and the view its blame. */
-  readonly isWhole: boolean;
-};
+export type Folded = { readonly view: ConversationView; readonly last: RecordedEvent } & (
+  | {
+      /** Every event was folded: blocks have their contents, and the view its blame. */
+      readonly isWhole: true;
+    }
+  | {
+      readonly isWhole: false;
+      /** Reads what the snapshot left where it is stored. */
+      readonly fold: ConversationFold;
+    }
+);
 
 /** A fold that no event went into. */
 export const newFold = (log: EventLog, stream: string): OpenFold => withTaker(log, new ConversationFold(stream));
@@ -40,8 +44,12 @@ export const openFold = async (log: EventLog, stream: string): Promise<OpenFold>
 /** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
 export async function foldTo(log: EventLog, stream: string, revision: number): Promise<Folded> {
   const nearest = await foldNearest(log, stream, revision);
-  if (nearest === null) return foldWhole(log, stream, revision, { takesSnapshots: true });
-  return foldedOf(nearest.fold, await lastOf(log, nearest.fold, revision), false);
+  const options = { to: revision, withBlame: true, takesSnapshots: true };
+  const { fold } = nearest ?? (await foldAll(log, stream, options));
+  // What was asked for may be later than what was folded, and skipped.
+  const last = fold.last ?? (await eventAt(log, stream, fold.head?.revision ?? revision));
+  const folded = { view: fold.view, last };
+  return nearest === null ? { ...folded, isWhole: true } : { ...folded, isWhole: false, fold };
 }
 
 /**
@@ -115,55 +123,51 @@ type WholeFold = {
   readonly to?: number;
   readonly withBlame?: boolean;
   readonly takesSnapshots?: boolean;
-  /** Called when the fold begins, and when it begins anew because of an event that was skipped. */
-  readonly follow?: (() => Follower) | undefined;
 };
 
 /** The fold of all events, its ancestors' too. */
 export async function foldAll(log: EventLog, stream: string, options: WholeFold = {}): Promise<OpenFold> {
-  const { to, withBlame = false, takesSnapshots = false, follow } = options;
+  const { to, withBlame = false, takesSnapshots = false } = options;
   return foldAround(log, async (skipped) => {
     const fold = new ConversationFold(stream, { skipped });
     if (withBlame) fold.view.client.blame = emptyBlame();
     const open = takesSnapshots ? withTaker(log, fold) : { fold, taker: null };
     const { taker } = open;
-    const told = follow?.();
     for await (const recorded of readHistory(log, stream, { to, skipped })) {
       fold.apply(recorded);
       taker?.note(recorded);
-      told?.(recorded, fold.view);
     }
     await taker?.save();
     return open;
   });
 }
 
-/** The fold of all events up to a revision that is there, and of who made and changed what. */
-export async function foldWhole(
+/**
+ * All events up to a revision that is there, as people and planning look at them, with who made and changed what: nothing of what
+ * it takes to go on with the conversation.
+ *
+ * @param follow - Called when the fold begins, and when it begins anew because of an event that was skipped.
+ */
+export function foldWhole(
   log: EventLog,
   stream: string,
   revision: number,
-  options: Pick<WholeFold, "takesSnapshots" | "follow"> = {},
+  follow: () => Follower = () => () => undefined,
 ): Promise<Folded> {
-  const { fold } = await foldAll(log, stream, { ...options, to: revision, withBlame: true });
-  return foldedOf(fold, await lastOf(log, fold, revision), true);
+  return foldAround(log, async (skipped) => {
+    const view = conversationView.initial(stream);
+    const told = follow();
+    let last: RecordedEvent | null = null;
+    for await (const recorded of readHistory(log, stream, { to: revision, skipped })) {
+      conversationView.apply(view, recorded);
+      told(recorded, view);
+      last = recorded;
+    }
+    return { view, last: last ?? (await eventAt(log, stream, revision)), isWhole: true };
+  });
 }
 
-const foldedOf = (fold: ConversationFold, last: RecordedEvent, isWhole: boolean): Folded => ({
-  fold,
-  view: fold.view,
-  last,
-  isWhole,
-});
-
-/** The newest event that was folded: of a snapshot it is read. What was asked for may be later, and skipped. */
-async function lastOf(
-  log: EventLog,
-  { stream, last, head }: ConversationFold,
-  revision: number,
-): Promise<RecordedEvent> {
-  if (last !== null) return last;
-  const newest = head?.revision ?? revision;
-  for await (const recorded of log.read(stream, { from: newest, to: newest })) return recorded;
-  throw new Error(`revision ${newest} of ${stream} cannot be read`);
+async function eventAt(log: EventLog, stream: string, revision: number): Promise<RecordedEvent> {
+  for await (const recorded of log.read(stream, { from: revision, to: revision })) return recorded;
+  throw new Error(`revision ${revision} of ${stream} cannot be read`);
 }
