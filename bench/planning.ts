@@ -7,7 +7,7 @@ import type { Turn } from "../src/domain/turn.ts";
 import { buildRequest, newRequest } from "../src/engine/planning/build-request.ts";
 import { learnedCapabilities } from "../src/engine/planning/contexts.ts";
 import { defaultChainPolicy } from "../src/engine/stack/chain-policy.ts";
-import type { Engine } from "../src/engine/stack/create-engine.ts";
+import type { Engine } from "../src/engine/stack/engine.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { user } from "../src/domain/make-block.ts";
-import { createEngine, type Engine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
+import { createEngine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
+import type { Engine } from "../src/engine/stack/engine.ts";
 import type { Envelope, EventStore, Head } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted.ts";
 

@@ -1,6 +1,6 @@
 import { TurnlogStore } from "./conversation/turnlog-store.ts";
 import type { ConversationId } from "./domain/ids.ts";
-import type { AnyEngine } from "./engine/stack/create-engine.ts";
+import type { AnyEngine } from "./engine/stack/engine.ts";
 import type { EventReader } from "./log/codec/event-log.ts";
 import {
   type Counterfactual,

@@ -88,14 +88,9 @@ export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
 export { type Budget, BudgetExceededError, type BudgetLimit } from "./engine/stack/budget.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
 export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } from "./engine/stack/compact-policy.ts";
-export {
-  type AnyEngine,
-  createEngine,
-  type Engine,
-  type EngineConfig,
-  type Observer,
-} from "./engine/stack/create-engine.ts";
+export { createEngine, type EngineConfig } from "./engine/stack/create-engine.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
+export type { AnyEngine, Engine, Observer } from "./engine/stack/engine.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";
 export {
   defineMiddleware,

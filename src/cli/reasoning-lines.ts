@@ -1,4 +1,4 @@
-import { describeDivergence } from "../projections/timeline.ts";
+import { describeDivergence } from "../projections/describe-inference.ts";
 import { actorLabel, counted, grouped, inOneLine } from "../projections/wording.ts";
 import type { Screen } from "./context.ts";
 import type { WhyDocument } from "./documents/requests.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
-import { type Engine, engineOf, isOwnEngine } from "../engine/stack/create-engine.ts";
+import { type Engine, engineOf, isOwnEngine } from "../engine/stack/engine.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 

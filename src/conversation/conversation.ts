@@ -25,7 +25,7 @@ import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
 import { type WarmUp, type WarmUpOptions, warmUpConversation } from "../engine/run/warm-up.ts";
 import { type CompactOptions, checkedCompaction } from "../engine/stack/compact-policy.ts";
-import { type AnyEngine, checkedEngine, type Engine, type EngineOptions } from "../engine/stack/create-engine.ts";
+import { type AnyEngine, checkedEngine, type Engine, type EngineOptions } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";

@@ -10,7 +10,8 @@ import { type BlockId, blockIdSchema, inferenceIdSchema } from "../domain/ids.ts
 import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import type { Draft } from "../engine/stack/codec.ts";
-import type { Provider, StoredChain } from "../engine/stack/provider.ts";
+import type { Provider } from "../engine/stack/provider.ts";
+import type { StoredChain } from "../engine/stack/stored-responses.ts";
 import { counted } from "../projections/wording.ts";
 import type { Conversation } from "./conversation.ts";
 

@@ -1,7 +1,7 @@
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../projections/timeline.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../projections/block-labels.ts";
 import { type LoadedPast, loadPast } from "./past.ts";
 
 /** A conversation at one revision, and what puts its blocks and events into words. */

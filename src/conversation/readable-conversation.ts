@@ -6,7 +6,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codec } from "../engine/stack/codec.ts";
-import { type AnyEngine, checkedEngine } from "../engine/stack/create-engine.ts";
+import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { watchedLog } from "../log/codec/watched-log.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";

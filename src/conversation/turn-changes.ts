@@ -3,7 +3,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
-import type { BlockLabels } from "../projections/timeline.ts";
+import type { BlockLabels } from "../projections/block-labels.ts";
 import { blockLabel } from "../projections/wording.ts";
 
 /** A block, and its place in its Turn, from 0. */

@@ -2,7 +2,7 @@ import type { JsonValue } from "../base/json.ts";
 import { anchorName } from "./anchor.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
-import { learnedName } from "./events/inference-events.ts";
+import { learnedName } from "./events/server-events.ts";
 import { type Labels, labelsAfter } from "./labels.ts";
 
 /** What `decide` asks for, and nothing else: what people look at are projections. */

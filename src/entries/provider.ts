@@ -27,7 +27,6 @@ export type {
   SignedPlace,
 } from "../engine/stack/codec.ts";
 export {
-  type ConversationObjects,
   type FailureKind,
   type InferenceRequest,
   type InferenceResponse,
@@ -35,11 +34,10 @@ export {
   ProviderError,
   type RequestConnection,
   type StartedResponse,
-  type StoredChain,
-  type StoredResponse,
   type StreamDelta,
   type WaitOptions,
 } from "../engine/stack/provider.ts";
+export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";
 export { defineChatCodec } from "../providers/chat/chat-codec.ts";
 export type { ChatDialect } from "../providers/chat/chat-dialects.ts";
 export { type CodecDefinition, defineCodec } from "../providers/define-codec.ts";

@@ -3,12 +3,9 @@ import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 import { notRead } from "../domain/block.ts";
 import { extendContext } from "../domain/context.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
-import {
-  type InferenceRequestedData,
-  learnedName,
-  type ResponseReceivedData,
-} from "../domain/events/inference-events.ts";
+import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { learnedName } from "../domain/events/server-events.ts";
 import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./client-turn.ts";
 import { KnownContexts, type ServerContext, type Unusable } from "./known-contexts.ts";

@@ -1,5 +1,6 @@
 import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
+import { type Usage, usageOf } from "./usage.ts";
 
 /** How views put things into words. */
 
@@ -73,3 +74,14 @@ export function actorLabel(actor: Actor): string {
 
 /** The beginning of an id that somebody else made, as long as it takes to tell it from others; it names it as well. */
 export const shortId = (id: string): string => excerpt(id, 1_000).slice(0, 20);
+
+/** Longer than a line of most terminals: the printer cuts it where the terminal's ends. */
+export const textLength = 160;
+/** What a block says, as the reader of one line gets it. */
+export const quote = (block: Block): string => `“${excerpt(block.text, textLength)}”`;
+
+/** `1,204 tokens in, 87 out` */
+export function costWords(usage: Usage | undefined): string {
+  const { inputTokens, outputTokens } = usageOf(usage);
+  return `${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out`;
+}

@@ -1,11 +1,6 @@
 import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import type {
-  InferenceRequest,
-  InferenceResponse,
-  Provider,
-  StoredChain,
-  StreamDelta,
-} from "../engine/stack/provider.ts";
+import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/stack/provider.ts";
+import type { StoredChain } from "../engine/stack/stored-responses.ts";
 import { currentMask, type Mask } from "./mask.ts";
 import { maskedError } from "./masked-error.ts";
 import type { OpenaiResponses } from "./openai-options.ts";

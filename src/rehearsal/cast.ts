@@ -1,5 +1,6 @@
 import { type Mode, modes } from "../engine/stack/chain-policy.ts";
-import { createEngine, type Engine, type EngineConfig } from "../engine/stack/create-engine.ts";
+import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
+import type { Engine } from "../engine/stack/engine.ts";
 import { modeProblem } from "../engine/stack/engine-checks.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import { drawFrom } from "./draw.ts";

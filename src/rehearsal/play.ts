@@ -3,7 +3,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
 import type { Mode } from "../engine/stack/chain-policy.ts";
-import type { Engine } from "../engine/stack/create-engine.ts";
+import type { Engine } from "../engine/stack/engine.ts";
 import { conversationView } from "../projections/conversation-view.ts";
 import { type Cast, drawPlayer, type Player } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";

@@ -1,5 +1,5 @@
 import { checkedConversationId, conversationStream } from "../domain/ids.ts";
-import type { Engine } from "../engine/stack/create-engine.ts";
+import type { Engine } from "../engine/stack/engine.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { type FoldReplay, type FoldReplayOptions, replayFolds as replayStream } from "./fold-replay.ts";
 import { type ReexecuteOptions, type Reexecution, reexecute as reexecuteStream } from "./re-execute.ts";

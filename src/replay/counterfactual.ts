@@ -9,14 +9,8 @@ import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Interceptor } from "../engine/session/breakpoint.ts";
 import { mustHaveContext } from "../engine/session/errors.ts";
-import {
-  type AnyEngine,
-  checkedEngine,
-  type Engine,
-  type EngineOptions,
-  engineOf,
-  engineWith,
-} from "../engine/stack/create-engine.ts";
+import { engineWith } from "../engine/stack/adjusted-engine.ts";
+import { type AnyEngine, checkedEngine, type Engine, type EngineOptions, engineOf } from "../engine/stack/engine.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";

@@ -1,5 +1,5 @@
 import type { Capabilities } from "../engine/stack/codec.ts";
-import type { EngineOptions } from "../engine/stack/create-engine.ts";
+import type { EngineOptions } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { Routing } from "../engine/stack/route.ts";
 import type { EventReader } from "../log/codec/event-log.ts";

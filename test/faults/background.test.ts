@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
-import { createEngine, type Engine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import type { Engine } from "../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import {

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import type { Engine } from "../../src/engine/stack/create-engine.ts";
+import type { Engine } from "../../src/engine/stack/engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Socket } from "node:net";
 import { vi } from "vitest";
-import { type Engine, engineOf } from "../../src/engine/stack/create-engine.ts";
+import { type Engine, engineOf } from "../../src/engine/stack/engine.ts";
 import type { Layer, LayerContext } from "../../src/engine/stack/middleware.ts";
 
 /** The layer whose own code runs; null while it is the engine's, or anybody else's. */

@@ -1,8 +1,8 @@
 import { describeActor } from "../../domain/actor.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { describeOrigin } from "../../projections/describe-event.ts";
 import { describeReason } from "../../projections/reasons.ts";
-import { describeOrigin } from "../../projections/timeline.ts";
 import { counted, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
 import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { Block } from "../../domain/block.ts";
 import { system } from "../../domain/make-block.ts";
-import { createEngine, type Engine, type EngineConfig } from "../../engine/stack/create-engine.ts";
+import { createEngine, type EngineConfig } from "../../engine/stack/create-engine.ts";
+import type { Engine } from "../../engine/stack/engine.ts";
 import { defineMiddleware } from "../../engine/stack/middleware.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import { tool } from "../../engine/stack/tool.ts";

@@ -15,22 +15,24 @@ import {
   turnReverted,
 } from "./conversation-events.ts";
 import {
-  anchorInvalidated,
-  capabilityLearned,
-  contextImported,
   inferenceFailed,
   inferenceRequested,
-  reasoningQuarantined,
-  responseDeleted,
   responseReceived,
   responseStarted,
-  serverConversationChanged,
-  serverConversationDeleted,
   warmUpAnswered,
   warmUpFailed,
   warmUpRequested,
 } from "./inference-events.ts";
 import { runCancelled, runCompleted, runFailed, runParked, runResumed, runStarted, turnEdited } from "./run-events.ts";
+import {
+  anchorInvalidated,
+  capabilityLearned,
+  contextImported,
+  reasoningQuarantined,
+  responseDeleted,
+  serverConversationChanged,
+  serverConversationDeleted,
+} from "./server-events.ts";
 import { effectFinished, effectStarted, toolFinished, toolParked, toolSettled, toolStarted } from "./tool-events.ts";
 import { upcast } from "./upcast.ts";
 

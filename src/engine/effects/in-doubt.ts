@@ -3,8 +3,8 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Journal } from "../session/journal.ts";
 import { engineActor } from "../session/session.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
 import { recordableSettlement } from "../stack/doubt.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 
 /** What is said of the effects in doubt of a run that is taken up, and those of which nobody can say anything yet. */
 export type Doubts = {

@@ -2,7 +2,7 @@ import { emitWarning } from "node:process";
 import type { PlanRequest } from "../planning/plan.ts";
 import type { RunSession } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 
 /** Engines that have said so. */
 const warned = new WeakSet<EngineOptions["life"]>();

@@ -1,5 +1,6 @@
 import { type Block, idOf } from "../../domain/block.ts";
-import { type InferenceRequestedData, learnedName } from "../../domain/events/inference-events.ts";
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import { learnedName } from "../../domain/events/server-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { engineActor, type RunSession } from "../session/session.ts";

@@ -9,8 +9,8 @@ import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
+import { adjusted } from "../stack/adjusted-engine.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
-import { adjusted } from "../stack/create-engine.ts";
 import { checkSettings } from "../stack/settings-size.ts";
 
 /** A request to be made. */

@@ -1,6 +1,6 @@
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import { learnedCapabilities } from "./contexts.ts";
 
 /** Why `auto` chose as it did, by name. */

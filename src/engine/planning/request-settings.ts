@@ -2,7 +2,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 
 /** The settings of a request: the run's, the engine's tools, and what the Turn and layers say by the instructions. */
 export function requestSettings(

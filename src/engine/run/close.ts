@@ -5,7 +5,7 @@ import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { OpenRun } from "../../projections/client-turn.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import { providersOf } from "../stack/route.ts";
 
 type Failed = {

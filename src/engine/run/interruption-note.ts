@@ -4,7 +4,7 @@ import { user } from "../../domain/make-block.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { engineActor } from "../session/session.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 
 const notes = {
   cancelled: "[Your last answer was interrupted before it was finished. It is not part of this conversation.]",

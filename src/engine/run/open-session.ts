@@ -24,7 +24,7 @@ import { Journal } from "../session/journal.ts";
 import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Recorder } from "../session/recorder.ts";
 import { createCounters, type RunSession } from "../session/session.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
 

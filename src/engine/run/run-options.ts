@@ -1,10 +1,11 @@
 import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
+import { engineWith } from "../stack/adjusted-engine.ts";
 import { type Budget, recordedBudget } from "../stack/budget.ts";
 import { type Mode, modes } from "../stack/chain-policy.ts";
 import type { SummaryOptions } from "../stack/compact-policy.ts";
-import { type AnyEngine, checkedEngine, type EngineOptions, engineWith } from "../stack/create-engine.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions } from "../stack/engine.ts";
 import { checkMode } from "../stack/engine-checks.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { checkRunSettings, type RunSettings, runSettingNames } from "../stack/run-settings.ts";

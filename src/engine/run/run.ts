@@ -16,7 +16,7 @@ import type { Interceptor } from "../session/breakpoint.ts";
 import { RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import { broughtBy, describeLayer, LayerError } from "../stack/middleware.ts";
 import { ProviderError } from "../stack/provider.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";

@@ -16,7 +16,7 @@ import { decodeResponse } from "../planning/response.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { engineActor } from "../session/session.ts";
 import type { Capabilities, Lesson } from "../stack/codec.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import { type InferenceResponse, type Provider, ProviderError } from "../stack/provider.ts";
 import { inTurn } from "./begin.ts";
 

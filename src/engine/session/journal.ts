@@ -4,7 +4,7 @@ import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import {
   type DivergencePlace,
   type FirstBlock,

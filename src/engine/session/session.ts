@@ -9,7 +9,7 @@ import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunRecord } from "../../projections/run-record.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { ServerContextsView } from "../../projections/server-contexts.ts";
-import type { EngineOptions } from "../stack/create-engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import type { Interceptor } from "./breakpoint.ts";
 import type { Journal } from "./journal.ts";

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
-import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { randomId } from "../../log/codec/ids.ts";
-import { type Budget, type RecordedBudget, recordedBudget } from "./budget.ts";
-import { type ChainPolicy, type Mode, policyOf, type RecordedPolicy } from "./chain-policy.ts";
-import type { Settings } from "./codec.ts";
-import { type CompactPolicy, type RecordedCompactPolicy, recordedCompactPolicy } from "./compact-policy.ts";
+import { engineWith } from "./adjusted-engine.ts";
+import { type Budget, recordedBudget } from "./budget.ts";
+import { type ChainPolicy, type Mode, policyOf } from "./chain-policy.ts";
+import { type CompactPolicy, recordedCompactPolicy } from "./compact-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
+import { type Engine, type EngineOptions, engineOf, type Observer, thisCopy } from "./engine.ts";
 import { checkConfig, checkMode, checkNames, refuseBesideLoop } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
@@ -16,83 +15,9 @@ import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
 import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
 import { providersOf, type Route, type Routing } from "./route.ts";
-import type { RunPart } from "./run-part.ts";
 import { outputSchemaOf, type StandardSchema } from "./schema.ts";
-import { checkSettings } from "./settings-size.ts";
 import type { Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
-
-/** Everything a run needs besides its conversation. */
-export type EngineOptions = {
-  /** The copy of turnlog that made the engine: its classes are those that the run will meet. */
-  readonly madeBy: symbol;
-  readonly life: EngineLife;
-  readonly provider: Provider;
-  /** Who else may be asked, and who says so; null where nobody may. */
-  readonly routing: Routing | null;
-  /** The whole stack, outermost first; the tool loop stands in it. */
-  readonly layers: readonly Layer[];
-  /** Tools that the requests offer. */
-  readonly tools: readonly Tool[];
-  /** What every run asks otherwise than the provider is set to. */
-  readonly adjustments: Adjustments;
-  /** What the provider is asked in this run, and once a tool of it was called. */
-  readonly settings: Settings;
-  readonly laterSettings: Settings;
-  /** What the answer has to be of; null where any answer will do. */
-  readonly output: StandardSchema | null;
-  /** What the caller gave layers and tools for this run; undefined where that is nothing. */
-  readonly context: unknown;
-  readonly chain: RecordedPolicy;
-  /** From what age on a request that carries encrypted reasoning warns. */
-  readonly warnOfReasoningAfterMs: number;
-  /** How many tokens may be used; null where nobody counts them. */
-  readonly budget: RecordedBudget | null;
-  /** When and how the engine makes a Turn shorter. */
-  readonly compact: RecordedCompactPolicy;
-  /** What the model is told, before the next run, of one that broke off: a text, or turnlog's own (true); null for nothing. */
-  readonly interruptionNote: true | string | null;
-  /** How long a layer may work on its own before the run fails and names it. */
-  readonly layerTimeoutMs: number;
-  /** How long an owner of another process may be silent before its run counts as abandoned. */
-  readonly takeoverAfterMs: number;
-  /** How long layers that execute a run again may all wait for the engine without meeting anything of its log. */
-  readonly stuckAfterMs: number;
-  /** Asked about effects that may have happened before a run was cut off. */
-  readonly onInDoubt: InDoubtHandler | null;
-  /** What the model is told of a tool's error. */
-  readonly onToolError: (error: unknown) => string;
-  /** Whether a request is sent again whose answer was lost with the process that had asked. */
-  readonly onLostResponse: "retry" | "fail";
-  readonly retry: RetryPolicy;
-  /** Waits before a request is sent again, and before a re-execution counts as stuck; rejects when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Milliseconds since 1970. */
-  readonly clock: () => number;
-  /** A new id with this prefix. */
-  readonly newId: (prefix: "run" | "inf") => string;
-  /** What this process has seen the endpoint do, whichever conversation it was. */
-  readonly learned: Map<string, JsonValue>;
-  /** Get everything that runs show while they happen; what they throw is not the run's affair. */
-  readonly observers: readonly Observer[];
-};
-
-/** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
-export type Observer = { readonly next: (part: RunPart) => unknown };
-
-/**
- * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in
- * progress and disposes of the provider, where that has something to release; runs begun after that are refused.
- */
-export type Engine<Context = unknown, Output = undefined> = AsyncDisposable & {
-  /** @internal What it was made with, checked. */
-  readonly options: EngineOptions;
-  /** Only for the compiler: what its layers and tools want as `ctx.context`, and what its answers are. */
-  readonly types?: { readonly context: (context: Context) => void; readonly output: Output };
-};
-
-/** An engine, whatever its layers and tools want and its answers are. */
-export type AnyEngine = Engine<never, unknown>;
 
 export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly provider: Provider;
@@ -151,26 +76,6 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly newId?: (prefix: "run" | "inf") => string;
 };
-
-const thisCopy = Symbol("turnlog");
-
-/**
- * Whether this copy of turnlog made an engine. One of another copy looks the same, but its errors, Turns and blocks are of
- * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
- */
-export const isOwnEngine = ({ options }: Pick<AnyEngine, "options">): boolean => options.madeBy === thisCopy;
-
-/**
- * What an engine was made with.
- *
- * @throws {TypeError} for what is no engine.
- */
-export function checkedEngine(where: string, engine: AnyEngine): EngineOptions {
-  const given: unknown = engine;
-  const options: unknown = objectOf(given)["options"];
-  if (isJsonObject(options) && "madeBy" in options) return engine.options;
-  throw new TypeError(`${where} takes an engine, not ${kindOf(given)}: make one with createEngine({ provider })`);
-}
 
 /** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;
@@ -240,51 +145,6 @@ export function createEngine<Context = unknown, Output = undefined>(
   return engineOf(engineWith(options, {}));
 }
 
-/** The engine of these options, which shares the life of the one that they come from. */
-export const engineOf = <Context, Output>(options: EngineOptions): Engine<Context, Output> => ({
-  options,
-  [Symbol.asyncDispose]: () => options.life.end(),
-});
-
-/**
- * What a provider is asked, adjusted.
- *
- * @throws {TypeError} where its codec cannot say this.
- */
-export function adjusted({ codec, settings, name }: Provider, adjustments: Adjustments): Settings {
-  if (Object.keys(adjustments).length === 0) return settings;
-  if (codec.adjust !== undefined) return codec.adjust(settings, adjustments);
-  const names = Object.keys(adjustments).join(", ");
-  throw new TypeError(
-    `the provider ${name} takes no settings of a run (${names}): its codec ${codec.name} has no adjust`,
-  );
-}
-
-/**
- * The engine as a run of these options uses it: one that begins, or one that is taken up or replayed, by what its log has.
- *
- * @throws {TypeError} where the provider cannot be asked so.
- * @throws {SettingsTooLargeError} when the settings are too much to be stored.
- */
-export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: RecordedRunOptions): EngineOptions {
-  const asked: Adjustments = { ...engine.adjustments, ...settings };
-  const limited = maxSteps === undefined ? {} : { layers: limitedSteps(engine.layers, maxSteps) };
-  const others = [...(engine.routing?.others ?? [])].map(
-    ([name, other]) => [name, { ...other, ...askedWith(engine, other.provider, asked) }] as const,
-  );
-  const routing = engine.routing === null ? null : { ...engine.routing, others: new Map(others) };
-  return { ...engine, ...limited, routing, ...askedWith(engine, engine.provider, asked) };
-}
-
-/** What one of an engine's providers is asked, adjusted: in the first request of a run, and once a tool of it was called. */
-function askedWith({ tools }: EngineOptions, provider: Provider, asked: Adjustments) {
-  const { toolChoice, ...later } = asked;
-  const isForced = toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none";
-  const settings = adjusted(provider, asked);
-  checkSettings(provider.codec.offer(settings, { tools, capabilities: provider.capabilities }));
-  return { settings, laterSettings: isForced ? adjusted(provider, later) : settings };
-}
-
 const routingOf = (choose: Route | undefined, others: Readonly<Record<string, Provider>>): Routing | null =>
   choose === undefined
     ? null
@@ -297,9 +157,6 @@ const routingOf = (choose: Route | undefined, others: Readonly<Record<string, Pr
           }),
         ),
       };
-
-const limitedSteps = (layers: EngineOptions["layers"], maxSteps: number): EngineOptions["layers"] =>
-  layers.map((layer) => (layer.isEngine === true ? toolLoop(layer.tools ?? [], { maxSteps }) : layer));
 
 const optionNames: OptionNames<EngineConfig> = {
   ...{

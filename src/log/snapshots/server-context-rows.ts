@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../base/json.ts";
 import { type Anchor, type AnchorId, anchorName } from "../../domain/anchor.ts";
-import { learnedName } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { learnedName } from "../../domain/events/server-events.ts";
 import type { StoredContexts } from "../../projections/known-contexts.ts";
 import type {
   EventPlace,

@@ -1,5 +1,6 @@
 import { type JsonObject, objectsOf } from "../../base/json.ts";
-import { type ConversationObjects, ProviderError } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider.ts";
+import type { ConversationObjects } from "../../engine/stack/stored-responses.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
 import type { HttpClient } from "../openai-http.ts";

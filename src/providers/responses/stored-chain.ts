@@ -7,7 +7,8 @@ import {
   textOrEmpty,
   textOrNull,
 } from "../../base/json.ts";
-import { ProviderError, type StoredChain, type StoredResponse } from "../../engine/stack/provider.ts";
+import { ProviderError } from "../../engine/stack/provider.ts";
+import type { StoredChain, StoredResponse } from "../../engine/stack/stored-responses.ts";
 import type { InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 import { idUnfinished } from "./background.ts";
 import { kindOfItem } from "./item-kinds.ts";

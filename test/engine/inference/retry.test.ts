@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
-import type { Engine, EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   type Fault,

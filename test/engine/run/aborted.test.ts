@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { engineOf } from "../../../src/engine/stack/create-engine.ts";
+import { engineOf } from "../../../src/engine/stack/engine.ts";
 import { type ToolContext, tool } from "../../../src/engine/stack/tool.ts";
 import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
 import { gated, untilAborted } from "../../support/gates.ts";

@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { verification } from "../../../src/audit/verify.ts";
 import { messageOf } from "../../../src/base/error-message.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { Engine, EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {

@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject } from "../../../src/base/json.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
-import type { Engine, EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import {

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { createEngine, type Engine } from "../../../src/engine/stack/create-engine.ts";
+import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { logging } from "../../../src/middleware/logging.ts";
 import { scripted } from "../../../src/providers/scripted.ts";

@@ -1,5 +1,5 @@
 import { createDemoEngine } from "../../../src/cli/demo/agent.ts";
-import { type Engine, engineOf } from "../../../src/engine/stack/create-engine.ts";
+import { type Engine, engineOf } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 

@@ -1,0 +1,182 @@
+import { messageOf } from "../../base/error-message.ts";
+import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
+import { isAside } from "../../domain/frame.ts";
+import { firstSaid } from "../planning/response.ts";
+import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
+import type { CallScope } from "../session/call-scope.ts";
+import type { PastInference } from "../session/run-answers.ts";
+import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
+import {
+  type InferenceResponse,
+  ProviderError,
+  type RequestConnection,
+  type StartedResponse,
+  type StreamDelta,
+} from "../stack/provider.ts";
+import { acknowledge } from "./acknowledgements.ts";
+import { failureOf } from "./failure-data.ts";
+import type { Prepared } from "./prepare-request.ts";
+import { learn, type Retry } from "./reactions.ts";
+import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
+import { retryDelayMs } from "./retry.ts";
+
+type Attempt = {
+  readonly prepared: Prepared;
+  readonly scope: CallScope;
+  /** What it does otherwise than those before. */
+  readonly retry: Retry;
+};
+
+/** Sends a request that is durable, and records what came of it. */
+export async function ask(
+  session: RunSession,
+  frame: string,
+  { prepared, scope, retry, retries }: Attempt & { readonly retries: number },
+): Promise<Received | Failed> {
+  const { request, bodyText } = prepared;
+  await session.recorder.flush();
+  scope.throwIfEnded();
+  const { decision, requestBytes, attempt } = request;
+  session.emit({ type: "request-start", frame, attempt, decision, requestBytes });
+  const { provider } = session.engine;
+  const { signal } = scope;
+  let isUnderWay = false;
+  const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
+    responseOf(signal, () =>
+      provider.infer({
+        bodyText,
+        settings: prepared.settings,
+        transport: decision.transport,
+        ...(provider.connection === undefined ? {} : { connection: connectionOf(session, decision) }),
+        signal,
+        onDelta: tellDeltas(session, frame),
+        onStarted: (responseId, told) => {
+          isUnderWay = true;
+          return startedResponse(session, frame, prepared, { responseId, ...told });
+        },
+      }),
+    ),
+  );
+  return recordAnswer(session, frame, prepared, {
+    answer,
+    // What the server began in the background it has acted on, whatever became of the waiting for it.
+    retryInMs: (error) => (isUnderWay ? null : retryDelayMs(session, { error, frame, retries })),
+    prove: () => learn(session, retry),
+  });
+}
+
+/** What came of a request that the log has. */
+export async function answeredBefore(
+  session: RunSession,
+  frame: string,
+  { prepared, past, scope, retry }: Attempt & { readonly past: PastInference },
+): Promise<Received | Failed> {
+  const { answer, started } = past;
+  if (answer?.type === "response") {
+    const { data, at } = answer;
+    delivered(session, at);
+    // The frame has drawn an id for each of them.
+    for (const _ of data.output) newBlockId(session, frame);
+    if (!isAside(frame)) acknowledge(session, { index: session.server.contexts.length, frame });
+    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
+    // The fold of the log has them already.
+    const { turns } = session.journal;
+    const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
+    return { data, blocks };
+  }
+  if (answer?.type === "failure") {
+    const { data, at } = answer;
+    // It may have gone on from what can be continued once: the requests behind it go on from there no more.
+    session.apply({ event: { type: "InferenceFailed", version: 1, data }, actor: engineActor, frame, at });
+    return { error: failureOf(data), retryInMs: data.retryInMs ?? null, failedAt: at };
+  }
+  const { provider, onLostResponse } = session.engine;
+  const { request, bodyText } = prepared;
+  // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
+  const retryInMs = ({ kind }: ProviderError): number | null =>
+    onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null;
+  const prove = (): void => learn(session, retry);
+  if (started !== null && provider.waitFor !== undefined) {
+    await session.recorder.flush();
+    const { signal } = scope;
+    const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
+      responseOf(signal, async () => {
+        if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
+        const { responseId, cursor } = started;
+        const onDelta = tellDeltas(session, frame);
+        const place = cursor === undefined ? {} : { cursor };
+        return provider.waitFor(responseId, { signal, settings: prepared.settings, onDelta, ...place });
+      }),
+    );
+    return recordAnswer(session, frame, prepared, { answer: fetched, retryInMs, prove });
+  }
+  const message = "the process that asked ended before the answer came; the server may have answered";
+  const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
+  return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs, prove });
+}
+
+const connectionOf = ({ stream }: RunSession, { lives, details }: Decision): RequestConnection => ({
+  conversation: stream,
+  lives: lives ?? null,
+  ...(details === undefined ? {} : { details }),
+});
+
+const tellDeltas =
+  (session: RunSession, frame: string) =>
+  (delta: StreamDelta): void => {
+    if (delta.type !== "item-done") session.emit({ ...delta, frame });
+  };
+
+/** A call to the provider; its failures are values, for each has its own consequence. */
+async function answerOf(
+  session: RunSession,
+  effect: BreakpointEffect,
+  work: () => Promise<InferenceResponse>,
+): Promise<InferenceResponse | ProviderError> {
+  try {
+    return await intercept(session.interceptor, effect, { work, injected: asResponse });
+  } catch (error) {
+    if (error instanceof ProviderError) return error;
+    throw error;
+  }
+}
+
+/** What a provider gives. Where it throws what is no error of a provider, nobody knows what the server did. */
+async function responseOf(signal: AbortSignal, work: () => Promise<InferenceResponse>): Promise<InferenceResponse> {
+  try {
+    const answer = await work();
+    if (isJsonObject(answer.response)) return answer;
+    throw new TypeError("the provider gave no response");
+  } catch (cause) {
+    if (cause instanceof ProviderError) throw cause;
+    const kind = signal.aborted ? "aborted" : "provider-failed";
+    throw new ProviderError(messageOf(cause), { kind, outcome: "unknown", cause });
+  }
+}
+
+function asResponse(answer: JsonValue): InferenceResponse {
+  if (!isJsonObject(answer)) throw new TypeError("what takes the place of a response is a JSON object");
+  return { response: answer };
+}
+
+/** The response is made in the background: the process that takes the run up fetches it. */
+async function startedResponse(
+  session: RunSession,
+  frame: string,
+  { request: { inferenceId }, settings }: Pick<Prepared, "request" | "settings">,
+  { responseId, response, cursor }: StartedResponse & { readonly responseId: string },
+): Promise<void> {
+  if (typeof responseId !== "string") throw new TypeError("the provider began a response without an id");
+  const actor = { kind: "provider", name: session.engine.provider.name, inferenceId } as const;
+  const data = {
+    ...{ inferenceId, responseId },
+    ...(Number.isSafeInteger(cursor) && cursor !== undefined ? { cursor } : {}),
+    ...(isJsonObject(response) && !isNestedDeeper(response, maxNesting)
+      ? { first: firstSaid(response, settings) }
+      : {}),
+  };
+  record(session, { type: "ResponseStarted", version: 1, data }, actor, frame);
+  await session.recorder.flush();
+}

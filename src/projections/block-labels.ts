@@ -1,0 +1,32 @@
+import type { Block } from "../domain/block.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
+import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { blockLabel } from "./wording.ts";
+
+/** What it takes to put an event into words. */
+export type BlockLabels = {
+  /** What each block is, for the events that only name it. */
+  readonly labels: Map<string, string>;
+  isRunOpen: boolean;
+};
+
+export const noLabels = (): BlockLabels => ({ labels: new Map(), isRunOpen: false });
+
+/** Follows the events without putting each into words, which takes longer than all the rest. */
+export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): void {
+  for (const json of blocksIn(event)) view.labels.set(json.id, labelOf(blockFromJson(json), event, view));
+  if (event.type === "RunStarted") view.isRunOpen = true;
+  // A fork leaves its parent's run.
+  if (event.type === "ConversationStarted") view.isRunOpen = false;
+  if (event.type === "EventSkipped" && runId !== null) view.isRunOpen = false;
+  if (isRunEnd(event)) view.isRunOpen = false;
+}
+
+/** A tool's result is named by its tool, for a reader who looks for it. */
+function labelOf(block: Block, event: ConversationEvent, { labels }: BlockLabels): string {
+  if (event.type !== "ToolFinished")
+    return block.kind === "tool_result" ? (labels.get(block.id ?? "") ?? block.kind) : blockLabel(block);
+  return `tool_result ${labels.get(event.data.blockId)?.replace(/^tool_call /, "") ?? ""}`.trimEnd();
+}

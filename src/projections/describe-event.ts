@@ -1,0 +1,164 @@
+import { blockFromJson } from "../domain/block-json.ts";
+import { contentId, type Edit } from "../domain/edits.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
+import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
+import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
+import { hiddenLabel } from "../domain/labels.ts";
+import { asidesOf, budgetWords, compactionWords } from "./asides.ts";
+import type { BlockLabels } from "./block-labels.ts";
+import { inferenceWords } from "./describe-inference.ts";
+import { blockLabel, costWords, counted, excerpt, grouped, quote, textLength } from "./wording.ts";
+
+/** An event in words, for a reader who has followed those up to it. */
+export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent): string =>
+  [isAside(frame) && event.type === "TurnEdited" ? askedWords(event) : wordsOf(view, event), ...asidesOf(event)].join(
+    "; ",
+  );
+
+/** What a layer asks beside the conversation ends with its question. */
+function askedWords(event: ConversationEventOf<"TurnEdited">): string {
+  const question = blocksIn(event).at(-1);
+  return `asks the model ${question === undefined ? "about a part of the Turn" : quote(blockFromJson(question))}`;
+}
+
+function wordsOf(view: BlockLabels, event: ConversationEvent): string {
+  switch (event.type) {
+    case "ConversationStarted": {
+      const { origin, title } = event.data;
+      const from = describeOrigin(origin);
+      const as = from === null ? "" : ` as ${from}`;
+      return `conversation started${as}${title === undefined ? "" : `: ${excerpt(title, 60)}`}`;
+    }
+    case "ConversationRelabelled":
+      return namingWords(event.data);
+    case "BlockAppended": {
+      const block = blockFromJson(event.data.block);
+      return `${blockLabel(block)} ${quote(block)}${view.isRunOpen ? " (pending)" : ""}`;
+    }
+    case "TurnReverted": {
+      const { toRevision, edits } = event.data;
+      const to = toRevision === null ? "" : ` to @${toRevision}`;
+      return `reverted${to}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
+    }
+    case "TurnCompacted": {
+      const { compaction, edits, window } = event.data;
+      const cost = window?.usage === undefined ? "" : `, ${costWords(window.usage)}`;
+      return `${compactionWords(compaction)}${cost}: ${edits.map((edit) => describe(edit, view.labels)).join(", ")}`;
+    }
+    case "EventSkipped":
+      return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
+    case "SettingsDeclared":
+      return describeSettings(event.data);
+    case "RunStarted": {
+      const stack = event.data.stack.map(({ name }) => name);
+      const again = event.data.again === true ? " once more" : "";
+      const { budget, compact } = event.data;
+      const within = budget === undefined ? "" : `; ${budgetWords(budget)}`;
+      const only = compact?.only === true ? " for a summary and no answer" : "";
+      return `run started${again}${only}: ${[...stack, event.data.provider.name].join(" > ")}${within}`;
+    }
+    case "RunResumed":
+      return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;
+    case "RunParked":
+      return `run waits until ${counted(event.data.blockIds.length, "call")} in doubt will be settled`;
+    case "RunCompleted":
+      return completedWords[event.data.status];
+    case "RunFailed": {
+      const { kind, message, thrownBy } = event.data;
+      const where = thrownBy === undefined ? "" : ` in ${excerpt(thrownBy.layer, 40)} (frame ${thrownBy.frame})`;
+      return `run failed (${kind})${where}: ${excerpt(message, textLength)}`;
+    }
+    case "RunCancelled":
+      return `run cancelled: ${excerpt(event.data.reason, textLength)}`;
+    case "TurnEdited": {
+      const { direction, edits, compaction } = event.data;
+      const what = edits.map((edit) => describe(edit, view.labels)).join(", ");
+      if (compaction !== undefined) return `${compactionWords(compaction)}: ${what}`;
+      return `${direction === "request" ? "handed on" : "gave back"} ${what === "" ? "another Turn" : `with: ${what}`}`;
+    }
+    case "ToolStarted":
+      return `${event.data.name} began`;
+    case "ToolFinished": {
+      const { outcome, durationMs, late, result } = event.data;
+      const when = late === true ? ", too late" : "";
+      return `${outcome} in ${grouped(Math.round(durationMs))} ms${when}: ${quote(blockFromJson(result))}`;
+    }
+    case "ToolParked":
+      return `${event.data.name} is in doubt: it began, and nobody knows whether it ended`;
+    case "ToolSettled":
+      return `settled: ${settlementWords[event.data.settlement.how]}`;
+    case "EffectStarted":
+      return `${event.data.name} began`;
+    case "EffectFinished": {
+      const { answer, durationMs } = event.data;
+      const what = answer.outcome === "ok" ? "ok" : `failed, ${excerpt(answer.message, textLength)},`;
+      return `${what} in ${grouped(Math.round(durationMs))} ms`;
+    }
+    default:
+      return inferenceWords(event);
+  }
+}
+
+function namingWords({ title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"]): string {
+  const all = Object.entries(labels);
+  const set = all.flatMap(([name, value]) => (value === null || name === hiddenLabel ? [] : [`${name}=${value}`]));
+  const removed = all.flatMap(([name, value]) => (value === null && name !== hiddenLabel ? [name] : []));
+  const parts = [
+    ...(title === undefined ? [] : [`named ${excerpt(title, textLength)}`]),
+    ...(set.length === 0 ? [] : [`labelled ${excerpt(set.join(", "), textLength)}`]),
+    ...(removed.length === 0 ? [] : [`no longer labelled ${excerpt(removed.join(", "), textLength)}`]),
+    ...(Object.hasOwn(labels, hiddenLabel)
+      ? [labels[hiddenLabel] === null ? "listed again" : "hidden from lists"]
+      : []),
+  ];
+  return parts.length === 0 ? "labelled" : parts.join(", ");
+}
+
+const completedWords = {
+  completed: "run completed",
+  "calls-open": "run completed: its calls wait for an answer from outside the engine",
+  incomplete: "run completed: its last answer broke off at a limit",
+} as const;
+
+const settlementWords = {
+  result: "its result is known",
+  rerun: "it may run once more",
+  abandon: "the model is told that it is in doubt",
+} as const;
+
+/** Where a conversation came from: `fork of cnv_8f3k@12`; null for one that came from nowhere. */
+export function describeOrigin(origin: ConversationOrigin): string | null {
+  switch (origin.type) {
+    case "new":
+      return null;
+    case "fork":
+      return `fork of ${origin.conversationId}@${origin.revision}`;
+    case "child":
+      return `child of ${origin.conversationId}, call ${origin.blockId}`;
+    case "import":
+      return `import of ${excerpt(origin.source, 60)}`;
+  }
+}
+
+function describeSettings({ digest, settings }: ConversationEventOf<"SettingsDeclared">["data"]): string {
+  const { model, tools } = settings;
+  const named = typeof model === "string" ? `: ${excerpt(model, 40)}` : "";
+  const offered = Array.isArray(tools) ? `, ${counted(tools.length, "tool")}` : "";
+  return `settings ${digest.slice(0, 8)}${named}${offered}`;
+}
+
+function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {
+  const label = (id: string): string => labels.get(id) ?? id;
+  switch (edit.op) {
+    case "insert":
+      return `${edit.blocks.map((content) => label(contentId(content))).join(", ")} added`;
+    case "replace":
+      return `${label(edit.blockId)} modified`;
+    case "remove":
+      return `${edit.blockIds.map(label).join(", ")} removed`;
+    case "move":
+      return `${label(edit.blockId)} moved`;
+  }
+}
