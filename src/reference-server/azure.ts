@@ -7,13 +7,27 @@ export interface AzureOptions {
   readonly keys?: readonly string[];
   /** A prompt with this text in it is blocked. */
   readonly blocks?: string;
+  /** What is deployed; left out, any name is. */
+  readonly deployments?: readonly string[];
 }
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The path as other servers have it. */
-export const pathOf = (azure: AzureOptions | undefined, pathname: string): string =>
-  azure === undefined ? pathname : pathname.replace(/^\/openai(?=\/v1\/)/, "");
+/** The path as other servers have it: of the v1 API, and of the one before it, whose versions are dates. */
+export function pathOf(azure: AzureOptions | undefined, { pathname, searchParams }: URL): string {
+  if (azure === undefined) return pathname;
+  const path = isDated(searchParams) ? pathname.replace(/^\/openai(?=\/responses(\/|$))/, "/v1") : pathname;
+  return path.replace(/^\/openai(?=\/v1\/)/, "");
+}
+
+const isDated = (query: URLSearchParams): boolean => /^\d{4}-/.test(query.get("api-version") ?? "");
+
+/** The v1 API has no versions by date (as seen). */
+export function checkAzureVersion({ pathname, searchParams }: URL): Refusal | undefined {
+  const isOfV1 = /^(\/openai)?\/v1\//.test(pathname);
+  if (!isOfV1 || !isDated(searchParams)) return undefined;
+  return { status: 400, body: { error: { code: "BadRequest", message: "API version not supported" } } };
+}
 
 /** What is refused before anything of the body is looked at. */
 export function checkAzureKey({ keys }: AzureOptions, headers: Headers): Refusal | undefined {
@@ -25,13 +39,25 @@ export function checkAzureKey({ keys }: AzureOptions, headers: Headers): Refusal
   return { status: 401, body: { error: { code: "401", message } } };
 }
 
-/** Ids of items are nothing to a request that is not stored, and what the filters block is not answered. */
-export function checkAzureInput({ blocks }: AzureOptions, body: JsonObject): Refusal | undefined {
+/**
+ * What is not deployed is not found (as seen). Ids of items are nothing to a request that is not stored, what is made in the
+ * background has to be (Azure's documentation; its words for it are not recorded), and what the filters block is not answered.
+ */
+export function checkAzureInput({ blocks, deployments }: AzureOptions, body: JsonObject): Refusal | undefined {
+  if (deployments?.includes(stringOf(body["model"]) ?? "") === false) return deploymentNotFound();
+  if (body["background"] === true && body["store"] === false)
+    return refusal("Background mode requires store=true.", { param: "background" });
   const input = objectsOf(body["input"]);
   const named =
     body["store"] === false ? input.map(({ id }) => stringOf(id)).find((id) => id !== undefined) : undefined;
   if (named !== undefined) return itemNotFound(named);
   return blocks !== undefined && JSON.stringify(body["input"] ?? "").includes(blocks) ? promptBlocked() : undefined;
+}
+
+function deploymentNotFound(): Refusal {
+  const message =
+    "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again.";
+  return { status: 404, body: { error: { code: "DeploymentNotFound", message } } };
 }
 
 /** Azure's words and body for a prompt that its filters block. */

@@ -21,7 +21,7 @@ import {
   unsupportedValue,
   zeroDataRetention,
 } from "./refusals.ts";
-import { checkRequest, inputOf } from "./request-schema.ts";
+import { checkRequest, inputOf, instructionsOf } from "./request-schema.ts";
 import { usageOf } from "./response-body.ts";
 import type { Script } from "./script.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
@@ -75,6 +75,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       const rules = {
         models: options.models,
         acceptsEmptyInput: options.acceptsEmptyInput === true || socket?.generates === false,
+        takesInstructionItems: options.azure !== undefined,
       };
       const wrong = checkRequest(body, rules);
       if (wrong !== undefined) return { refusal: wrong };
@@ -285,7 +286,7 @@ function readingOf(of: {
     const isRead = (item: JsonObject): boolean => !isWithheld(item, of.withheld);
     const items =
       of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all.filter(isRead);
-    return { items, instructions: stringOf(of.body["instructions"]) ?? null, tools: objectsOf(of.body["tools"]) };
+    return { items, instructions: instructionsOf(of.body), tools: objectsOf(of.body["tools"]) };
   };
 }
 

@@ -4,6 +4,7 @@ import { itemsOf, type Link } from "./contexts.ts";
 import type { DialectOptions } from "./options.ts";
 import { readItems } from "./readings.ts";
 import { badReasoning, type Refusal } from "./refusals.ts";
+import { instructionsOf } from "./request-schema.ts";
 import { isObject, type JsonObject, objectsOf, stringOf, typeOf } from "./wire.ts";
 
 /** What stood before a reasoning item where it was made: what it is bound to. */
@@ -74,7 +75,7 @@ interface Place {
 
 function bindingAt(items: readonly JsonObject[], { at, body }: Place): ReasoningBinding {
   const before = sinceCompaction(items.slice(0, at));
-  const settings = { instructions: stringOf(body["instructions"]) ?? null, tools: objectsOf(body["tools"]) };
+  const settings = { instructions: instructionsOf(body), tools: objectsOf(body["tools"]) };
   const others = before.filter((item) => typeOf(item) !== "reasoning");
   return {
     model: stringOf(body["model"]) ?? "",

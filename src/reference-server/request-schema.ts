@@ -54,6 +54,8 @@ export interface RequestRules {
   /** Undefined: every model exists. */
   readonly models: readonly string[] | undefined;
   readonly acceptsEmptyInput: boolean;
+  /** Instructions may be messages, as with Azure. */
+  readonly takesInstructionItems: boolean;
 }
 
 /**
@@ -72,6 +74,17 @@ export function inputOf(body: JsonObject): readonly JsonObject[] {
   const input = body["input"];
   if (typeof input === "string") return [{ role: "user", content: input }];
   return isArray(input) ? input.filter(isObject) : [];
+}
+
+/** What the instructions say: a text, or the texts of messages; null where there are none. */
+export function instructionsOf({ instructions }: JsonObject): string | null {
+  if (!isArray(instructions)) return stringOf(instructions) ?? null;
+  const textsOf = (content: Json | undefined): readonly string[] =>
+    isArray(content) ? content.filter(isObject).map(({ text }) => stringOf(text) ?? "") : [stringOf(content) ?? ""];
+  return instructions
+    .filter(isObject)
+    .map(({ content }) => textsOf(content).join(""))
+    .join("\n\n");
 }
 
 /** The first field that is none of these. */
@@ -102,7 +115,10 @@ function checkFields(body: JsonObject, rules: RequestRules): Refusal | undefined
   if (rules.models?.includes(model) === false) return modelNotFound(model);
   for (const { name, expected, holds } of shapes) {
     const value = body[name] ?? null;
-    if (value !== null && !holds(value)) return invalidType(name, expected, nameOfType(value));
+    if (name === "instructions" && rules.takesInstructionItems && isArray(value)) {
+      const wrong = checkItems(value);
+      if (wrong !== undefined) return wrong;
+    } else if (value !== null && !holds(value)) return invalidType(name, expected, nameOfType(value));
   }
   for (const { name, what, min } of minima) {
     const value = body[name] ?? null;

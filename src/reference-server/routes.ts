@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { addressOf, bodyOf, readBody } from "./arriving.ts";
-import { checkAzureKey, pathOf } from "./azure.ts";
+import { checkAzureKey, checkAzureVersion, pathOf } from "./azure.ts";
 import { isReplayable, type UnderWay } from "./background.ts";
 import { byId, defaultDeltaLength, eventStream, replayed, wantsCiphertexts } from "./by-id.ts";
 import { conversationRoute } from "./conversations.ts";
@@ -85,12 +85,12 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     return;
   }
   const { azure } = parts.options;
-  const denied = azure === undefined ? undefined : checkAzureKey(azure, received.headers);
+  const denied = azure === undefined ? undefined : (checkAzureKey(azure, received.headers) ?? checkAzureVersion(url));
   if (denied !== undefined) {
     await finish(exchange, refused(denied));
     return;
   }
-  url.pathname = pathOf(azure, url.pathname);
+  url.pathname = pathOf(azure, url);
   const front = parts.fronts.find((each) => each.takes(received.method, url.pathname));
   if (front !== undefined) {
     await serveFront(parts, exchange, { front, url });

@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { addressOf } from "./arriving.ts";
-import { checkAzureKey, pathOf } from "./azure.ts";
+import { checkAzureKey, checkAzureVersion, pathOf } from "./azure.ts";
 import { type Refusal, refusal, upgradeRefused } from "./refusals.ts";
 import type { Parts } from "./routes.ts";
 import { SocketConnection } from "./socket-connection.ts";
@@ -32,8 +32,12 @@ export function serveSockets(http: Server, parts: Parts): Sockets {
     socket.on("error", () => undefined);
     const status = refused.shift() ?? options.webSocket?.refused;
     const { azure } = options;
-    const isKnown = pathOf(azure, addressOf(request.url ?? "")?.pathname ?? "") === "/v1/responses";
-    const denied = azure === undefined ? undefined : checkAzureKey(azure, request.headers);
+    const url = addressOf(request.url ?? "");
+    const isKnown = url !== null && pathOf(azure, url) === "/v1/responses";
+    const denied =
+      azure === undefined || url === null
+        ? undefined
+        : (checkAzureKey(azure, request.headers) ?? checkAzureVersion(url));
     const refusing = isKnown ? (denied ?? (status === undefined ? null : upgradeRefused(status))) : noRoute(request);
     if (refusing !== null) {
       socket.end(httpText(refusing));

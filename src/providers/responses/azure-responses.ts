@@ -1,25 +1,39 @@
-import type { KeySource, OpenaiResponses, OpenaiResponsesOptions, TextOrSecret } from "../openai-options.ts";
+import type { ResponseInputItem } from "openai/resources/responses/responses";
+import type {
+  KeySource,
+  OpenaiResponses,
+  OpenaiResponsesOptions,
+  TextOrSecret,
+  WithSecrets,
+} from "../openai-options.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { responsesProvider } from "./openai-responses.ts";
 
 /** The options of `azureResponses`: those of `openaiResponses`, but for where the model is and who asks. */
 export type AzureResponsesOptions = Omit<
   OpenaiResponsesOptions,
-  "model" | "apiKey" | "baseURL" | "organization" | "project"
+  "model" | "apiKey" | "baseURL" | "organization" | "project" | "instructions" | "prompt_cache_retention"
 > & {
   /** The name of the deployment, which Azure takes in the place of a model's. */
   readonly model: string;
   /**
    * `https://RESOURCE.openai.azure.com`; `AZURE_OPENAI_ENDPOINT` when absent. `/openai/v1` is added to an address without a path;
-   * one with a path, as gateways have, stays as it is.
+   * one with a path, as gateways have, stays as it is, but for the `/responses` of the target that Azure's portal shows.
    */
   readonly endpoint?: string | undefined;
   /** A key of the resource, sent as `api-key`; `AZURE_OPENAI_API_KEY` when absent. */
   readonly apiKey?: TextOrSecret | undefined;
   /** Gives Entra tokens in the place of a key, as `getBearerTokenProvider` of `@azure/identity` does: asked before each request. */
   readonly token?: KeySource | undefined;
-  /** Goes with every request as the query `api-version`. The v1 API wants none, or `preview`. */
+  /**
+   * Goes with every request as the query `api-version`. The v1 API wants none, or `preview`. One that is a date
+   * (`2025-04-01-preview`) is of the API before v1: requests then go to `/openai/responses`.
+   */
   readonly apiVersion?: string | undefined;
+  /** A text, or messages. */
+  readonly instructions?: OpenaiResponsesOptions["instructions"] | readonly WithSecrets<ResponseInputItem>[];
+  /** How long what the beginning of a prompt was read as is kept: `in-memory` some minutes, where the model has that. */
+  readonly prompt_cache_retention?: OpenaiResponsesOptions["prompt_cache_retention"] | "in-memory";
 };
 
 /**
@@ -29,10 +43,14 @@ export type AzureResponsesOptions = Omit<
  * @throws {ProviderSettingsError} when there is no endpoint, neither key nor token, or a setting that cannot be sent.
  */
 export function azureResponses(options: AzureResponsesOptions): OpenaiResponses {
-  const { endpoint, apiKey, token, apiVersion, credentialsOwner = "resource", ...rest } = options;
+  const { endpoint, apiKey, token, apiVersion, credentialsOwner = "resource", ...others } = options;
   for (const [name, instead] of otherNames) {
     if (Object.hasOwn(options, name)) throw refused(`no option '${name}': give ${instead}`);
   }
+  if (options.background === true && options.store === false)
+    throw refused("background with store: false: Azure makes a response in the background only where it is stored");
+  // OpenAI's types lack what Azure takes in two settings: all settings are checked by their names, and sent as they stand.
+  const rest = others as OpenaiResponsesOptions;
   const baseURL = addressOf(endpoint ?? process.env["AZURE_OPENAI_ENDPOINT"] ?? "", apiVersion);
   // A socket of Azure answers one request after another (Azure's how-to on WebSockets).
   const capabilities = { lanes: false, ...options.capabilities };
@@ -62,7 +80,13 @@ function addressOf(endpoint: string, apiVersion: string | undefined): string {
   // What is no address is refused with all others.
   if (!URL.canParse(endpoint)) return endpoint;
   const url = new URL(endpoint);
-  if (/^\/(openai\/?)?$/.test(url.pathname)) url.pathname = "/openai/v1";
+  if (url.pathname.startsWith("/openai/deployments/"))
+    throw refused(
+      "a deployment in its endpoint: give https://RESOURCE.openai.azure.com, and the deployment's name as model",
+    );
   if (apiVersion !== undefined) url.searchParams.set("api-version", apiVersion);
+  url.pathname = url.pathname.replace(/^(\/openai(?:\/v1)?)\/responses\/?$/, "$1");
+  const isDated = /^\d{4}-\d{2}-\d{2}/.test(url.searchParams.get("api-version") ?? "");
+  if (/^\/(openai\/?)?$/.test(url.pathname)) url.pathname = isDated ? "/openai" : "/openai/v1";
   return url.href;
 }

@@ -11,7 +11,7 @@ import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
 import { toolResult } from "../../domain/make-block.ts";
 import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
-import { instruct, offeredTools } from "../define-codec.ts";
+import { offeredTools } from "../define-codec.ts";
 import { encodeBody, encodeFrame } from "../request-body.ts";
 import { applyResidue } from "../residue.ts";
 import { responsesPairs } from "./call-pairs.ts";
@@ -19,7 +19,7 @@ import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./it
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { brokenGroupRule } from "./reasoning-groups.ts";
 import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
-import { adjust, anchors, capable, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
+import { adjust, anchors, capable, instruct, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
 
 /**
  * The items of the Responses API (OpenAI's API reference) as blocks and back. A block's payload is the

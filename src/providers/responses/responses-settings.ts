@@ -1,6 +1,7 @@
-import { type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
+import { isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
+import { instruct as addToText } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
@@ -27,6 +28,14 @@ export function offer(
 /** What is made in the background is fetched later, and so kept for a while. */
 export const unstored = (settings: Settings): Settings =>
   Object.hasOwn(settings, "store") || settings["background"] === true ? settings : { ...settings, store: false };
+
+/** Instructions in messages (Azure) get the texts as further ones. */
+export function instruct(settings: Settings, texts: readonly string[]): Settings {
+  const own = settings["instructions"];
+  if (!isJsonList(own)) return addToText(settings, texts);
+  const added = texts.map((content) => ({ type: "message", role: "developer", content }));
+  return added.length === 0 ? settings : { ...settings, instructions: [...own, ...added] };
+}
 
 export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { reasoningEffort, toolChoice, output, topP, maxOutputTokens, parallelToolCalls, ...named } = adjustments;

@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import {
   type AzureResponsesOptions,
   azureResponses,
   createEngine,
+  defineMiddleware,
+  type OpenaiResponsesOptions,
   openaiResponses,
   openStore,
   ProviderError,
@@ -20,7 +22,10 @@ let server: reference.ReferenceServer;
 let endpoint: string;
 beforeEach(async () => {
   const keys = [key, other, token(1), token(2), token(3)];
-  server = await reference.startReferenceServer({ azure: { keys, blocks: "bomb" }, seed: "azure" });
+  server = await reference.startReferenceServer({
+    azure: { keys, blocks: "bomb", deployments: ["my-deployment"] },
+    seed: "azure",
+  });
   endpoint = new URL(server.baseUrl).origin;
 });
 afterEach(() => server[Symbol.asyncDispose]());
@@ -72,6 +77,56 @@ describe("a request", () => {
     expect(provider.scope).toBe(azure().scope);
     expect(provider.scope).not.toContain("preview");
   });
+
+  test.each([
+    ["", "2025-04-01-preview", "/openai/responses?api-version=2025-04-01-preview"],
+    ["/openai?api-version=2025-04-01-preview", undefined, "/openai/responses?api-version=2025-04-01-preview"],
+    ["/openai/responses?api-version=2025-04-01-preview", undefined, "/openai/responses?api-version=2025-04-01-preview"],
+    ["/openai/v1/responses", undefined, "/openai/v1/responses"],
+    ["", "preview", "/openai/v1/responses?api-version=preview"],
+  ])("of the endpoint %j and the version %s goes to %s", async (path, apiVersion, expected) => {
+    const results = await ask(
+      ...Array<ReturnType<typeof azure>>(2).fill(azure({ endpoint: endpoint + path, apiVersion })),
+    );
+    expect(server.requests.map((request) => request.path)).toEqual([expected, expected]);
+    expect(results.map(({ steps }) => steps[0]?.decision.strategy)).toEqual(["full", "chained"]);
+  });
+
+  test("of a version that the v1 route does not have is refused by the server", async () => {
+    const dated = azure({ endpoint: `${endpoint}/openai/v1`, apiVersion: "2025-04-01-preview" });
+    const cause = { kind: "invalid-request", status: 400, message: "API version not supported" };
+    expect(await failureOf(() => ask(dated))).toMatchObject({ cause });
+  });
+
+  test("for a deployment that is not there is refused in Azure's words", async () => {
+    const cause = { kind: "invalid-request", status: 404, providerCode: "DeploymentNotFound" };
+    expect(await failureOf(() => ask(azure({ model: "elsewhere" })))).toMatchObject({ cause });
+  });
+
+  test("may have instructions in messages, which layers add to, and the model reads all of it", async () => {
+    const instructions = [{ role: "developer", content: "Be brief." }] as const;
+    const today = defineMiddleware({ name: "today", version: "1.0.0" }, (next) => (turn, ctx) => {
+      ctx.instructions("It is Monday.");
+      return next(turn);
+    });
+    await using store = await openStore("memory:");
+    const conversation = store.conversation();
+    await conversation.append("Hello.");
+    await conversation.run(createEngine({ provider: azure({ instructions }), middleware: [today] }));
+    const said = { type: "message", role: "developer", content: "It is Monday." };
+    expect(server.requests[0]?.body).toMatchObject({ instructions: [...instructions, said] });
+    expect(server.reading(0)?.instructions).toBe("Be brief.\n\nIt is Monday.");
+    // Nobody else takes them.
+    expectTypeOf<{ instructions: typeof instructions }>().not.toExtend<Pick<OpenaiResponsesOptions, "instructions">>();
+  });
+
+  test.each(["in-memory", "in_memory", "24h"] as const)(
+    "keeps the cache of a prompt as Azure calls it: %s",
+    async (kept) => {
+      await ask(azure({ prompt_cache_retention: kept }));
+      expect(server.requests[0]?.body).toMatchObject({ prompt_cache_retention: kept });
+    },
+  );
 
   test("leaves out what was not set, and says what was as Azure has it", async () => {
     await ask(
@@ -161,6 +216,16 @@ test.each<[string, JsonObject, RegExp]>([
     /no option 'baseURL': give the address as endpoint/,
   ],
   ["a deployment", { deployment: "m" }, /no option 'deployment': give the deployment's name as model/],
+  [
+    "a deployment in its address",
+    { model: "m", endpoint: "https://r.openai.azure.com/openai/deployments/m/chat/completions?api-version=2024-10-21" },
+    /a deployment in its endpoint: give https:\/\/RESOURCE\.openai\.azure\.com, and the deployment's name as model/,
+  ],
+  [
+    "a background that stores nothing",
+    { model: "m", endpoint: "https://r.openai.azure.com", apiKey: key, background: true, store: false },
+    /background with store: false: Azure makes a response in the background only where it is stored/,
+  ],
   ["an address that is none", { model: "m", endpoint: "r.openai.azure.com", apiKey: key }, /the base URL is no URL/],
 ])("a provider with %s is refused, in words that say what to do", (_, options, message) => {
   expect(() => azureResponses(options as unknown as AzureResponsesOptions)).toThrow(message);
