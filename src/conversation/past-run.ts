@@ -4,8 +4,8 @@ import { parentOf } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { blockOutlines, outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
-import type { OpenRun } from "../projections/client-turn.ts";
 import type { KnownFrames } from "../projections/known-frames.ts";
+import type { OpenRun } from "../projections/open-run.ts";
 import { turnIfEnded } from "../projections/recovery-results.ts";
 
 function frameNotFound(frame: string, runId: string, frames: KnownFrames): TurnlogError {

@@ -3,7 +3,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
 import type { Compaction, LayerTiming } from "../domain/events/shared.ts";
-import { entersTurn } from "./client-turn.ts";
+import { entersTurn } from "./open-run.ts";
 import { blockLabel, counted, excerpt, grouped } from "./wording.ts";
 
 /** What an event says beside what it is about: what did not get through, and what layers did that no Turn shows. */

@@ -11,7 +11,7 @@ import type {
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
 import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "./client-turn.ts";
+import { entersTurn } from "./open-run.ts";
 import { isSuspect } from "./server-contexts.ts";
 import { type Usage, usageOf } from "./usage.ts";
 

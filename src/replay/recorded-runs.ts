@@ -2,8 +2,8 @@ import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";
-import type { OpenRun } from "../projections/client-turn.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import type { OpenRun } from "../projections/open-run.ts";
 
 /** A run as the log has it, from its first event to its end, or as far as it got. */
 export type RecordedRun = {

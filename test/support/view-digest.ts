@@ -3,7 +3,7 @@ import type { JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { type Block, idOf } from "../../src/domain/block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
-import type { OpenRun } from "../../src/projections/client-turn.ts";
+import type { OpenRun } from "../../src/projections/open-run.ts";
 import type { ConversationView } from "../../src/projections/conversation-view.ts";
 
 /**

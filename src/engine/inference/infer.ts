@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { entersTurn } from "../../projections/client-turn.ts";
+import { entersTurn } from "../../projections/open-run.ts";
 import { usageOf } from "../../projections/usage.ts";
 import type { RunSession } from "../session/session.ts";
 import { ProviderError } from "../stack/provider.ts";

@@ -9,7 +9,7 @@ import { foldAround } from "../../log/history/skipped-events.ts";
 import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
-import type { OpenRun } from "../../projections/client-turn.ts";
+import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";

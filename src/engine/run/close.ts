@@ -2,7 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
-import type { OpenRun } from "../../projections/client-turn.ts";
+import type { OpenRun } from "../../projections/open-run.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { EngineOptions } from "../stack/engine.ts";

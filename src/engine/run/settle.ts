@@ -5,7 +5,7 @@ import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { isDead } from "../../log/writer/owner.ts";
-import type { OpenRun } from "../../projections/client-turn.ts";
+import type { OpenRun } from "../../projections/open-run.ts";
 import { idInDoubt, notInDoubt, recordableSettlement } from "../stack/doubt.ts";
 
 /**

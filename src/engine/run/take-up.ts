@@ -3,7 +3,7 @@ import type { Actor } from "../../domain/actor.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { isDead, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
-import type { OpenRun } from "../../projections/client-turn.ts";
+import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";

@@ -9,7 +9,7 @@ import { usedUp } from "../../../src/engine/planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan.ts";
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
-import { entersTurn } from "../../../src/projections/client-turn.ts";
+import { entersTurn } from "../../../src/projections/open-run.ts";
 import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";

@@ -163,14 +163,14 @@ const folds: readonly PlantedFault[] = [
   },
   {
     of: "half of a call of an answer that was cut off enters the Turn",
-    file: "projections/client-turn.ts",
+    file: "projections/open-run.ts",
     find: 'block.wire?.partial !== true || block.kind === "assistant"',
     put: "true",
     suite: "engine/run/what-log-tells",
   },
   {
     of: "a digest that the log has is not compared",
-    file: "projections/client-turn.ts",
+    file: "projections/open-run.ts",
     find: "if (actual !== expected) {",
     put: "if (actual === null) {",
     suite: "replay/fold-replay",
@@ -265,7 +265,7 @@ const runs: readonly PlantedFault[] = [
   },
   {
     of: "a response that is still made when only the waiting for it has ended is not cancelled",
-    file: "projections/client-turn.ts",
+    file: "projections/open-run.ts",
     find: "if (!waitingEnded.has(event.data.kind)) underWay",
     put: "underWay",
     suite: "faults/background",
