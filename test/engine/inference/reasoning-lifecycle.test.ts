@@ -3,6 +3,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { ReasoningPolicy } from "../../../src/engine/stack/reasoning-policy.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
+import { message } from "../../../src/reference-server/server.ts";
 import { isObject, objectsOf } from "../../../src/reference-server/wire.ts";
 import { type ThinkingTalk, thinkingTalk, thoughtsRead } from "../../support/reasoning/thinking-talk.ts";
 import { replayed } from "../../support/replayed.ts";
@@ -178,6 +179,38 @@ test("reasoning survives saving and loading: another process carries it on byte 
   await copy.append("two");
   await copy.run(talk.engine({ provider: talk.provider(), ...stateless }));
   expect(sentReasoning(talk).map((item) => item["encrypted_content"])).toEqual([before]);
+});
+
+test("blobs of 100 KB go through the log, a second process and the next requests, byte for byte", async () => {
+  const blob = (request: number): string => `gAAAAAB${String(request).repeat(100_000)}`;
+  const talk = await thinkingTalk({
+    verifiesCiphertexts: false,
+    answer: ({ request }) => ({
+      output: [
+        { item: { type: "reasoning", summary: [], encrypted_content: blob(request) }, isEncrypted: false },
+        message(`answer ${request}`),
+      ],
+    }),
+  });
+  for (const text of ["one", "two"]) await talk.say(text, stateless);
+  await using store = new TurnlogStore(talk.watched);
+  const copy = store.conversation(talk.conversation.id);
+  await copy.append("three");
+  await copy.run(talk.engine({ provider: talk.provider(), ...stateless }));
+  expect(sentReasoning(talk).map((item) => item["encrypted_content"])).toEqual([blob(0), blob(1)]);
+  expect((await copy.verify()).problems).toEqual([]);
+  expect((await replayed(store, copy)).difference).toBeNull();
+});
+
+test("a life that is counted in exchanges is a layer's, and no server minds what it leaves out", async () => {
+  const talk = await thinkingTalk({ checksReasoning: "refuses" });
+  const forget = defineMiddleware({ name: "forget", version: "1.0.0" }, (next) => (turn) => {
+    const { start = 0 } = turn.exchanges.at(-2) ?? {};
+    return next(turn.with(turn.blocks.filter(({ kind }, index) => kind !== "reasoning" || index >= start)));
+  });
+  for (const text of ["one", "two", "three", "four"]) await talk.say(text, { ...stateless, middleware: [forget] });
+  expect(talk.server.requests.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(talk.server.requests.map((_, index) => sentReasoning(talk, index).length)).toEqual([0, 1, 1, 1]);
 });
 
 test("everything works without blobs: none is asked for, none is carried", async () => {
