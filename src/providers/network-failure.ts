@@ -17,7 +17,9 @@ export function classifyNetworkFailure(cause: unknown): NetworkFailure {
   if (names.has("AbortError") || names.has("APIUserAbortError")) {
     return { kind: "aborted", outcome: "unknown", message: "the request was aborted" };
   }
-  const isUnsent = chain.some((error) => neverConnected.has(error.code ?? "") || error.syscall === "connect");
+  const isUnsent = chain.some(
+    ({ code = "", syscall, message }) => neverConnected.has(code) || syscall === "connect" || message === "bad port",
+  );
   return {
     kind: "connection",
     outcome: isUnsent ? "rejected" : "unknown",

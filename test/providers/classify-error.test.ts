@@ -113,6 +113,10 @@ describe("what is thrown instead of an answer", () => {
     const cause = new TypeError("fetch failed", { cause: new AggregateError([refused, refused]) });
     expect(classifyFailure({ cause })).toMatchObject({ kind: "connection", outcome: "rejected" });
   });
+  test("a port that fetch never asks means that nothing was sent", () => {
+    const cause = new TypeError("fetch failed", { cause: new Error("bad port") });
+    expect(classifyFailure({ cause })).toMatchObject({ kind: "connection", outcome: "rejected" });
+  });
   test("a time limit while connecting means that nothing was sent", () => {
     const cause = failed({ code: "ETIMEDOUT", syscall: "connect" });
     expect(classifyFailure({ cause })).toMatchObject({ kind: "connection", outcome: "rejected" });

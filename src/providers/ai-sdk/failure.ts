@@ -1,7 +1,8 @@
 import { type JsonObject, textOrEmpty } from "../../base/json.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
-import { classifyFailure } from "../classify-error.ts";
+import { classifyFailure, type FailedAnswer } from "../classify-error.ts";
 import { jsonOf } from "../json-text.ts";
+import { plainJson } from "./plain-json.ts";
 
 /** What a model threw, or said in its stream, in the words that providers share; `partial` is what had come. */
 export function failureOf(error: unknown, partial: readonly JsonObject[] = []): ProviderError {
@@ -18,13 +19,25 @@ export function failureOf(error: unknown, partial: readonly JsonObject[] = []): 
   });
 }
 
-/** An `APICallError` has the answer of the server; of other errors there is only what they say. */
-function toldBy(error: unknown) {
+/**
+ * An `APICallError` has the answer of the server, or what kept one from coming; a stream tells an error as the server said it, as an
+ * object or a text; of other errors there is only what they say.
+ */
+function toldBy(error: unknown): FailedAnswer & { readonly status: number | null } {
   const { statusCode, responseHeaders, responseBody } = membersOf(error);
-  if (typeof statusCode !== "number") return { status: null, body: null, cause: error };
+  if (typeof statusCode !== "number") return { status: null, ...(isOfNetwork(error) ? {} : said(error)), cause: error };
   const headers = new Headers(Object.entries(membersOf(responseHeaders)).map(([name, value]) => [name, String(value)]));
   const text = textOrEmpty(responseBody);
   return { status: statusCode, headers, body: jsonOf(text) ?? text, cause: error };
+}
+
+/** What `fetch` throws has a cause; a mistake in the code of a model has none. */
+const isOfNetwork = (error: unknown): boolean =>
+  membersOf(error)["name"] === "AI_APICallError" || (error instanceof TypeError && error.cause !== undefined);
+
+function said(error: unknown): Pick<FailedAnswer, "body"> {
+  if (error instanceof Error) return { body: error.message };
+  return { body: typeof error === "object" ? plainJson(error) : String(error) };
 }
 
 type OwnKind = { readonly kind: FailureKind; readonly outcome: "rejected" | "unknown" };

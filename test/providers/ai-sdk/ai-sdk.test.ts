@@ -182,6 +182,31 @@ describe("a model of the AI SDK that fails", () => {
       responseHeaders,
     });
 
+  const broken = (code: string) =>
+    new APICallError({
+      ...{ message: `Cannot connect to API: ${code}`, url: "https://api", requestBodyValues: {} },
+      cause: Object.assign(new Error(code), { code }),
+    });
+
+  test("is asked again where nobody listened: nothing was sent", async () => {
+    const { model, asked } = sdkModel([broken("ECONNREFUSED"), five]);
+    expect((await talk(model)).last).toMatchObject({ text: "It is five." });
+    expect(asked).toHaveLength(2);
+  });
+
+  test.each([
+    ["as the server's object", { error: { message: "try later", code: "server_error" } }, "try later"],
+    ["as a text", "try later", "try later"],
+    [
+      "as a connection that broke",
+      new TypeError("terminated", { cause: new Error("other side closed") }),
+      "other side closed",
+    ],
+  ])("in its stream says why: %s", async (_, breaks, text) => {
+    const { model } = sdkModel([{ ...five, breaks }]);
+    expect(String(await failureOf(talk(model)))).toContain(text);
+  });
+
   test("is asked again where the server refused for now", async () => {
     const { model, asked } = sdkModel([
       apiError(429, '{"error":{"message":"slow down"}}', { "retry-after": "2" }),
@@ -198,7 +223,8 @@ describe("a model of the AI SDK that fails", () => {
     ["a refusal", apiError(400, '{"error":{"message":"bad"}}'), { kind: "invalid-request", outcome: "rejected" }],
     ["an answer that the SDK cannot read", apiError(200, "{}"), { outcome: "unknown", status: 200 }],
     ["no key", new LoadAPIKeyError({ message: "no key" }), { kind: "authentication", outcome: "rejected" }],
-    ["anything else", new Error("oops"), { outcome: "unknown" }],
+    ["anything else", new Error("oops"), { outcome: "unknown", message: "oops" }],
+    ["a connection that broke", broken("ECONNRESET"), { kind: "connection", outcome: "unknown" }],
   ])("says so: %s", async (_, error, told) => {
     const { model, asked } = sdkModel([error]);
     const failure = await failureOf(talk(model));

@@ -5,7 +5,8 @@ export type SdkAnswer = {
   readonly content: LanguageModelV4GenerateResult["content"];
   readonly reason?: LanguageModelV4GenerateResult["finishReason"]["unified"];
   /** The stream ends before it says that it does, or says this error. */
-  readonly breaks?: "off" | Error;
+  /** `off` without a word; else what its stream gives as an error, whatever that is. */
+  readonly breaks?: unknown;
 };
 
 type SdkModel<Model> = { readonly model: Model; readonly asked: readonly Readonly<Record<string, unknown>>[] };
