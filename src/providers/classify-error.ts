@@ -232,3 +232,9 @@ export function withPartial(error: ProviderError, partial: readonly JsonObject[]
   const told = { kind, status, providerCode, param, retryAfterMs, shouldRetry, requestId, contentFilters, body, cause };
   return new ProviderError(message, { ...told, outcome: "unknown", partial });
 }
+
+/** The same error, saying also what to do about it. */
+export function withMessage(error: ProviderError, message: string): ProviderError {
+  const { cause, ...fields } = error;
+  return new ProviderError(message, { ...fields, cause });
+}

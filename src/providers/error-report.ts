@@ -52,7 +52,12 @@ function detail(value: JsonValue | undefined): string | null {
 function plainText(body: string): string | null {
   if (!body.trimStart().startsWith("<")) return text(body.trim().slice(0, 500));
   const title = /<title>([^<]{1,200})<\/title>/i.exec(body)?.[1]?.trim();
-  return title === undefined ? "the body is an HTML page" : `the body is an HTML page: ${title}`;
+  return title === undefined ? htmlPage : `${htmlPage}: ${title}`;
 }
+
+const htmlPage = "the body is an HTML page";
+
+/** Whether that is all that a message says. */
+export const isHtmlPage = (message: string): boolean => message.startsWith(htmlPage);
 
 const text = (value: JsonObject[string]): string | null => (typeof value === "string" && value !== "" ? value : null);

@@ -5,9 +5,11 @@ import type { AnswerForm, AnswerStream } from "./answer-form.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { classifyFailure, providerError, withPartial } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
+import { isHtmlPage, readErrorBody } from "./error-report.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
 import type { HttpClient, ServerEvent } from "./openai-http.ts";
+import { addressAdvice } from "./refusal.ts";
 
 type Reading = {
   readonly client: Pick<HttpClient, "events">;
@@ -205,8 +207,11 @@ export function broken(deadline: Deadline, cause: unknown, { partial, body }: Br
   return interruption(deadline, partial) ?? new ProviderError(text, told);
 }
 
-export function notAResponse({ status, headers }: Response, body: string): ProviderError {
+export function notAResponse({ status, headers, url }: Response, body: string): ProviderError {
   const failure = classifyFailure({ status, headers, body });
-  const what = body.trim() === "" ? "an empty body" : `what is no response: ${failure.message}`;
+  const { message } = readErrorBody(body);
+  const said = message ?? body.trim().slice(0, 200);
+  const advice = isHtmlPage(said) ? `; ${addressAdvice(url)}` : "";
+  const what = body.trim() === "" ? "an empty body" : `what is no response: ${said}${advice}`;
   return new ProviderError(`the provider answered with ${what}`, { ...failure, outcome: "unknown", body });
 }

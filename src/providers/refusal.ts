@@ -1,6 +1,7 @@
 import { ProviderError } from "../engine/stack/provider.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
-import { type FailedAnswer, providerError, requestIdOf } from "./classify-error.ts";
+import { type FailedAnswer, providerError, requestIdOf, withMessage } from "./classify-error.ts";
+import { isHtmlPage } from "./error-report.ts";
 import { MeteredBody } from "./metered-body.ts";
 
 /** What an HTTP answer of another status than 2xx says: its whole body, as much of it as `limits.errorBytes` allows. */
@@ -11,7 +12,25 @@ export async function refusalOf(
 ): Promise<ProviderError> {
   const { status, headers } = answer;
   const body = await new MeteredBody(answer.body, limits).errorText();
-  return isRedirect(status) ? redirected(answer) : errorOf({ status, headers, body });
+  return isRedirect(status) ? redirected(answer) : placed(errorOf({ status, headers, body }), answer);
+}
+
+/** Where nothing is at the address that was asked, or what is no API, the address is what the caller can mend. */
+function placed(error: ProviderError, { status, url }: Response): ProviderError {
+  const isPage = isHtmlPage(error.message);
+  const isNowhere = (status === 404 || status === 405) && (isPage || saysNothing.test(error.message));
+  if (!isPage && !isNowhere) return error;
+  const said = isPage ? `the provider answered HTTP ${status}: ${error.message}` : error.message;
+  return withMessage(error, isNowhere ? `${said}; ${addressAdvice(url)}` : said);
+}
+
+/** What servers say of a path that they do not have, and nothing of a model, a response or an item. */
+const saysNothing = /^(the provider answered HTTP \d+|(404 )?(page )?not[ _]found|method not allowed)\.?$/i;
+
+/** The query may hold a key, and is not told. */
+export function addressAdvice(url: string): string {
+  const asked = URL.canParse(url) ? new URL(url) : null;
+  return `${asked === null ? "" : `${asked.origin}${asked.pathname} was asked: `}is the base URL that of the API?`;
 }
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;

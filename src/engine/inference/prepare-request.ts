@@ -8,7 +8,7 @@ import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import type { PlanRequest } from "../planning/plan.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
-import type { SentBlock } from "../stack/codec.ts";
+import type { Codec, SentBlock } from "../stack/codec.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
 import { keepBudget } from "./budget.ts";
 import type { Retry } from "./reactions.ts";
@@ -49,11 +49,7 @@ export function prepare(
       "chain-required",
       `the request cannot be chained (${decision.reason ?? "no reason"}), and chain.require asks for it`,
     );
-  if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0)
-    throw new TurnlogError(
-      "nothing-to-send",
-      `none of the Turn's ${outgoing.length} blocks can be sent to this endpoint; append a message`,
-    );
+  if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0) throw nothingToSend(outgoing, codec);
   warnOfAge(session, frame, { ...asked, shaped });
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
@@ -78,6 +74,15 @@ export function prepare(
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);
   return { request, settings, bodyText, shaped };
+}
+
+/** Why the newest block is not sent is what its author can mend. */
+function nothingToSend(turn: Turn, codec: Codec): TurnlogError<"nothing-to-send"> {
+  const last = turn.at(turn.length - 1);
+  const reason = last === undefined ? null : codec.unsendableReason(last, { withId: false });
+  const why = reason === null ? "" : ` (of the last one: ${reason})`;
+  const text = `none of the Turn's ${turn.length} blocks can be sent to this endpoint${why}; append a message that it takes`;
+  return new TurnlogError("nothing-to-send", text);
 }
 
 /** Why a whole Turn is sent where there was nothing to continue from. */

@@ -46,6 +46,8 @@ function promptBehind(
     const answers = here.filter(({ rule }) => rule === "answer").map((each) => codec.abortedResult(callIdOf(each)));
     return here.some(({ rule }) => rule === "omit") ? answers : [...answers, block];
   });
+  // Of a Turn of which nothing is sent there is nothing to go on with.
+  if (from === 0 && blocks.length > 0 && sent.length === 0) return [];
   return codec.prompt.isNeeded(sent, settings) ? [promptAt(from + blocks.length, "model-speaks-last")] : [];
 }
 

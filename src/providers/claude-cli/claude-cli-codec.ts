@@ -11,6 +11,7 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
+import type { Adjustments } from "../../domain/events/run-events.ts";
 import { assistant, other, reasoning, toolCall, toolResult } from "../../domain/make-block.ts";
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { plainDraft, usageOf } from "../answer-parts.ts";
@@ -25,7 +26,7 @@ export const claudeCliCodec: Codec = defineCodec({
   name: "claude-cli/1",
   // The session keeps its id and goes on: it is continued once from where it stands. Its own answers are the rest of it.
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
-  offer,
+  ...{ adjust, offer },
   offeredTools: () => [],
   unsendableReason,
   encodeRequest,
@@ -76,7 +77,7 @@ function lineOf({ kind, payload, role, parts }: Block): JsonObject {
 function wirePart(part: JsonObject): JsonObject {
   const { type, text, url } = part;
   if (type === "text") return { type, text };
-  if (typeof url !== "string") return part;
+  if (!isImage(part) || typeof url !== "string") return part;
   const [, mediaType, data] = dataUrl.exec(url) ?? [];
   return {
     type: "image",
@@ -84,16 +85,30 @@ function wirePart(part: JsonObject): JsonObject {
   };
 }
 
+const isImage = ({ type, url }: JsonObject): boolean => type === "image" && typeof url === "string";
+
 const dataUrl = /^data:([^;,]+);base64,(.*)$/s;
 
 function unsendableReason({ kind, type, parts }: Block): string | null {
   if (kind === "reasoning") return "the Claude CLI takes no reasoning back: its session has its own";
   if (kind === "other") return `the Claude CLI has nothing like ${type}`;
   if (kind !== "user") return null;
-  const strange = parts.find((part) => part["type"] !== "text" && typeof part["url"] !== "string");
+  const strange = parts.find((part) => part["type"] !== "text" && !isImage(part));
   return strange === undefined
     ? null
     : `the Claude CLI takes texts and images, and no part of type ${JSON.stringify(strange["type"])}`;
+}
+
+/** What a run asks of it, as far as it has an argument for that. */
+function adjust(settings: Settings, { model, instructions, ...others }: Adjustments): Settings {
+  const [first] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (first !== undefined)
+    throw new TypeError(`the Claude CLI has no counterpart of ${first}: leave it out, or ask another provider`);
+  return {
+    ...settings,
+    ...(model === undefined ? {} : { model }),
+    ...(instructions === undefined ? {} : { instructions }),
+  };
 }
 
 function offer(settings: Settings, { tools }: Parameters<Codec["offer"]>[1]): Settings {

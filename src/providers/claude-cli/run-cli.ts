@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, textOrEmpty } from "../../base/json.ts";
@@ -190,11 +191,19 @@ const lostSession = (message: string): ProviderError =>
 /** Waits for a process that has said its last to end, and ends one that has not: kindly, and if it does not listen, at once. */
 async function stop(child: ChildProcessWithoutNullStreams, ended: Promise<End>, isDone: boolean): Promise<void> {
   child.stdout.resume();
+  const exited = Promise.race([ended, exitOf(child)]);
   for (const signal of [...(isDone ? [null] : []), "SIGTERM", "SIGKILL"] as const) {
     if (signal !== null) child.kill(signal);
-    if (await isWithin(ended, graceMs)) return;
+    if (await isWithin(exited, graceMs)) break;
   }
+  // What it started may outlive it, and holds its ends of these pipes: nobody waits for that.
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
 }
+
+const exitOf = async (child: ChildProcessWithoutNullStreams): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await once(child, "exit");
+};
 
 async function isWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

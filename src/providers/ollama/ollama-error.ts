@@ -1,4 +1,5 @@
 import { ProviderError } from "../../engine/stack/provider.ts";
+import { withMessage } from "../classify-error.ts";
 
 /** The same error of Ollama, with what to do about it where that is known; what is none of a provider stays as it is. */
 export function advised(error: unknown): unknown {
@@ -6,18 +7,16 @@ export function advised(error: unknown): unknown {
   const { message } = error;
   const [, model] = /^model ['"](.+)['"] not found/.exec(message) ?? [];
   if (model !== undefined)
-    return saying(
+    return withMessage(
       error,
       `model '${model}' not found: run 'ollama pull ${model}', or give one that 'ollama list' shows`,
     );
   if (error.kind === "context-length-exceeded")
-    return saying(error, `${message}: raise options.num_ctx, or make the Turn shorter (createEngine({ compact }))`);
+    return withMessage(
+      error,
+      `${message}: raise options.num_ctx, or make the Turn shorter (createEngine({ compact }))`,
+    );
   if (message.startsWith("cannot reach the provider"))
-    return saying(error, `${message}: is Ollama running there? start it with 'ollama serve', or give its baseURL`);
+    return withMessage(error, `${message}: is Ollama running there? start it with 'ollama serve', or give its baseURL`);
   return error;
-}
-
-function saying(error: ProviderError, message: string): ProviderError {
-  const { cause, ...fields } = error;
-  return new ProviderError(message, { ...fields, cause });
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { scripted } from "../../../src/entries/testing.ts";
-import { createEngine, toolResult } from "../../../src/index.ts";
+import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
+import { audio, createEngine, text, toolResult, user } from "../../../src/index.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 test("a Turn of which nothing can be sent fails the run by name, and no request leaves", async () => {
@@ -11,4 +12,16 @@ test("a Turn of which nothing can be sent fails the run by name, and no request 
   await conversation.append(toolResult({ callId: "call_of_nobody", output: "42" }));
   await expect(conversation.run(createEngine({ provider }))).rejects.toMatchObject({ kind: "nothing-to-send" });
   expect(provider.requests).toEqual([]);
+});
+
+test("nobody is made to say more behind a Turn of which nothing is sent", async () => {
+  await using server = await startReferenceServer();
+  const provider = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: server.url });
+  await using store = new TurnlogStore(createMemoryStore());
+  const conversation = store.conversation();
+  await conversation.append(user([text("What is said there?"), audio("UklGRg==", "wav")]));
+  const failure = await conversation.run(createEngine({ provider })).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ kind: "nothing-to-send" });
+  expect(String(failure)).toMatch(/of the last one: .*audio/);
+  expect(server.requests).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
@@ -176,6 +177,17 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
     expect(failure).toMatchObject({ kind: "answer-stalled", outcome: "unknown" });
   });
 
+  test("leaves a process of its own behind, which holds its pipes", async () => {
+    const pipes = (): number => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
+    const before = pipes();
+    const failure = await failing("well", { command: ["sh", "-c", 'sleep 600 & echo "left $!"'] });
+    process.kill(Number(/left (\d+)/.exec(failure.message)?.[1]));
+    expect(failure.kind).toBe("server-error");
+    // Node closes what is destroyed a moment later.
+    for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+    expect(pipes()).toBe(before);
+  });
+
   test("is waited for no longer", async () => {
     const controller = new AbortController();
     const onDelta = (): void => controller.abort();
@@ -191,6 +203,29 @@ test("an answer is told block by block", async () => {
   expect(textOf(deltas, "reasoning-delta")).toBe("Hm.");
   expect(textOf(deltas, "tool-call-delta")).toBe('{"path":"file 0"}');
   expect(textOf(deltas, "text-delta")).toBe("Answer 0.");
+});
+
+test("what the CLI has no argument for is refused by name before a run begins", async () => {
+  await using store = await opened();
+  const conversation = store.conversation();
+  await conversation.append("One?");
+  const run = conversation.run(createEngine({ provider: cliIn("well") }), { maxOutputTokens: 9 });
+  await expect(run).rejects.toThrow("the Claude CLI has no counterpart of maxOutputTokens: leave it out");
+});
+
+test("a file is no image: it is left out, and says so where nothing else is to be sent", async () => {
+  await using store = await opened();
+  const conversation = store.conversation();
+  await conversation.append({
+    role: "user",
+    content: [
+      { type: "text", text: "Read." },
+      { type: "input_file", file_url: "https://example.com/a.pdf" },
+    ],
+  });
+  await expect(conversation.run(createEngine({ provider: cliIn("well") }))).rejects.toThrow(
+    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI takes texts and images, and no part of type "file"); append a message that it takes',
+  );
 });
 
 test("tools of the engine are refused by name: it runs its own", () => {

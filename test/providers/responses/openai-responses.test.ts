@@ -104,11 +104,37 @@ test.each([
 });
 
 test.each([
+  [
+    "nothing",
+    { error: { message: "Not Found" } },
+    404,
+    /^Not Found; http:\S+\/responses was asked: is the base URL that of the API\?$/,
+  ],
+  [
+    "a page",
+    "<html><title>Nope</title></html>",
+    404,
+    /^the provider answered HTTP 404: .* page: Nope; http:\S+ was asked/,
+  ],
+  ["no body", "", 405, /^the provider answered HTTP 405; http:\S+ was asked/],
+  ["a page of a proxy", "<html></html>", 502, /^the provider answered HTTP 502: the body is an HTML page$/],
+  ["no model", { error: { message: "The model 'x' does not exist" } }, 404, /^The model 'x' does not exist$/],
+])("where %s is at the address the error says which address that is", async (_, body, status, text) => {
+  await using server = await serve(answering(body, status, {}));
+  expect((await failureOf(ask(provider(server)))).message).toMatch(text);
+});
+
+test.each([
   ["an HTML page", "<html><title>Welcome</title></html>", /HTML page: Welcome/],
   ["an empty body", "", /empty body/],
   ["an error in a 200", { error: { code: "previous_response_not_found", message: "gone" } }, /gone/],
   ["half a document", '{"id":"resp_1","outp', /no response/],
-  ["nothing of use", "[]", /no response/],
+  ["nothing of use", "[]", /no response: \[\]$/],
+  [
+    "a page of somebody else's",
+    "<html></html>",
+    /HTML page; http:\S+\/responses was asked: is the base URL that of the API\?$/,
+  ],
 ])("%s with status 200 is no response", async (_, body, text) => {
   await using server = await serve(answering(body));
   const failure = await failureOf(ask(provider(server)));
