@@ -37,7 +37,8 @@ const isOfNetwork = (error: unknown): boolean =>
 
 function said(error: unknown): Pick<FailedAnswer, "body"> {
   if (error instanceof Error) return { body: error.message };
-  return { body: typeof error === "object" ? plainJson(error) : String(error) };
+  if (typeof error === "object" && error !== null) return { body: plainJson(error) };
+  return { body: typeof error === "string" ? error : "the model failed" };
 }
 
 type OwnKind = { readonly kind: FailureKind; readonly outcome: "rejected" | "unknown" };

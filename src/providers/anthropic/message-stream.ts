@@ -67,6 +67,10 @@ export class MessageStream implements AnswerStream {
       case "message_stop":
         for (const open of [...this.#open.keys()]) this.#finish(open);
         return { ...this.#message, content: inOrder([...this.#done]) };
+      case null:
+        // Proxies tell an error without saying that it is one.
+        if (isJsonObject(event["error"])) throw this.#failure(event);
+        break;
       default:
     }
     return null;

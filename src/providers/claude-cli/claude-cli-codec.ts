@@ -101,7 +101,7 @@ function unsendableReason({ kind, type, parts }: Block): string | null {
 
 /** What a run asks of it, as far as it has an argument for that. */
 function adjust(settings: Settings, { model, instructions, ...others }: Adjustments): Settings {
-  const [first] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const [first] = Object.keys(others);
   if (first !== undefined)
     throw new TypeError(`the Claude CLI has no counterpart of ${first}: leave it out, or ask another provider`);
   return {

@@ -64,6 +64,10 @@ export class InteractionStream implements AnswerStream {
         break;
       case "interaction.completed":
         return this.#complete(isJsonObject(interaction) ? interaction : {});
+      case null:
+        // Proxies tell an error without saying that it is one.
+        if (isJsonObject(event["error"])) throw this.#failure(event);
+        break;
       default:
     }
     return null;

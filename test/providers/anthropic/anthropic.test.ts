@@ -95,6 +95,17 @@ test("a stream that is cut is an error, with what had come", async () => {
   });
 });
 
+test("an error in a stream that a proxy does not call one is told with what it says", async () => {
+  const data = { error: { type: "overloaded_error", message: "Try another route" } };
+  const { failing } = await endpoint(
+    answering(`${eventsOf(...begun)}data: ${JSON.stringify(data)}\n\n`, 200, eventStream),
+  );
+  expect(await failing()).toMatchObject({
+    ...{ kind: "server-error", outcome: "unknown", message: "Try another route" },
+    partial: [thought, { type: "text", text: "I look." }],
+  });
+});
+
 test("an error in a stream is one of the provider, which may have acted", async () => {
   const error = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
   const { failing } = await endpoint(answering(eventsOf(...begun, error), 200, eventStream));

@@ -175,6 +175,8 @@ describe("the transport", () => {
     const error = { code: "internal_error", message: "It broke." };
     const inStream = await asked(begun + eventsOf({ event_type: "error", error }), 200, sse);
     expect(await inStream.failure).toMatchObject({ message: "It broke.", partial: [thought, said] });
+    const unnamed = await asked(`${begun}data: ${JSON.stringify({ error })}\n\n`, 200, sse);
+    expect(await unnamed.failure).toMatchObject({ message: "It broke.", partial: [thought, said] });
     const failed = await asked({ id: "v1_a", status: "failed", errors: [error] });
     expect(await failed.failure).toMatchObject({ message: "It broke.", kind: "server-error" });
     const lost = await asked({ error: { code: "not_found", message: "Requested entity was not found." } }, 404);
