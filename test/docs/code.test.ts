@@ -32,22 +32,30 @@ test("documents have code of such kinds as are run here, and pictures", () => {
   expect(new Set(languages)).toEqual(new Set(["sh", "ts", "text"]));
 });
 
-for (const { name, blocks } of documents) {
-  for (const [index, { code }] of blocks.filter(({ language }) => language === "ts").entries()) {
-    test(`TypeScript block ${index + 1} of ${name} runs as it stands`, async () => {
-      const file = join(folder, `${name}-${index}.ts`);
-      const own = code.replace(
-        /from "(turnlog(?:\/[\w-]+)?)"/g,
-        (_, entry: string) => `from "${sourceOfEntry(entry)}"`,
+const programs = documents.map(({ name, blocks }) => ({
+  name,
+  files: blocks
+    .filter(({ language }) => language === "ts")
+    .map(({ code }, index) => ({ file: `${name}-${index + 1}.ts`, code })),
+}));
+
+// The programs of a document share a process, one after the other: most of what each takes is the loading of the sources.
+test.each(programs.filter(({ files }) => files.length > 0))(
+  "the TypeScript blocks of $name run as they stand, and leave nothing open",
+  async ({ name, files }) => {
+    for (const { file, code } of files)
+      await writeFile(
+        join(folder, file),
+        code.replace(/from "(turnlog(?:\/[\w-]+)?)"/g, (_, entry: string) => `from "${sourceOfEntry(entry)}"`),
       );
-      await writeFile(file, own);
-      const ended = await outcomeOf(process.execPath, [file], { cwd: folder });
-      expect(ended).toMatchObject({ code: 0, stderr: "" });
-      if (name === "README.md" && index === 0)
-        expect(ended.stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
-    });
-  }
-}
+    const all = files.map(({ file }) => `await import("./${file}");\n`);
+    await writeFile(join(folder, `${name}.ts`), all.join(""));
+    const ended = await outcomeOf(process.execPath, [join(folder, `${name}.ts`)], { cwd: folder });
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    if (name === "README.md")
+      expect(ended.stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
+  },
+);
 
 const [readme] = documents;
 test("the README's commands run in the order in which they stand", async () => {
