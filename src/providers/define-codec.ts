@@ -21,7 +21,15 @@ const members: OptionNames<CodecDefinition> = {
     standsLast: true,
     prompt: true,
   },
-  ...{ encodeRequest: true, restated: true, lessonOf: true, readAnswer: true, writeAnswer: true, itemsOf: true },
+  ...{
+    detailsOf: true,
+    encodeRequest: true,
+    restated: true,
+    lessonOf: true,
+    readAnswer: true,
+    writeAnswer: true,
+    itemsOf: true,
+  },
 };
 
 /**

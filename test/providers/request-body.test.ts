@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
+import { sha256Hex } from "../../src/base/sha256.ts";
 import { anchorSchema } from "../../src/domain/anchor.ts";
 import { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema } from "../../src/domain/block-json.ts";
@@ -118,6 +119,24 @@ describe("every released encoder", () => {
     const input = blocks.map((block) => ({ block: blockFromJson(block), withId: false }));
     const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
     expect(codec?.encodeRequest({ ...asked, input })).toBe(body);
+  });
+
+  // A body that was changed together with its encoder would not be noticed else. As `sha256sum` prints it.
+  test("has golden requests that never change, and none is without its digest", () => {
+    const read = (path: string): string => readFileSync(join(goldenFolder, path), "utf8");
+    const paths = allGoldens.map((parts) => parts.join("/")).toSorted();
+    const digests = ["../own-words.json", ...paths].map((path) => `${sha256Hex(read(path))}  ${path}\n`);
+    expect(digests.join("")).toBe(read("../requests.sha256"));
+  });
+
+  test("still says what it said by itself: that a call was aborted, and what the user says behind a Turn that cannot end", () => {
+    const said = ({ kind, payload }: Block) => ({ kind, payload });
+    const words = [...codecs].map(([name, codec]) => {
+      const prompt = codec.prompt === undefined ? null : said(codec.prompt.block);
+      return [name, { aborted: said(codec.abortedResult("call_1")), prompt }];
+    });
+    const golden: unknown = JSON.parse(readFileSync(join(goldenFolder, "../own-words.json"), "utf8"));
+    expect(Object.fromEntries(words)).toEqual(golden);
   });
 
   test("has golden requests", () => {

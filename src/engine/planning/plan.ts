@@ -10,6 +10,7 @@ import { type AnchorKind, anchorKind, type Capabilities, type Codec } from "../s
 import type { Provider, RequestConnection } from "../stack/provider.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
 import { changedSettings } from "./request-settings.ts";
+import { codecDetails } from "./sent-before.ts";
 import { shape } from "./shape.ts";
 import { unwantedReason } from "./unwanted-reasoning.ts";
 
@@ -306,7 +307,7 @@ function stepsBack({ contexts, scope, turn }: PlanRequest, anchor: ServerContext
 
 function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decision, "strategy" | "reason">): Decision {
   const { lives = null, details } = request.connection ?? {};
-  return {
+  const planned: Decision = {
     anchor: null,
     sendFrom: 0,
     back: 0,
@@ -320,4 +321,6 @@ function decision(request: PlanRequest, decided: Partial<Decision> & Pick<Decisi
     capabilities: request.capabilities,
     ...decided,
   };
+  const own = codecDetails(request, planned);
+  return own === undefined ? planned : { ...planned, details: { ...details, ...own } };
 }

@@ -1,5 +1,4 @@
-import { canonicalJson } from "../../base/canonical-json.ts";
-import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
@@ -18,6 +17,7 @@ import {
   type ReasoningTrail,
   type SentAs,
 } from "./reasoning-trail.ts";
+import { changedBefore } from "./request-settings.ts";
 
 /** Something of what reasoning was made from that is another now, and who made it so; null where nobody is known. */
 export type ReasoningBreak = {
@@ -133,17 +133,13 @@ function fateOf(
 function changedSince(trail: ReasoningTrail, made: MadeAnswer, sent: SentTurn): readonly ReasoningBreak[] {
   if (made.settingsDigest === sent.settingsDigest) return [];
   const before = sent.settingsOf(made.settingsDigest);
-  const names = ["model", ...(sent.codec.readBefore ?? ["instructions", "tools"])];
-  const changed = names.filter((name) => textOf(before[name]) !== textOf(sent.settings[name]));
-  return changed.map((what) => ({
+  const isSameModel = before["model"] === sent.settings["model"];
+  const changed = changedBefore(sent.codec, before, sent.settings);
+  return [...(isSameModel ? [] : ["model"]), ...changed].map((what) => ({
     ...{ what, divergence: null, omitted: null },
     actor: what === "instructions" ? instructionsChangedBy(trail, made, sent) : null,
   }));
 }
-
-/** Null and a list without entries say as little as an absent member. */
-const textOf = (value: JsonValue | undefined): string =>
-  value === undefined || value === null || (isJsonList(value) && value.length === 0) ? "" : canonicalJson(value);
 
 /** Who changed a block that the instructions say, else who declared them as they are. */
 function instructionsChangedBy(trail: ReasoningTrail, made: MadeAnswer, sent: SentTurn): Actor | null {

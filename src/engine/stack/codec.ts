@@ -44,7 +44,8 @@ export interface Codec {
   /** What an endpoint of these capabilities can do for a request with these settings; absent: all of it. */
   capable?(capabilities: Capabilities, settings: Settings): Capabilities;
   /**
-   * The settings that a model reads before the blocks, so that the reasoning of its answers is bound to them; absent:
+   * The settings that a model reads before the blocks, so that the reasoning of its answers is bound to them, and a cache of
+   * prompts; absent:
    * `instructions` and `tools`.
    */
   readonly readBefore?: readonly string[];
@@ -89,6 +90,11 @@ export interface Codec {
   /** Whether the server takes the block only as the last one of a request. */
   standsLast?(block: Block): boolean;
 
+  /**
+   * What a body holds beyond Turn, settings and anchor: it is recorded with the decision (`details`), where `encodeRequest` finds it
+   * for ever. Absent, where it holds nothing more.
+   */
+  detailsOf?(planned: PlannedParts): JsonObject | undefined;
   /** The exact text of a request's body: a pure function, frozen under `name` (rule: The exact request). */
   encodeRequest(parts: RequestParts): string;
   /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
@@ -180,6 +186,17 @@ export type RequestParts = {
   readonly transport: string;
   /** What else the body holds, as the decision has it. */
   readonly details?: JsonObject | undefined;
+};
+
+/** What of a request is known when it is decided what else its body holds. */
+export type PlannedParts = Pick<RequestParts, "settings" | "anchor"> & {
+  /** How many blocks it sends. */
+  readonly blocks: number;
+  /**
+   * What of it the endpoint has read before: how many of its blocks earlier requests ended with, that asked the same model with the same
+   * settings before the blocks (`readBefore`) and whose answer stands behind them still. The longest first; at most four.
+   */
+  readonly sentBefore: readonly number[];
 };
 
 /** A block as a request carries it: with the id of its item, or without. */

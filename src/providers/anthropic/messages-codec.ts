@@ -1,14 +1,15 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf, setMember } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
 import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec, offer } from "../define-codec.ts";
+import { cacheDetails } from "./cache-marks.ts";
 import { contentsOf, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
-import { type Message, messagesOf } from "./messages.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
-import { adjust, instruct, prefixOf } from "./messages-settings.ts";
-import { restated, withSystemMessages } from "./system-messages.ts";
+import { adjust, instruct } from "./messages-settings.ts";
+import { requestContent } from "./request-content.ts";
+import { restated } from "./system-messages.ts";
 import { anchors, threadFor, unstored } from "./threads.ts";
 
 /**
@@ -23,22 +24,19 @@ export const messagesCodec = defineCodec({
   offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
   prompt: { isNeeded: asksForUser, block: user("Continue.") },
   unsendableReason: (block: Block) => refusalOf(block),
+  detailsOf: cacheDetails,
   ...{ encodeRequest, readAnswer, writeAnswer },
 });
 
 /** The members of a body that are no setting. */
 export const ownMembers: ReadonlySet<string> = new Set(["messages", "stream", "thread"]);
 
-/** Settings that stand in a body otherwise than they were given, behind all others. */
-export const rewrittenMembers = ["instructions", "tools", "threads"] as const;
+/** Settings that stand in a body otherwise than they were given, behind all others or nowhere. */
+export const rewrittenMembers = ["instructions", "tools", "threads", "cache"] as const;
 
-function encodeRequest({ settings, input, anchor, transport }: RequestParts): string {
-  const blocks = input.map(({ block }) => block);
-  const leading = blocks.findIndex(({ kind }) => kind !== "system");
-  // Behind what a thread has they do not begin the conversation.
-  const systems = anchor === null ? blocks.slice(0, leading < 0 ? blocks.length : leading) : [];
-  // The thread that is continued has them.
-  const { system: own, tools } = anchor === null ? prefixOf(settings) : {};
+function encodeRequest(parts: RequestParts): string {
+  const { settings, anchor, transport } = parts;
+  const { tools, system, messages } = requestContent(parts);
   const body: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(settings)) {
     if (ownMembers.has(name)) throw new Error(`settings cannot hold ${name}: the engine decides it`);
@@ -46,37 +44,13 @@ function encodeRequest({ settings, input, anchor, transport }: RequestParts): st
     if (value !== undefined && !isRewritten) setMember(body, name, value);
   }
   if (tools !== undefined) body["tools"] = tools;
-  const system = [...textsOf(own), ...messagesOf(systems).flatMap(({ content }) => content)].filter(says);
-  const isText = typeof own === "string" && systems.length === 0;
-  if (system.length > 0) body["system"] = isText ? own : system;
-  const messages = messagesOf(withSystemMessages(blocks.slice(systems.length), settings)).map(sentMessage);
-  body["messages"] = messages.filter(({ content }) => content.length > 0);
+  if (system !== undefined) body["system"] = system;
+  body["messages"] = messages;
   if (transport === "sse") body["stream"] = true;
   const thread = threadFor(settings, anchor);
-  if (thread === null) return JSON.stringify(body);
-  body["thread"] = thread;
-  return JSON.stringify(withoutMarks(body));
+  if (thread !== null) body["thread"] = thread;
+  return JSON.stringify(body);
 }
-
-/** What threads refuse: the marks for the cache that blocks came with. */
-const withoutMarks = ({ messages = [], ...body }: JsonObject): JsonObject => ({
-  ...body,
-  messages: objectsOf(messages).map((message) => ({
-    ...message,
-    content: unmarked(message["content"] ?? ""),
-  })),
-});
-
-const unmarked = (content: JsonValue): JsonValue =>
-  isJsonList(content)
-    ? content.filter(isJsonObject).map(({ cache_control: _, ...block }) => ({
-        ...block,
-        ...(block["content"] === undefined ? {} : { content: unmarked(block["content"]) }),
-      }))
-    : content;
-
-const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
-  typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
 
 /** Models that go on with the words of a message that they are said to have begun; all later ones refuse that. */
 const takesPrefill = /^claude-(3|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/;
@@ -91,11 +65,5 @@ function asksForUser(sent: readonly Block[], { model }: Settings): boolean {
   if (typeof model === "string" && takesPrefill.test(model)) return false;
   return last.kind === "assistant" || last.kind === "reasoning" || last.kind === "tool_call";
 }
-
-const sentMessage = ({ role, content, residue }: Message) => ({
-  role,
-  content: content.filter(says),
-  ...residue.set,
-});
 
 const says = (content: JsonObject): boolean => !isEmptyText(content);

@@ -61,6 +61,12 @@ export type MessagesSettings = {
    * Not together with `thinking`, `fallbacks`, `context_management` and marks for the cache, which threads refuse.
    */
   readonly threads?: boolean | undefined;
+  /**
+   * Whether turnlog marks every request for Anthropic's cache of prompts: where earlier requests of the conversation ended, where this one
+   * does, and behind the system prompt and tools. True when absent; off with `threads`, which refuse marks, and where a setting
+   * holds a `cache_control` of your own. `ttl` is how long the server keeps what is marked: `5m`, unless said.
+   */
+  readonly cache?: boolean | { readonly ttl: "5m" | "1h" } | undefined;
   /** The system prompt: a text, or blocks of text. */
   readonly instructions?: string | readonly JsonObject[] | undefined;
 };
@@ -80,5 +86,5 @@ export const settingNames: OptionNames<Pick<AnthropicOptions, "model"> & Message
   ...{ compaction: true, container: true, context_management: true, diagnostics: true, fallback_credit_token: true },
   ...{ fallbacks: true, inference_geo: true, mcp_servers: true, metadata: true, output_config: true },
   ...{ output_format: true, service_tier: true, speed: true, stop_sequences: true, thinking: true, tool_choice: true },
-  ...{ tools: true, threads: true, user_profile_id: true, workspace_id: true },
+  ...{ tools: true, threads: true, cache: true, user_profile_id: true, workspace_id: true },
 };

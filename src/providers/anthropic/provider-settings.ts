@@ -6,7 +6,7 @@ import { refuseSecretsIn } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
 import { type AnthropicOptions, connectionNames, settingNames } from "./options.ts";
-import { threadless, unstored } from "./threads.ts";
+import { asksForThreads, marksIn, threadless, unstored } from "./threads.ts";
 
 /** Enough for long answers with thinking, and less than any model of today allows. */
 const maxTokensDefault = 16_000;
@@ -23,8 +23,9 @@ export function settingsOf({ model, max_tokens: maxTokens, ...options }: Anthrop
   const betas: unknown = options.betas ?? [];
   if (!isJsonList(betas) || !betas.every((beta) => typeof beta === "string"))
     throw new ProviderSettingsError(`anthropic: betas is ${kindOf(betas)}: give a list of texts`);
-  const settings = asked["threads"] === false ? unstored(asked) : asked;
-  checkThreads(settings);
+  const threaded = asked["threads"] === false ? unstored(asked) : asked;
+  checkThreads(threaded);
+  const settings = withCache(threaded);
   checkInstructions(settings["instructions"]);
   checkCredentials(settings);
   refuseSecretsIn(settings, rewrittenMembers);
@@ -64,6 +65,20 @@ function checkThreads(settings: Settings): void {
     throw new ProviderSettingsError(
       `${first} does not go together with threads, whose server refuses it: leave one of them out`,
     );
+}
+
+/** Marks for the cache are turnlog's to set, the caller's, or nobody's. */
+function withCache({ cache, ...settings }: Settings): Settings {
+  const [own] = asksForThreads(settings) ? ["threads"] : marksIn(settings);
+  if (cache === false || (cache === undefined && own !== undefined)) return settings;
+  if (own !== undefined)
+    throw new ProviderSettingsError(
+      `cache does not go together with ${own}: leave one of them out, and turnlog sets no marks for the cache`,
+    );
+  const ttl = isJsonObject(cache) && Object.keys(cache).length === 1 ? cache["ttl"] : undefined;
+  if (cache !== undefined && cache !== true && ttl !== "5m" && ttl !== "1h")
+    throw new ProviderSettingsError('cache is true, false, or { ttl: "5m" } or "1h": give one of them');
+  return { ...settings, cache: cache ?? true };
 }
 
 function checkInstructions(instructions: JsonValue | undefined): void {

@@ -34,11 +34,11 @@ export function threadFor(settings: Settings, anchor: Anchor | null): JsonObject
 /** The settings that threads do not go with, by their paths. */
 export const threadless = (settings: Settings): readonly string[] => [
   ...["thinking", "context_management", "fallbacks"].filter((name) => settings[name] !== undefined),
-  ...marksIn(settings, ""),
+  ...marksIn(settings),
 ];
 
-/** Where marks for the cache stand. */
-function marksIn(value: JsonValue, path: string): readonly string[] {
+/** Where marks for the cache stand in settings. */
+export function marksIn(value: JsonValue, path = ""): readonly string[] {
   if (isJsonList(value)) return value.flatMap((each, place) => marksIn(each, `${path}[${place}]`));
   if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([name, each]) => {

@@ -4,10 +4,11 @@ import { defaultDeltaLength, eventStream } from "../by-id.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { contentOf, eventsOf, signatureOf } from "./message.ts";
+import { PromptCache, unitsOf } from "./prompt-cache.ts";
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
 import { Threads, type WholeRequest } from "./threads.ts";
@@ -18,8 +19,9 @@ import { Threads, type WholeRequest } from "./threads.ts";
  */
 export function createMessagesFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
-  const cache = createPrefixCache();
-  const threads = new Threads(options.now ?? Date.now);
+  const { now = Date.now } = options;
+  const cache = new PromptCache(now);
+  const threads = new Threads(now);
   let answers = 0;
 
   function render(request: WholeRequest, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
@@ -63,14 +65,10 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
         (options.verifiesCiphertexts === false ? undefined : checkThoughts(whole, seed));
       if (wrong !== undefined) return { refusal: wrong };
       const units = unitsOf(whole);
-      const texts = units.map(({ text }) => text);
-      const prompt = tokensIn(texts);
+      const prompt = tokensIn(units.map(({ text }) => text));
       if (prompt > maxContextTokens)
         return { refusal: said(`prompt is too long: ${prompt} tokens > ${maxContextTokens} maximum`) };
-      const marked = units.findLastIndex(({ isMarked }) => isMarked) + 1;
-      const read = tokensIn(texts.slice(0, Math.min(marked, cache.known(texts))));
-      const written = tokensIn(texts.slice(0, marked)) - read;
-      if (marked > 0) cache.keep(texts, marked);
+      const { read, written } = cache.use(units, whole["model"] ?? null);
       const usage = {
         ...{ input_tokens: prompt - read - written, cache_creation_input_tokens: written },
         cache_read_input_tokens: read,
@@ -112,24 +110,4 @@ function checkThoughts(body: JsonObject, seed: string): Refusal | undefined {
       );
     }
   return undefined;
-}
-
-type Unit = { readonly text: string; readonly isMarked: boolean };
-
-/** What a prompt is made of, in the order in which it is read, and which of it is marked for the cache. */
-function unitsOf(body: JsonObject): readonly Unit[] {
-  const { system } = body;
-  const leading = typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
-  const said = objectsOf(body["messages"]).flatMap(({ role = null, content }) =>
-    (typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content)).map((block) => ({
-      role,
-      ...block,
-    })),
-  );
-  const blocks: readonly JsonObject[] = [...objectsOf(body["tools"]), ...leading, ...said];
-  const isAutomatic = body["cache_control"] !== undefined;
-  return blocks.map(({ cache_control: mark, ...block }, place) => ({
-    text: JSON.stringify(block),
-    isMarked: mark !== undefined || (isAutomatic && place === blocks.length - 1),
-  }));
 }

@@ -1,5 +1,6 @@
 import type { Refusal } from "../refusals.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { unitsOf } from "./prompt-cache.ts";
 
 /** A refusal as the Messages API words it. */
 export const said = (message: string, status = 400, type = "invalid_request_error"): Refusal => ({
@@ -41,6 +42,9 @@ export function checkRequest(
     countMarks([body["system"] ?? null, body["tools"] ?? null, messages]) +
     (body["cache_control"] === undefined ? 0 : 1);
   if (marks > 4) return said(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
+  const areLong = unitsOf(body).flatMap(({ mark }) => (mark === undefined ? [] : [mark["ttl"] === "1h"]));
+  if (areLong.includes(false) && areLong.lastIndexOf(true) > areLong.indexOf(false))
+    return said("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block");
   const all = objectsOf(messages);
   return checkSystems(all) ?? checkPairs(all, held) ?? checkEnd(all);
 }
@@ -83,6 +87,9 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
     return said("messages: text content blocks must contain non-whitespace text");
   if (block["cache_control"] !== undefined && /thinking$/.test(type))
     return said(`${path}.${type}.cache_control: Extra inputs are not permitted`);
+  const { cache_control: mark } = block;
+  if (mark !== undefined && !(isObject(mark) && mark["type"] === "ephemeral" && isLifetime(mark["ttl"])))
+    return said(`${path}.${type}.cache_control: Input should be {"type": "ephemeral"}, with a ttl of '5m' or '1h'`);
   if (type !== "tool_use") return undefined;
   if (!isObject(block["input"])) return said(`${path}.tool_use.input: Input should be a valid dictionary`);
   if (!/^[a-zA-Z0-9_-]+$/.test(stringOf(block["id"]) ?? ""))
@@ -90,6 +97,8 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
   const strange = Object.keys(block).find((name) => !callMembers.has(name));
   return strange === undefined ? undefined : said(`${path}.tool_use.${strange}: Extra inputs are not permitted`);
 }
+
+const isLifetime = (ttl: Json | undefined): boolean => ttl === undefined || ttl === "5m" || ttl === "1h";
 
 const callMembers = new Set(["type", "id", "name", "input", "caller", "toolset_name", "cache_control"]);
 

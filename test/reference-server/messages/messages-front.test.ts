@@ -21,6 +21,7 @@ const said = (...content: readonly object[]) => ({ role: "assistant", content })
 const answered = (...content: readonly object[]) => ({ role: "user", content });
 const text = (value: string) => ({ type: "text", text: value });
 const marked = { ...text("x"), cache_control: { type: "ephemeral" } };
+const anHour = { type: "ephemeral", ttl: "1h" };
 
 test.each<[string, readonly unknown[], object]>([
   ["max_tokens: Field required", [go], { max_tokens: undefined }],
@@ -47,6 +48,8 @@ test.each<[string, readonly unknown[], object]>([
   ["should match pattern '^[a-zA-Z0-9_-]+$'", [go, said(call("a/b")), answered(result("a/b"))], {}],
   ["does not support assistant message prefill", [go, said(text("I"))], {}],
   ["Found 5.", [answered(marked, marked, marked, marked, marked)], {}],
+  ["must not come after a ttl='5m'", [answered(marked, { ...marked, cache_control: anHour })], {}],
+  ["cache_control: Input should be", [answered({ ...marked, cache_control: { type: "for ever" } })], {}],
   ["cannot be modified", [go, said({ type: "thinking", thinking: "Hm.", signature: "foreign" }, text("I")), go], {}],
   ["a system message must follow a user message", [go, said(text("I")), { role: "system", content: "Now." }, go], {}],
 ])("what the Messages API refuses is refused: %s", async (message, messages, more) => {
@@ -103,9 +106,42 @@ test("behind two requests of a conversation that asks for its cache, tokens are 
     expect(await conversation.verify()).toMatchObject({ isSound: true, requests: 3 });
     return cached;
   };
-  const [first, second, third] = await cachedTokens({ cache_control: { type: "ephemeral" } });
-  expect(first).toBe(0);
-  expect(second).toBeGreaterThan(0);
-  expect(third).toBeGreaterThan(second ?? 0);
-  expect(await cachedTokens({})).toEqual([0, 0, 0]);
+  for (const cache of [{}, { cache: { ttl: "1h" } }, { cache_control: { type: "ephemeral" } }]) {
+    const [first, second, third] = await cachedTokens(cache);
+    expect(first).toBe(0);
+    expect(second).toBeGreaterThan(0);
+    expect(third).toBeGreaterThan(second ?? 0);
+  }
+  expect(await cachedTokens({ cache: false })).toEqual([0, 0, 0]);
+});
+
+test("a mark finds what was marked within 20 blocks before it, by the same model, for as long as that was to last", async () => {
+  const clock = { ms: 0 };
+  const { ask } = await started({ now: () => clock.ms });
+  const cached = async (blocks: number, more: { model?: string; ttl?: "1h" } = {}): Promise<unknown> => {
+    const { ttl, ...other } = more;
+    const content = Array.from({ length: blocks }, (_, n) => text(`block ${n} ${"x".repeat(20)}`));
+    const mark = { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) };
+    const { body } = await ask([answered(...content.slice(0, -1), { ...content.at(-1), cache_control: mark })], other);
+    return JSON.parse(body) as unknown;
+  };
+  const use = (read: unknown, written: unknown) =>
+    expect.objectContaining({
+      usage: expect.objectContaining({
+        cache_read_input_tokens: read,
+        cache_creation_input_tokens: written,
+      }) as unknown,
+    }) as unknown;
+  const some: unknown = expect.toSatisfy((tokens: number) => tokens > 0);
+  expect(await cached(2)).toEqual(use(0, some));
+  expect(await cached(2)).toEqual(use(some, 0));
+  expect(await cached(2, { model: "claude-other" })).toEqual(use(0, some));
+  expect(await cached(21)).toEqual(use(some, some));
+  expect(await cached(41)).toEqual(use(0, some));
+  clock.ms += 5 * 60_000;
+  expect(await cached(41)).toEqual(use(some, 0));
+  clock.ms += 5 * 60_000 + 1;
+  expect(await cached(41, { ttl: "1h" })).toEqual(use(0, some));
+  clock.ms += 5 * 60_000 + 1;
+  expect(await cached(41, { ttl: "1h" })).toEqual(use(some, 0));
 });

@@ -1,0 +1,62 @@
+import type { JsonObject } from "../../base/json.ts";
+import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { Codec, Settings } from "../stack/codec.ts";
+import { placeOf } from "./repairs.ts";
+import { changedBefore } from "./request-settings.ts";
+
+type Planned = {
+  readonly turn: Turn;
+  readonly scope: string;
+  readonly codec: Codec;
+  readonly settings: Settings;
+  readonly contexts: {
+    readonly ofInference: (inferenceId: string) => ServerContext | null;
+    readonly settings: (digest: string) => JsonObject;
+  };
+  readonly full?: string;
+};
+type Decided = Pick<Decision, "anchor" | "sendFrom" | "repairs">;
+
+/** So many earlier requests a codec is told of. */
+const maxTold = 4;
+
+/** What the body of a request holds beyond Turn, settings and anchor; what is asked beside the conversation holds nothing. */
+export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: Decided): JsonObject | undefined {
+  const { turn, codec, settings, full } = request;
+  if (codec.detailsOf === undefined || full === "aside") return undefined;
+  const sentUpTo = (end: number): number => sentBlocks(repairs, { from: sendFrom, end });
+  return codec.detailsOf({
+    ...{ settings, anchor },
+    blocks: sentUpTo(turn.length),
+    sentBefore: readBefore(request, sendFrom).map(sentUpTo),
+  });
+}
+
+/** Where requests ended whose answers stand in the Turn as they were given: the newest first. Looked at are the answers in it. */
+function readBefore({ turn, scope, codec, settings, contexts }: Planned, from: number): readonly number[] {
+  const ends: number[] = [];
+  let looked: string | undefined;
+  for (let index = turn.length - 1; index >= from && ends.length < maxTold; index -= 1) {
+    const answer = turn.at(index)?.wire?.group?.id;
+    if (answer === undefined || answer === looked) continue;
+    looked = answer;
+    const made = contexts.ofInference(answer);
+    if (made === null || made.scope !== scope || made.length > turn.length || made.inputLength <= from) continue;
+    const before = contexts.settings(made.settingsDigest);
+    const isRead = before["model"] === settings["model"] && changedBefore(codec, before, settings).length === 0;
+    if (isRead && turn.contextAt(made.length) === made.turn) ends.push(made.inputLength);
+  }
+  return ends;
+}
+
+/** How many blocks go out for those of the Turn between two places. */
+function sentBlocks(
+  repairs: readonly Repair[],
+  { from, end }: { readonly from: number; readonly end: number },
+): number {
+  const here = repairs.filter((repair) => placeOf(repair) <= end);
+  const added = here.filter(({ rule }) => rule === "answer" || rule === "prompt").length;
+  return end - from + added - here.filter(({ rule, index }) => rule === "omit" && index < end).length;
+}

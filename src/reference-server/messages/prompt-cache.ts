@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { tokensIn } from "../prefix-cache.ts";
+import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
+
+/** What of a prompt was read from the cache, and what was written to it: the tokens that an answer reports. */
+export interface CacheUse {
+  readonly read: number;
+  readonly written: number;
+}
+
+/** A block of content that a prompt is made of, in the order in which it is read, and the mark on it. */
+export interface PromptUnit {
+  readonly text: string;
+  readonly mark: JsonObject | undefined;
+}
+
+/**
+ * The cache of prompts (Anthropic's guide to prompt caching): what is marked is kept whole, up to the mark, for five minutes or an
+ * hour; from each mark the server looks back over so many blocks for a beginning that it has.
+ */
+export class PromptCache {
+  readonly #endsAt = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  clear(): void {
+    this.#endsAt.clear();
+  }
+
+  /** @param model - It reads its own only. */
+  use(units: readonly PromptUnit[], model: Json): CacheUse {
+    const now = this.#now();
+    const texts = units.map(({ text }) => text);
+    const beginnings = beginningsOf(texts, JSON.stringify(model));
+    const marks = units.flatMap(({ mark }, at) => (mark === undefined ? [] : [{ at, keptMs: keptMs(mark) }]));
+    const found = marks.map(({ at }) =>
+      beginnings.findLastIndex((each, place) => {
+        const isNear = place <= at && place > at - lookback;
+        return isNear && (this.#endsAt.get(each) ?? Number.NEGATIVE_INFINITY) >= now;
+      }),
+    );
+    const read = Math.max(-1, ...found);
+    const kept = [...marks, ...marks.slice(0, 1).map(({ keptMs: ms }) => ({ at: read, keptMs: ms }))];
+    for (const { at, keptMs: ms } of kept) {
+      const beginning = beginnings[at];
+      if (beginning !== undefined) this.#endsAt.set(beginning, Math.max(now + ms, this.#endsAt.get(beginning) ?? 0));
+    }
+    for (const oldest of this.#endsAt.keys()) {
+      if (this.#endsAt.size <= maxKept) break;
+      this.#endsAt.delete(oldest);
+    }
+    const inCache = tokensIn(texts.slice(0, read + 1));
+    return { read: inCache, written: tokensIn(texts.slice(0, (marks.at(-1)?.at ?? -1) + 1)) - inCache };
+  }
+}
+
+/** Positions that are looked at from a mark, its own among them. */
+const lookback = 20;
+const maxKept = 100_000;
+const minutes = 60_000;
+
+const keptMs = ({ ttl }: JsonObject): number => (ttl === "1h" ? 60 * minutes : 5 * minutes);
+
+/** What a prompt is made of. A text is one block of text; marks are no part of what is read. */
+export function unitsOf(body: JsonObject): readonly PromptUnit[] {
+  const { system } = body;
+  const leading = typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
+  const said = objectsOf(body["messages"]).flatMap(({ role = null, content }) =>
+    (typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content)).map((block) => ({
+      role,
+      ...block,
+    })),
+  );
+  const blocks: readonly JsonObject[] = [...objectsOf(body["tools"]), ...leading, ...said];
+  const automatic = isObject(body["cache_control"]) ? body["cache_control"] : undefined;
+  return blocks.map(({ cache_control: own, ...block }, place) => ({
+    text: JSON.stringify(block),
+    mark: isObject(own) ? own : place === blocks.length - 1 ? automatic : undefined,
+  }));
+}
+
+function beginningsOf(units: readonly string[], model: string): readonly string[] {
+  let before = model;
+  return units.map((unit) => {
+    before = createHash("sha256").update(before).update("\0").update(unit).digest("base64");
+    return before;
+  });
+}
