@@ -69,9 +69,9 @@ function decide({ turn, view, engine }: Sample): void {
   });
   for (let n = 0; n < decisions; n += 1) {
     const outgoing = turn.append(user(`first ${n}`), user(`second ${n}`));
-    const { decision, shaped, held } = buildRequest({ ...fixed, turn: outgoing });
+    const { decision, shaped, input } = buildRequest({ ...fixed, turn: outgoing });
     const isChained = decision.strategy === "chained" && shaped.length === 2;
-    if (!isChained || held === turn.digest) throw new Error("two new blocks are to be chained");
+    if (!isChained || input.held === turn.digest) throw new Error("two new blocks are to be chained");
   }
 }
 

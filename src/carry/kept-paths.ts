@@ -136,6 +136,7 @@ const failed = all(
 const requested = all(
   kept("inferenceId", "attempt", "encoder", "settingsDigest", "requestDigest", "requestBytes"),
   kept("input.turn", "input.held", "input.blocks", "input.outgoing"),
+  kept("input.bound.others", "input.bound.reasoning", "input.bound.newest"),
   under("decision", decision),
   named("scope"),
 );

@@ -1,7 +1,8 @@
 import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
-import { type PlanRequest, refusalOf } from "../engine/planning/plan.ts";
+import { refusalOf } from "../engine/planning/plan.ts";
+import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import type { FoundRequest } from "./recorded-request.ts";

@@ -1,7 +1,8 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Turn } from "../domain/turn.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
-import { type PlanRequest, plan } from "../engine/planning/plan.ts";
+import { plan } from "../engine/planning/plan.ts";
+import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { type ReasoningFate, reasoningFates } from "../engine/planning/reasoning-survival.ts";
 import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/planning/reasoning-trail.ts";
 import { omit } from "../engine/planning/repairs.ts";

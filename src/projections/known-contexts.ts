@@ -1,4 +1,5 @@
 import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
+import type { BoundDigest } from "../domain/events/inference-events.ts";
 
 /**
  * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, `prompted`, or what its codec
@@ -32,6 +33,8 @@ export type ServerContext = {
   readonly unusable: Unusable;
   /** What the endpoint counted of it: the tokens of input and output together; null where it told none. */
   readonly tokens: number | null;
+  /** What the reasoning of the answer is bound to; absent where its request does not say. */
+  readonly bound?: BoundDigest;
 };
 
 /** Contexts of which a saved fold has the text: they are read when one of them may be asked for. */

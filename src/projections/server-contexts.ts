@@ -250,6 +250,7 @@ export function serverContextOf({ request, response, ...place }: Exchange): Serv
     parent: parentOf(request),
     unusable: unusable(request, response),
     tokens: response.usage === undefined ? null : totalTokens(response.usage),
+    ...(request.input.bound === undefined ? {} : { bound: request.input.bound }),
   };
 }
 

@@ -82,7 +82,8 @@ export interface DialectOptions {
   readonly encryptsAlways?: boolean;
   /**
    * Reasoning is taken only behind what stood before it when it was made (instructions, tools, items), and by the model that
-   * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused.
+   * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused. At the Messages API only
+   * `refuses` is looked at, for what stood before thinking.
    */
   readonly checksReasoning?: "withholds" | "refuses";
   /**

@@ -81,7 +81,15 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     readsAll: readByInteractions,
     records: recordedAsObject,
   },
-  anthropic: { mode: "stateless", provider: anthropicAt, readsAll: readAsMessagesApi, records: recordedAsObject },
+  anthropic: {
+    server: { checksReasoning: "refuses" },
+    mode: "stateless",
+    provider: anthropicAt,
+    readsAll: readAsMessagesApi,
+    records: recordedAsObject,
+    // What is behind an edit is left out, and the server refuses it.
+    judging: { reasoning: "subset" },
+  },
   "claude-cli": {
     provider: (baseUrl) => claudeCli({ model: "rehearsal", ...claudeCliStandIn(baseUrl) }),
     readsAll: readByClaudeCli,

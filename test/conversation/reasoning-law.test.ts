@@ -8,15 +8,19 @@ type Shown = { seed: number; revision: number; what: string };
 const named = ({ itemId, fate, reason, withheld }: ComparedReasoning): string =>
   `${itemId} ${fate} (${reason}), the server said ${withheld}`;
 
-/** Where turnlog's prediction and the server's word, two rules written apart, disagree about a request. */
+/**
+ * Where turnlog's prediction and the server's word, two rules written apart, disagree about a request: what would be refused is
+ * left out before it is sent, and nothing else is for that.
+ */
 function disagreements({ report, refusal }: Thought): readonly string[] {
   const surprises = report.blocks.filter(({ isSurprise }) => isSurprise).map(named);
   const unknown = report.unknown.map(({ itemId, reason }) => `the server said ${reason} of ${itemId}`);
-  const refused = report.blocks.find(({ fate }) => fate === "refused");
   const isBound = refusal?.includes("bound to a different conversation") === true;
-  const isNamed = refused !== undefined && refusal?.includes(refused.itemId ?? "none") === true;
-  if (isBound && !isNamed) unknown.push(`it refused: ${refusal}`);
-  if (refused !== undefined && report.told !== null) unknown.push(`it answered in spite of ${named(refused)}`);
+  if (isBound) unknown.push(`it refused what was to be left out: ${refusal}`);
+  const wronglyLeft = report.blocks.filter(({ reason, prefix }) => reason === "broken-prefix" && prefix !== "broken");
+  unknown.push(...wronglyLeft.map(named));
+  const refused = report.blocks.find(({ fate }) => fate === "refused");
+  if (refused !== undefined) unknown.push(`it was sent ${named(refused)}`);
   return [...surprises, ...unknown];
 }
 
@@ -41,7 +45,7 @@ test.each(["withholds", "refuses"] as const)(
     expect(wrong).toEqual([]);
     if (!isTelling) return;
     // What was drawn has met what it is about.
-    const broken = `broken ${checks === "refuses" ? "refused" : "withheld"} prefix`;
+    const broken = `broken ${checks === "refuses" ? "left-out broken-prefix" : "withheld prefix"}`;
     expect([...seen]).toEqual(expect.arrayContaining([broken, "intact accepted null", "broken left-out broken-group"]));
   },
 );

@@ -68,6 +68,8 @@ export type Dialect = {
   /** A server that answers so; the ids that it makes up are of its seed. */
   start(answer: (question: () => Question) => ScriptedAnswer, seed?: string): Promise<Front>;
   provider(url: string, asked: AskedAs): Provider;
+  /** Reasoning is left out where the server would refuse it, which the judge does not know. */
+  readonly leavesReasoning?: true;
   /** What the model reads of what was said, where that is not everything as it was said; instructions are then a message. */
   readonly reads?: (said: readonly Told[]) => readonly Told[];
   /** What a recorded body and the received one both say, where they are not one text. */

@@ -67,18 +67,26 @@ const chat = referenceDialect(
   { chat: "vllm" },
 );
 
-const anthropicDialect = referenceDialect({
+const messagesWire = (reasoningPrefix: "ignore" | "refuse") => ({
   ...wholeRequests,
   codecs: [messagesCodec],
-  provider: (baseUrl, { transport, store: _, ...asked }) =>
+  provider: ((baseUrl, { transport, store: _, ...asked }) =>
     anthropic({
       ...{ ...asked, apiKey: "sk-ant-dialect", baseURL: baseUrl.replace(/\/v1$/, "") },
-      // The front looks at the seal of a thought and not at what stands before it.
-      ...{ transport: transport === "sse" ? "sse" : "json", capabilities: { reasoningPrefix: "ignore" } },
-    }),
+      ...{ transport: transport === "sse" ? "sse" : "json", capabilities: { reasoningPrefix } },
+    })) satisfies Dialect["provider"],
   reads: readsOf("anthropic"),
   toolRead,
 });
+
+// The front looks at the seal of a thought and not at what stands before it.
+const anthropicDialect = referenceDialect(messagesWire("ignore"));
+
+/** A server that refuses thoughts behind anything but what they were made from. */
+export const bindingDialect = referenceDialect(
+  { ...messagesWire("refuse"), leavesReasoning: true },
+  { checksReasoning: "refuses" },
+);
 
 /** What wires have in common whose servers keep what they answered. */
 const kept = { ...wholeRequests, modes: ["chained", "chained", "chained", "chained", "auto", "stateless"] } as const;

@@ -64,6 +64,16 @@ export const decisionSchema = z.strictObject({
 });
 export type Decision = z.infer<typeof decisionSchema>;
 
+/** What an answer's reasoning is bound to: what the server holds before it. */
+const boundSchema = z.strictObject({
+  /** The context digest of all but reasoning. */
+  others: sha256Schema,
+  /** How many reasoning blocks there are, and the digest of the newest: the oldest may be left out later. */
+  reasoning: z.int(),
+  newest: z.nullable(sha256Schema),
+});
+export type BoundDigest = Readonly<z.infer<typeof boundSchema>>;
+
 const requested = {
   inferenceId: inferenceIdSchema,
   attempt: z.number().int(),
@@ -78,6 +88,8 @@ const requested = {
     blocks: z.number().int(),
     /** Of the whole Turn, where the instructions say its first blocks and `turn` is of those after them. */
     outgoing: z.exactOptional(sha256Schema),
+    /** Where the endpoint refuses reasoning behind anything but what it was made from. */
+    bound: z.exactOptional(boundSchema),
   }),
   requestDigest: sha256Schema,
   requestBytes: z.number().int(),

@@ -1,5 +1,5 @@
 import { emitWarning } from "node:process";
-import type { PlanRequest } from "../planning/plan.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
 import type { RunSession } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";

@@ -1,5 +1,5 @@
 import { countedIn } from "../planning/contexts.ts";
-import type { PlanRequest } from "../planning/plan.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
 import type { RunSession } from "../session/session.ts";
 import { BudgetExceededError, type BudgetLimit } from "../stack/budget.ts";
 

@@ -6,7 +6,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
-import type { PlanRequest } from "../planning/plan.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { Codec, SentBlock } from "../stack/codec.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
@@ -58,12 +58,7 @@ export function prepare(
     encoder: codec.name,
     settingsDigest: digest,
     decision,
-    input: {
-      turn: input.digest,
-      held: built.held,
-      blocks: input.length,
-      ...(input === outgoing ? {} : { outgoing: outgoing.digest }),
-    },
+    input: { ...built.input, ...(input === outgoing ? {} : { outgoing: outgoing.digest }) },
     requestDigest: built.digest,
     requestBytes: built.bytes,
     ...(session.route === null ? {} : { route: session.route }),

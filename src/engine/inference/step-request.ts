@@ -5,7 +5,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { EventPlace } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
 import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
-import type { ContextLookup, PlanRequest } from "../planning/plan.ts";
+import type { ContextLookup, PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";

@@ -2,16 +2,18 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { Block } from "../../domain/block.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
-import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec, SentBlock, Settings } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
+import { boundTo } from "./bound-reasoning.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
-import { carriesId } from "./groups.ts";
+import { carriesId, withoutItemId } from "./groups.ts";
 import { splitTurn } from "./instruction-blocks.ts";
-import { type ContextLookup, type PlanRequest, plan } from "./plan.ts";
+import { plan } from "./plan.ts";
+import type { ContextLookup, PlanRequest } from "./plan-request.ts";
 import { callIdOf, placeOf } from "./repairs.ts";
 import { settingsDigest } from "./request-settings.ts";
 
@@ -48,8 +50,8 @@ export type BuiltRequest = {
   readonly bytes: number;
   /** sha256 of the body's UTF-8 bytes. */
   readonly digest: string;
-  /** The digest of what the server holds once it has taken the request. */
-  readonly held: string;
+  /** What the request's event says of its input, the whole Turn's digest aside. */
+  readonly input: InferenceRequestedData["input"];
 };
 
 /**
@@ -73,9 +75,11 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
     get digest() {
       return sha256Hex(bodyText);
     },
-    get held() {
+    get input() {
       const before = heldBefore(contexts, anchor);
-      return heldContext(before?.held ?? emptyContext, shaped);
+      const held = heldContext(before?.held ?? emptyContext, shaped);
+      const bound = boundTo(request, decision);
+      return { turn: turn.digest, held, blocks: turn.length, ...(bound === undefined ? {} : { bound }) };
     },
   };
 }
@@ -142,11 +146,4 @@ const heldContext = (context: string, shaped: readonly SentBlock[]): string =>
 function renamed(block: Block, callId: string): Block {
   const { id, kind, payload, wire } = block;
   return withoutItemId(new Block({ id, kind, payload: { ...payload, callId }, wire }));
-}
-
-/** The same block as it is known where its item's id does not go along. */
-export function withoutItemId(block: Block): Block {
-  if (block.wire?.itemId === undefined) return block;
-  const { itemId: _, ...wire } = block.wire;
-  return block.withWire(wire);
 }

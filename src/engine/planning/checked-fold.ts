@@ -2,14 +2,14 @@ import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../../domain/events/event.ts";
-import type { Decision } from "../../domain/events/inference-events.ts";
+import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { buildRequest, heldBefore } from "./build-request.ts";
-import type { PlanRequest } from "./plan.ts";
+import type { PlanRequest } from "./plan-request.ts";
 import { type Codecs, recordedRequest, requestOf } from "./recorded-request.ts";
 import { settingsDigest } from "./request-settings.ts";
 
@@ -81,10 +81,14 @@ export class CheckedFold {
       compare("requestBytes", [requestBytes, built.bytes], "its body has another length than was recorded") ??
       compare("decision.sendFrom", [sendFrom, anchor?.length ?? 0], "it does not send what follows its anchor") ??
       (anchor === null || isEmptyObject ? null : checkAnchor(anchor, context, asked.turn)) ??
-      compare("input.held", [input.held, built.held], "what the server held of it is not what was recorded")
+      compare("input.held", [input.held, built.input.held], "what the server held of it is not what was recorded") ??
+      (input.bound === undefined ? null : compareBound(input.bound, built.input.bound))
     );
   }
 }
+
+const compareBound = (recorded: BoundDigest, made: BoundDigest | undefined): Mismatch | null =>
+  compare("input.bound", [recorded, made ?? null], "what its answer's reasoning is bound to is not what was recorded");
 
 function checkAnchor(anchor: NonNullable<Decision["anchor"]>, context: ServerContext | null, turn: Turn) {
   const { id, inferenceId, length } = anchor;

@@ -17,7 +17,7 @@ import type { Capabilities } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
-import type { ContextLookup, PlanRequest, UsedUp } from "./plan.ts";
+import type { ContextLookup, PlanRequest, UsedUp } from "./plan-request.ts";
 
 /** The contexts of a conversation as its log tells them. */
 export function contextsOf(view: ConversationView): ContextLookup {

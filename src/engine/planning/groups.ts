@@ -36,6 +36,8 @@ export type Group = {
   isRepeated: boolean;
   /** One of its calls goes out under another call id, so that it is no longer the item that the provider issued. */
   isRenamed: boolean;
+  /** What stands before it is not what its reasoning was made from, and the endpoint refuses that. */
+  isUnbound: boolean;
 };
 
 /** Cuts blocks into groups; the first of them stands at `start` in the Turn. */
@@ -53,7 +55,7 @@ export function groupsOf(blocks: readonly Block[], start: number): readonly Grou
       hasId: false,
     }));
     const isIntact = first?.index === 0 && first.size === members.length;
-    groups.push({ members, isIntact, isRepeated: false, isRenamed: false });
+    groups.push({ members, isIntact, isRepeated: false, isRenamed: false, isUnbound: false });
     from = end;
   }
   return groups;
@@ -65,6 +67,13 @@ export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "
   // Of an answer that did not complete nobody knows which items the server kept.
   if (wire?.itemId === undefined || wire.partial === true) return false;
   return itemIds && wire.scope === scope && wire.group?.stored === true;
+}
+
+/** The same block as it is known where its item's id does not go along. */
+export function withoutItemId(block: Block): Block {
+  if (block.wire?.itemId === undefined) return block;
+  const { itemId: _, ...wire } = block.wire;
+  return block.withWire(wire);
 }
 
 /**
@@ -82,6 +91,7 @@ export function legaliseGroup(group: Group, options: GroupOptions): void {
       if (candidate.omitted !== null) continue;
       candidate.omitted =
         unsendable(candidate, options) ??
+        (group.isUnbound && candidate.block.kind === "reasoning" ? "broken-prefix" : null) ??
         options.codec.brokenGroupRule?.(candidate.block, {
           ...{ withId: candidate.hasId, isBroken, next: members[place + 1]?.block },
         }) ??

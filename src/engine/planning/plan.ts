@@ -1,68 +1,18 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
-import type { JsonObject } from "../../base/json.ts";
-import type { Anchor, AnchorId } from "../../domain/anchor.ts";
+import type { Anchor } from "../../domain/anchor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts.ts";
-import type { RecordedPolicy } from "../stack/chain-policy.ts";
-import { type AnchorKind, anchorKind, type Capabilities, type Codec } from "../stack/codec.ts";
-import type { Provider, RequestConnection } from "../stack/provider.ts";
-import { divergenceOf, type Provenance } from "./divergence.ts";
-import { changedSettings } from "./request-settings.ts";
+import type { ServerContext, ServerObject } from "../../projections/server-contexts.ts";
+import { type AnchorKind, anchorKind } from "../stack/codec.ts";
+import { reasoningCheck } from "./bound-reasoning.ts";
+import { divergenceOf } from "./divergence.ts";
+import type { FullReason, PlanRequest } from "./plan-request.ts";
+import { changedBefore, changedSettings } from "./request-settings.ts";
 import { codecDetails } from "./sent-before.ts";
 import { shape } from "./shape.ts";
 import { unwantedReason } from "./unwanted-reasoning.ts";
 
-/** What is known of the servers' contexts. */
-export type ContextLookup = {
-  readonly byTurn: (digest: string) => readonly ServerContext[];
-  /** What was asked under this id, once it was answered. */
-  readonly ofInference: (inferenceId: string) => ServerContext | null;
-  /** The object of an endpoint that this conversation goes on in. */
-  readonly object: (scope: string) => ServerObject | null;
-  /** Whether items of an object were deleted, or may be by others. */
-  readonly isCut: (object: { readonly scope: string; readonly anchor: AnchorId }) => boolean;
-  /** Why what is continued once is not continued from a context; null where it can be. */
-  readonly usedUp: (context: ServerContext) => UsedUp | null;
-  /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
-  readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
-  readonly invalidation: (context: ServerContext) => Invalidation | null;
-  readonly settings: (digest: string) => JsonObject;
-  readonly quarantined: ReadonlySet<string>;
-};
-
-/**
- * What can be continued once was: `continued`; was by a request that was never answered: `maybe-continued`; or is for the
- * conversation that this one was forked from to continue: `inherited`.
- */
-export type UsedUp = "continued" | "maybe-continued" | "inherited";
-
-/** A request as it is to be planned, and all that a body is made of but the decision. */
-export type PlanRequest = {
-  /** What the input is made of. */
-  readonly turn: Turn;
-  readonly contexts: ContextLookup;
-  readonly provenance: Provenance;
-  readonly scope: string;
-  readonly codec: Codec;
-  readonly transport: Provider["transport"];
-  /** The connection that it goes out on, where that is open; and what the body says of it. */
-  readonly connection?: Pick<RequestConnection, "lives" | "details"> | undefined;
-  readonly capabilities: Capabilities;
-  readonly settings: JsonObject;
-  readonly settingsDigest: string;
-  readonly policy: RecordedPolicy;
-  /** ISO time that anchors' ages are judged by. */
-  readonly now: string;
-  /** Forces a full request, and says why. */
-  readonly full?: FullReason;
-  /** `newest`: the newest response is the only candidate, as clients that remember one id have it. */
-  readonly candidates?: "all" | "newest";
-};
-
-/** Why a request is not chained from the newest context, by name. */
-type FullReason = string;
 type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
 type AnchorCandidate = {
   readonly anchor: ServerContext;
@@ -84,7 +34,7 @@ export function plan(request: PlanRequest): Decision {
   const found = forced === null && newest !== null ? findAnchor(request, rejections) : null;
   if (found === null) {
     const reason = forced ?? reasonForNone(request, rejections);
-    const repairs = shape(turn, 0, shapeOptions(request, 0));
+    const repairs = shape(turn, 0, shapeOptions(request, null));
     return decision(request, {
       strategy: "full",
       reason,
@@ -175,7 +125,7 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   const refusal = refusalOf(request, anchor);
   if (refusal !== null) return reject(refusal);
   const changed = changedSince(request, anchor);
-  const repairs = shape(turn, anchor.length, shapeOptions(request, anchor.inputLength));
+  const repairs = shape(turn, anchor.length, shapeOptions(request, anchor));
   const omitted = repairs.filter(({ rule }) => rule === "omit").length;
   const isAnswering = repairs.some(({ rule }) => rule === "answer");
   const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
@@ -240,14 +190,20 @@ const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
 /** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
 const maxClockSkewMs = 60_000;
 
-function settingsRule({ policy, turn }: PlanRequest, name: string, anchor: ServerContext): string {
+function settingsRule(request: PlanRequest, name: string, anchor: ServerContext): string {
+  const { policy, turn } = request;
   const rule = Object.hasOwn(policy.onSettingsChange, name) ? policy.onSettingsChange[name] : undefined;
-  if (rule !== undefined || name !== "model") return rule ?? "chain";
+  if (rule !== undefined || !(name === "model" || isReadBefore(request, name, anchor))) return rule ?? "chain";
   const first = turn.blocks.findIndex(({ kind }) => kind === "reasoning");
   return first >= 0 && first < anchor.length ? "full" : "chain";
 }
 
-const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
+/** Whether the endpoint refuses the reasoning that it holds once this setting is another. */
+const isReadBefore = (request: PlanRequest, name: string, { settingsDigest }: ServerContext): boolean =>
+  request.capabilities.reasoningPrefix === "refuse" &&
+  changedBefore(request.codec, request.contexts.settings(settingsDigest), request.settings).includes(name);
+
+const shapeOptions = (request: PlanRequest, anchor: ServerContext | null) => ({
   scope: request.scope,
   codec: request.codec,
   itemIds: request.capabilities.itemIds === true,
@@ -256,7 +212,8 @@ const shapeOptions = (request: PlanRequest, heldFrom: number) => ({
     unwantedReason(request, block) ?? (coversWhatIsBefore(request, block, index) === false ? "stale-compaction" : null),
   covers: (block: Block, index: number) => coversWhatIsBefore(request, block, index) === true,
   settings: request.settings,
-  heldFrom,
+  heldFrom: anchor?.inputLength ?? 0,
+  check: reasoningCheck(request, anchor),
 });
 
 /**

@@ -5,18 +5,9 @@ import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { Codec } from "../stack/codec.ts";
+import { behind, firstPlace, type HeldItem, isSamePlace } from "./bound-place.ts";
 import { divergenceOf, type Provenance } from "./divergence.ts";
-import {
-  behind,
-  firstPlace,
-  type HeldItem,
-  heldOf,
-  isSamePlace,
-  itemsOf,
-  type MadeAnswer,
-  type ReasoningTrail,
-  type SentAs,
-} from "./reasoning-trail.ts";
+import { heldOf, itemsOf, type MadeAnswer, type ReasoningTrail, type SentAs } from "./reasoning-trail.ts";
 import { changedBefore } from "./request-settings.ts";
 
 /** Something of what reasoning was made from that is another now, and who made it so; null where nobody is known. */

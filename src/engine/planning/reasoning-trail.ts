@@ -1,38 +1,13 @@
-import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
-import { emptyContext, extendContext } from "../../domain/context.ts";
-import type { Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { Decision } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { usageOf } from "../../projections/usage.ts";
-import { withoutItemId } from "./build-request.ts";
-import { carriesId } from "./groups.ts";
+import { type BoundPlace, behind, firstPlace, type HeldItem, itemOf, sentItems } from "./bound-place.ts";
 import { inputTurn, outgoingTurn } from "./recorded-request.ts";
-import { placeOf } from "./repairs.ts";
-
-/**
- * What stands before a block in what a server is sent: what reasoning is bound to that was made there. All but reasoning, as one
- * digest, and the reasoning, newest first, because the oldest may be left out later.
- */
-export type BoundPlace = { readonly others: string; readonly reasoning: EarlierReasoning | null };
-type EarlierReasoning = { readonly digest: string; readonly before: EarlierReasoning | null };
-
-const atTheBeginning: BoundPlace = { others: emptyContext, reasoning: null };
-
-/** A block of the input, by its place there, and what came of it in the request. */
-export type HeldItem = {
-  readonly index: number;
-  readonly isReasoning: boolean;
-  /** It stands for what came before it: what is made behind it is bound to nothing earlier. */
-  readonly compacts?: boolean;
-  /** What it counts as; null for what is not there. */
-  readonly digest: string | null;
-  /** Why it was left out. */
-  readonly omitted: string | null;
-};
 
 /** What a server holds: what it was sent, behind what it held before. Lists share their beginnings. */
 export type HeldItems = {
@@ -138,29 +113,12 @@ export type SentAs = {
 };
 
 /** What a server holds of a request: what the anchor holds, and what was sent behind it as its repairs left it. */
-export function heldOf(trail: ReasoningTrail, input: Turn, { decision, scope }: SentAs): HeldItems {
-  const { anchor, sendFrom, repairs, capabilities } = decision;
+export function heldOf(trail: ReasoningTrail, input: Turn, sent: SentAs): HeldItems {
+  const { anchor, sendFrom } = sent.decision;
   const before =
     anchor === null ? null : (trail.answers.get(anchor.inferenceId ?? "")?.after ?? unshaped(input, sendFrom));
-  const byPlace = Map.groupBy(repairs, placeOf);
-  const items: HeldItem[] = [];
-  let end = before?.end ?? atTheBeginning;
-  const add = (item: HeldItem): void => {
-    items.push(item);
-    end = behind(end, item);
-  };
-  for (const [offset, block] of [...input.after(sendFrom), null].entries()) {
-    const index = sendFrom + offset;
-    const here = byPlace.get(index) ?? [];
-    for (const { rule } of here)
-      if (rule === "answer" || rule === "prompt")
-        add({ index, isReasoning: false, digest: rule === "answer" ? anAnswer : aPrompt, omitted: null });
-    if (block === null) continue;
-    const isBare = !carriesId(block, { scope, itemIds: capabilities["itemIds"] === true }) || here.some(takesId);
-    const omitted = here.find(({ rule }) => rule === "omit");
-    add(omitted === undefined ? itemOf(block, index, isBare) : leftOut(block, index, omitted));
-  }
-  return { before, items, end };
+  const items = sentItems(input, sent);
+  return { before, items, end: items.reduce(behind, before?.end ?? firstPlace) };
 }
 
 /** The items from the beginning on. */
@@ -170,50 +128,8 @@ export function itemsOf(held: HeldItems): readonly HeldItem[] {
   return parts.reverse().flat();
 }
 
-/** What stands before the block that comes next. */
-export function behind({ others, reasoning }: BoundPlace, { digest, isReasoning, compacts }: HeldItem): BoundPlace {
-  if (digest === null) return { others, reasoning };
-  if (compacts === true) return { others: extendContext(emptyContext, digest), reasoning: null };
-  if (isReasoning) return { others, reasoning: { digest, before: reasoning } };
-  return { others: extendContext(others, digest), reasoning };
-}
-
-export const firstPlace = atTheBeginning;
-
-/** Whether what was made at one place may stand at another: there is the same before it, but for the oldest reasoning. */
-export function isSamePlace(made: BoundPlace, now: BoundPlace): boolean {
-  if (made.others !== now.others) return false;
-  let [then, still] = [made.reasoning, now.reasoning];
-  while (then !== still) {
-    if (still === null) return true;
-    if (then?.digest !== still.digest) return false;
-    [then, still] = [then.before, still.before];
-  }
-  return true;
-}
-
-function itemOf(block: Block, index: number, isBare = false): HeldItem {
-  const isReasoning = block.kind === "reasoning";
-  const compacts = block.wire?.compacts === true;
-  // What is encrypted says under which id it was given out, also where it goes without; an item that only the server knows does not.
-  const digest = isBare && block.kind === "other" && !compacts ? withoutItemId(block).digest : block.digest;
-  return { index, isReasoning, compacts, digest, omitted: null };
-}
-
-const leftOut = ({ kind }: Block, index: number, { detail }: Repair): HeldItem => ({
-  ...{ index, isReasoning: kind === "reasoning", digest: null },
-  omitted: typeof detail["reason"] === "string" ? detail["reason"] : "omit",
-});
-
-/** A call goes out under another id as the same call: what a model reads of it does not change. */
-const takesId = ({ rule }: Repair): boolean => rule === "omit-id" || rule === "rename-call";
-
-/** What the answer to an open call counts as. */
-const anAnswer = sha256Hex("turnlog/aborted");
-const aPrompt = sha256Hex("turnlog/prompt");
-
 /** Of a context whose request is not known: what the Turn says. */
 function unshaped(input: Turn, length: number): HeldItems {
   const items = input.blocks.slice(0, length).map((block, index) => itemOf(block, index));
-  return { before: null, items, end: items.reduce(behind, atTheBeginning) };
+  return { before: null, items, end: items.reduce(behind, firstPlace) };
 }

@@ -10,7 +10,7 @@ import type { Codec } from "../stack/codec.ts";
 import { type BuiltRequest, buildRequest } from "./build-request.ts";
 import { besideConversation, contextsOf, provenanceOf } from "./contexts.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
-import type { PlanRequest } from "./plan.ts";
+import type { PlanRequest } from "./plan-request.ts";
 
 /** Codecs by the name that recorded requests carry (`openai-responses/1`). */
 export type Codecs = ReadonlyMap<string, Codec>;

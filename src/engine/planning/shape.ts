@@ -2,6 +2,8 @@ import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { CallPairs, Settings } from "../stack/codec.ts";
+import { type BoundPlace, behind, insertedItem, itemOf } from "./bound-place.ts";
+import type { ReasoningCheck } from "./bound-reasoning.ts";
 import {
   type Candidate,
   carriesId,
@@ -19,6 +21,8 @@ export type ShapeOptions = GroupOptions & {
   /** Where the anchor's output begins, whose calls are open; 0 for a full request. */
   readonly heldFrom: number;
   readonly settings: Settings;
+  /** Absent where the endpoint does not check reasoning. */
+  readonly check?: ReasoningCheck | undefined;
 };
 
 /**
@@ -91,6 +95,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const repairs: Repair[] = [];
   let pairing = pairingAt(turn, from, { blocks, options });
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
+  let place = options.check?.start;
   for (const group of groupsOf(blocks, from)) {
     const [first] = group.members;
     for (const member of group.members) if (member.index < start) member.omitted = "compacted";
@@ -99,7 +104,9 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
     group.isRepeated = group.members.some(
       ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.digest),
     );
+    group.isUnbound = place !== undefined && isUnbound(group, place, options);
     const paired = legalise(group, pairing, options);
+    place &&= placeBehind(place, group, paired.repairs);
     pairing = paired.next;
     for (const key of paired.newKeys) pairing.usedKeys.add(key);
     for (const { block, hasId, omitted } of group.members) {
@@ -202,7 +209,7 @@ const noCalls: EarlierCalls = { open: [], usedKeys: [] };
 function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
   const calls = turn.blocks.flatMap((block) => options.codec.pairs.callOf(block) ?? []);
   const callsByKey = Map.groupBy(calls, ({ key }) => key);
-  const { open } = shapeFrom(turn, 0, { ...options, heldFrom: 0 }).pairing;
+  const { open } = shapeFrom(turn, 0, { ...options, heldFrom: 0, check: undefined }).pairing;
   const staying = open.filter(({ mayStayOpen }) => mayStayOpen);
   const optional = calls.filter(({ mayStayOpen }) => mayStayOpen);
   return {
@@ -210,6 +217,25 @@ function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
     usedKeys: [...optional.map(({ key }) => key), ...staying.map(({ sentKey }) => sentKey)],
   };
 }
+
+/** Of an answer without its beginning the rules of its codec say what is sent. */
+function isUnbound({ members: [first, ...others] }: Group, place: BoundPlace, { check }: ShapeOptions): boolean {
+  const group = first?.block.wire?.group;
+  if (first === undefined || group?.index !== 0) return false;
+  const compacts = [first, ...others].some(({ block }) => block.wire?.compacts === true);
+  return check?.mayStand(group.id, compacts ? null : place) === false;
+}
+
+/** What stands before the group that comes next. */
+const placeBehind = (place: BoundPlace, { members }: Group, paired: readonly Repair[]): BoundPlace =>
+  members
+    .flatMap(({ block, index, omitted, hasId }) => [
+      ...paired.flatMap((each) =>
+        each.rule === "answer" && placeOf(each) === index ? insertedItem("answer", index) : [],
+      ),
+      ...(omitted === null ? [itemOf(block, index, !hasId)] : []),
+    ])
+    .reduce(behind, place);
 
 type Restating = {
   /** The last block before the group that is sent. */

@@ -10,7 +10,8 @@ import { failureData } from "../inference/failure-data.ts";
 import { buildRequest, newRequest } from "../planning/build-request.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { contextsOf, learnedCapabilities } from "../planning/contexts.ts";
-import { type PlanRequest, refusalOf } from "../planning/plan.ts";
+import { refusalOf } from "../planning/plan.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { decodeResponse } from "../planning/response.ts";
 import { ConversationMovedError } from "../session/errors.ts";
@@ -161,12 +162,7 @@ async function recordRequest(
     inferenceId: inferenceIdSchema.parse(newId("inf")),
     attempt: 0,
     ...{ scope, encoder: provider.codec.name, settingsDigest: digest, decision: built.decision },
-    input: {
-      turn: input.digest,
-      held: built.held,
-      blocks: input.length,
-      ...(input === outgoing ? {} : { outgoing: outgoing.digest }),
-    },
+    input: { ...built.input, ...(input === outgoing ? {} : { outgoing: outgoing.digest }) },
     ...{ requestDigest: built.digest, requestBytes: built.bytes },
   };
   const planned = contexts.newest(scope)?.context.inferenceId;

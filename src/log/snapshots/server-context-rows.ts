@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../base/json.ts";
 import { type Anchor, type AnchorId, anchorName } from "../../domain/anchor.ts";
+import type { BoundDigest } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
 import type { StoredContexts } from "../../projections/known-contexts.ts";
@@ -51,6 +52,7 @@ type ContextRow = readonly [
   parent: true | null | string | readonly [kind: string, id: string],
   unusable: Unusable,
   tokens: number | null,
+  bound: BoundDigest | null,
 ];
 
 type OtherFact =
@@ -226,7 +228,7 @@ function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): 
     return known < 0 ? texts.push(text) - 1 : known;
   };
   const { responseId, anchor, inferenceId, stream, revision, at, scope, settingsDigest, turn, held } = context;
-  const { inputLength, length, unusable, tokens } = context;
+  const { inputLength, length, unusable, tokens, bound = null } = context;
   const before = contexts.at(-1)?.[0];
   return [
     ...([responseId, isResponse(responseId, anchor) || anchor, inferenceId, numberOf(stream), revision, at] as const),
@@ -239,6 +241,7 @@ function rowOf(context: ServerContext, { texts, contexts }: ServerContextRows): 
       parentRow(context.parent, before),
       unusable,
       tokens,
+      bound,
     ] as const),
   ];
 }
@@ -263,7 +266,7 @@ type RowBefore = { readonly previous: string | null; readonly index: number };
 
 function contextOf(row: ContextRow, texts: readonly string[], { previous, index }: RowBefore): ServerContext {
   const [responseId, anchor, inferenceId, stream, revision, at, scope, settings, turn, held, ...rest] = row;
-  const [inputLength, length, parent, unusable, tokens] = rest;
+  const [inputLength, length, parent, unusable, tokens, bound] = rest;
   return {
     ...{ responseId, inferenceId, revision, index, at, turn, inputLength, length, unusable, tokens },
     stream: texts[stream] ?? "",
@@ -272,5 +275,6 @@ function contextOf(row: ContextRow, texts: readonly string[], { previous, index 
     settingsDigest: texts[settings] ?? "",
     held: held === "" ? turn : held,
     parent: parentOf(parent, previous),
+    ...(bound === null ? {} : { bound }),
   };
 }

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
 import type { RequestParts } from "../../engine/stack/codec.ts";
 import { markedForCache, type SentContent, unmarked } from "./cache-marks.ts";
 import { isEmptyText } from "./content-parts.ts";
@@ -53,7 +53,7 @@ export function requestContent({ settings, input, anchor, details }: RequestPart
 const ofSettings = (said: JsonObject): SentContent[number] => ({ said, place: -1 });
 
 const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
-  typeof system === "string" ? [{ type: "text", text: system }] : isJsonList(system) ? system.filter(isJsonObject) : [];
+  typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
 
 /** The API refuses texts that say nothing. */
 const wordsOf = (sent: SentContent): readonly JsonObject[] =>

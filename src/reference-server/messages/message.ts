@@ -1,11 +1,7 @@
-import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { chunks } from "../frames.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
-
-/** What only the server can make: the seal of a thought. */
-export const signatureOf = (seed: string, thinking: string): string =>
-  createHash("sha256").update(`${seed}:thinking:${thinking}`).digest("base64");
+import { signatureOf } from "./thoughts.ts";
 
 /** The blocks of content that scripted items are. Throws for one that no model of the Messages API says. */
 export function contentOf(
@@ -16,7 +12,7 @@ export function contentOf(
     switch (item["type"]) {
       case "reasoning": {
         const thinking = [...textsIn(item["summary"]), ...textsIn(item["content"])].join("\n\n");
-        return [{ type: "thinking", thinking, signature: signatureOf(seed, thinking) }];
+        return [{ type: "thinking", thinking, signature: signatureOf(seed, { thinking, id: `${id}_${index}` }) }];
       }
       case "message":
         return textsIn(item["content"]).map((text) => ({ type: "text", text }));

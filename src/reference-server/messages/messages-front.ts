@@ -6,11 +6,12 @@ import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
-import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
-import { contentOf, eventsOf, signatureOf } from "./message.ts";
+import { isObject, type JsonObject, stringOf } from "../wire.ts";
+import { contentOf, eventsOf } from "./message.ts";
 import { PromptCache, unitsOf } from "./prompt-cache.ts";
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
+import { Thoughts } from "./thoughts.ts";
 import { Threads, type WholeRequest } from "./threads.ts";
 
 /**
@@ -22,6 +23,8 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
   const { now = Date.now } = options;
   const cache = new PromptCache(now);
   const threads = new Threads(now);
+  const thoughts = new Thoughts(seed);
+  const looksAtPrefix = options.checksReasoning === "refuses";
   let answers = 0;
 
   function render(request: WholeRequest, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
@@ -41,6 +44,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
     };
     // A refusal cannot be continued.
     const isStored = isKept && message.stop_reason !== "refusal";
+    thoughts.bind(body, content);
     const kept = isStored ? { commit: () => threads.keep(id, request, content) } : {};
     const wrong = error === undefined ? undefined : { type: "error", error };
     if (body["stream"] !== true)
@@ -62,7 +66,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       const { whole, parent, held } = request;
       const wrong =
         checkRequest(whole, models, held) ??
-        (options.verifiesCiphertexts === false ? undefined : checkThoughts(whole, seed));
+        (options.verifiesCiphertexts === false ? undefined : thoughts.refusalOf(whole, { looksAtPrefix }));
       if (wrong !== undefined) return { refusal: wrong };
       const units = unitsOf(whole);
       const prompt = tokensIn(units.map(({ text }) => text));
@@ -87,6 +91,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
     clear() {
       cache.clear();
       threads.clear();
+      thoughts.clear();
       answers = 0;
     },
   };
@@ -97,17 +102,4 @@ type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | 
 function stopOf({ status, incompleteDetails }: ScriptedAnswer, content: readonly JsonObject[]): string {
   if (status === "incomplete") return incompleteDetails?.reason === "content_filter" ? "refusal" : "max_tokens";
   return content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
-}
-
-/** Thoughts are taken back as they were given, with the seal that the server gave them. */
-function checkThoughts(body: JsonObject, seed: string): Refusal | undefined {
-  for (const [at, message] of objectsOf(body["messages"]).entries())
-    for (const [index, block] of objectsOf(message["content"]).entries()) {
-      if (block["type"] !== "thinking") continue;
-      if (block["signature"] === signatureOf(seed, stringOf(block["thinking"]) ?? "")) continue;
-      return said(
-        `messages.${at}.content.${index}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`,
-      );
-    }
-  return undefined;
 }

@@ -10,6 +10,10 @@ export interface CacheUse {
 
 /** A block of content that a prompt is made of, in the order in which it is read, and the mark on it. */
 export interface PromptUnit {
+  readonly block: JsonObject;
+  /** Where it stands: `messages.0.content.1`, `system.0`, `tools.0`. */
+  readonly path: string;
+  /** What is read of it, and of whom it is. */
   readonly text: string;
   readonly mark: JsonObject | undefined;
 }
@@ -66,20 +70,21 @@ const keptMs = ({ ttl }: JsonObject): number => (ttl === "1h" ? 60 * minutes : 5
 
 /** What a prompt is made of. A text is one block of text; marks are no part of what is read. */
 export function unitsOf(body: JsonObject): readonly PromptUnit[] {
-  const { system } = body;
-  const leading = typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
-  const said = objectsOf(body["messages"]).flatMap(({ role = null, content }) =>
-    (typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content)).map((block) => ({
-      role,
-      ...block,
-    })),
-  );
-  const blocks: readonly JsonObject[] = [...objectsOf(body["tools"]), ...leading, ...said];
+  const listed = (content: Json | undefined): readonly JsonObject[] =>
+    typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);
+  const blocks = [
+    ...objectsOf(body["tools"]).map((block, n) => ({ block, path: `tools.${n}`, role: null })),
+    ...listed(body["system"]).map((block, n) => ({ block, path: `system.${n}`, role: null })),
+    ...objectsOf(body["messages"]).flatMap(({ role = null, content }, at) =>
+      listed(content).map((block, n) => ({ block, path: `messages.${at}.content.${n}`, role })),
+    ),
+  ];
   const automatic = isObject(body["cache_control"]) ? body["cache_control"] : undefined;
-  return blocks.map(({ cache_control: own, ...block }, place) => ({
-    text: JSON.stringify(block),
-    mark: isObject(own) ? own : place === blocks.length - 1 ? automatic : undefined,
-  }));
+  return blocks.map(({ block, path, role }, place) => {
+    const { cache_control: own, ...read } = block;
+    const mark = isObject(own) ? own : place === blocks.length - 1 ? automatic : undefined;
+    return { block, path, text: JSON.stringify([role, read]), mark };
+  });
 }
 
 function beginningsOf(units: readonly string[], model: string): readonly string[] {

@@ -360,7 +360,7 @@ class World {
       const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
       // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
       const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
-        reasoning: mayLackHosted ? "subset" : "exact",
+        reasoning: mayLackHosted || this.#dialect.leavesReasoning === true ? "subset" : "exact",
       });
       if (!judgement.coherent) this.#blame(`request ${this.#judged}: ${judgement.summary}`);
     }

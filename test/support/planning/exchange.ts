@@ -6,7 +6,7 @@ import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/dom
 import type { Turn } from "../../../src/domain/turn.ts";
 import { type BuiltRequest, buildRequest } from "../../../src/engine/planning/build-request.ts";
 import { usedUp } from "../../../src/engine/planning/contexts.ts";
-import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan.ts";
+import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/open-run.ts";
@@ -119,7 +119,7 @@ export function freshBlockId(): BlockId {
   return blockIdSchema.parse(`blk_${String(made).padStart(20, "0")}`);
 }
 
-function requestedData({ request, decision, held, digest, bytes }: Planned, n: number): InferenceRequestedData {
+function requestedData({ request, decision, input, digest, bytes }: Planned, n: number): InferenceRequestedData {
   return {
     inferenceId: inferenceIdSchema.parse(`inf_${String(n).padStart(20, "0")}`),
     attempt: 0,
@@ -127,7 +127,7 @@ function requestedData({ request, decision, held, digest, bytes }: Planned, n: n
     encoder: responsesItems.name,
     settingsDigest: request.settingsDigest,
     decision,
-    input: { turn: request.turn.digest, held, blocks: request.turn.length },
+    input,
     requestDigest: digest,
     requestBytes: bytes,
   };

@@ -5,7 +5,7 @@ import { Block } from "../../../src/domain/block.ts";
 import type { BlockId } from "../../../src/domain/ids.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
-import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan.ts";
+import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts.ts";
 import { defaultCapabilities } from "../../../src/providers/capabilities.ts";

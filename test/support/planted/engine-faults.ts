@@ -67,6 +67,27 @@ const planning: readonly PlantedFault[] = [
     suite: "engine/planning/plan",
   },
   {
+    of: "thinking is sent behind an edit to a server that refuses that",
+    file: "engine/planning/bound-place.ts",
+    find: "made.others === others &&",
+    put: "",
+    suite: "providers/anthropic/thinking",
+  },
+  {
+    of: "all later reasoning is left out with the oldest",
+    file: "engine/planning/bound-place.ts",
+    find: "reasoning.count <= made.reasoning",
+    put: "reasoning.count === made.reasoning",
+    suite: "providers/anthropic/thinking",
+  },
+  {
+    of: "a codec is not told what was sent before",
+    file: "engine/planning/sent-before.ts",
+    find: "turn.contextAt(made.length) === made.turn",
+    put: "false",
+    suite: "providers/anthropic/cache",
+  },
+  {
     of: "changed settings are not noticed",
     file: "engine/planning/request-settings.ts",
     find: "textOf(before, name) !== textOf(after, name)",

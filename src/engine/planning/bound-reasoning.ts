@@ -1,0 +1,81 @@
+import type { JsonObject } from "../../base/json.ts";
+import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ServerContext } from "../../projections/server-contexts.ts";
+import type { Capabilities, Codec, Settings } from "../stack/codec.ts";
+import {
+  type BoundPlace,
+  behind,
+  digestOfPlace,
+  firstPlace,
+  isPlaceOf,
+  itemOf,
+  placeOfDigest,
+  sentItems,
+} from "./bound-place.ts";
+import { changedBefore } from "./request-settings.ts";
+
+type Planned = {
+  readonly turn: Turn;
+  readonly scope: string;
+  readonly codec: Pick<Codec, "readBefore">;
+  readonly settings: Settings;
+  readonly capabilities: Capabilities;
+  readonly contexts: {
+    readonly ofInference: (inferenceId: string) => ServerContext | null;
+    readonly settings: (digest: string) => JsonObject;
+  };
+};
+
+/** How reasoning is checked where an endpoint refuses a request with some behind anything but what it was made from. */
+export type ReasoningCheck = {
+  /** What the server holds before the first block that is sent. */
+  readonly start: BoundPlace;
+  /**
+   * Whether the reasoning of an answer may stand where the answer begins, as far as the log tells; null where it is bound to nothing
+   * before that, as the answer begins with a compaction.
+   */
+  readonly mayStand: (inferenceId: string, place: BoundPlace | null) => boolean;
+};
+
+/** The check of a request that goes on from a context, or from nothing; undefined where nothing is checked, or known. */
+export function reasoningCheck(request: Planned, anchor: ServerContext | null): ReasoningCheck | undefined {
+  const start = startOf(request, anchor);
+  if (start === null) return undefined;
+  const { contexts, scope, codec, settings } = request;
+  const hasChanged = new Map<string, boolean>();
+  const isReadOtherwise = (digest: string): boolean => {
+    const known = hasChanged.get(digest) ?? changedBefore(codec, contexts.settings(digest), settings).length > 0;
+    hasChanged.set(digest, known);
+    return known;
+  };
+  return {
+    start,
+    mayStand(inferenceId, place) {
+      const made = contexts.ofInference(inferenceId);
+      if (made?.bound === undefined || made.scope !== scope) return true;
+      return !isReadOtherwise(made.settingsDigest) && (place === null || isPlaceOf(made.bound, place));
+    },
+  };
+}
+
+/** What the reasoning of the answer to a request is bound to, where its endpoint checks that. */
+export function boundTo(
+  request: Planned,
+  decision: Pick<Decision, "anchor" | "sendFrom" | "repairs" | "capabilities">,
+): BoundDigest | undefined {
+  const { turn, scope, contexts } = request;
+  const id = decision.anchor?.inferenceId ?? null;
+  const anchor = id === null ? null : contexts.ofInference(id);
+  const start = id !== null && anchor === null ? null : startOf(request, anchor);
+  return start === null ? undefined : digestOfPlace(sentItems(turn, { decision, scope }).reduce(behind, start));
+}
+
+function startOf({ turn, capabilities }: Planned, anchor: ServerContext | null): BoundPlace | null {
+  if (capabilities.reasoningPrefix !== "refuse") return null;
+  if (anchor === null) return firstPlace;
+  const { bound, inputLength, length } = anchor;
+  if (bound === undefined) return null;
+  const answer = turn.after(inputLength).slice(0, length - inputLength);
+  return answer.map((block, n) => itemOf(block, inputLength + n)).reduce(behind, placeOfDigest(bound));
+}
