@@ -2,25 +2,14 @@ import { compaction, type ScriptedAnswer } from "./answers.ts";
 import { checkAzureInput, contentFilters } from "./azure.ts";
 import { isCompactedNow, uncompacted } from "./compacting.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
-import { addItems, brokenPair } from "./conversations.ts";
+import { continuedFrom } from "./continued-from.ts";
+import { addItems } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
-import { isKept, keepingOf } from "./keeping.ts";
+import { keepingOf } from "./keeping.ts";
 import type { ConversationObject, HeldResponse, Memory } from "./memory.ts";
 import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
 import { bindReasoning, checkReasoning, isWithheld, transformationsOf, type Withheld } from "./reasoning-check.ts";
-import {
-  contextTooLong,
-  conversationLocked,
-  conversationNotFound,
-  previousNotFound,
-  previousNotFoundVllm,
-  type Refusal,
-  unsupportedParameter,
-  unsupportedPreviousDetail,
-  unsupportedPreviousLlama,
-  unsupportedValue,
-  zeroDataRetention,
-} from "./refusals.ts";
+import { contextTooLong, type Refusal, unsupportedParameter, unsupportedValue } from "./refusals.ts";
 import { checkRequest, inputOf, instructionsOf } from "./request-schema.ts";
 import { usageOf } from "./response-body.ts";
 import type { Script } from "./script.ts";
@@ -81,57 +70,33 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       if (wrong !== undefined) return { refusal: wrong };
       const refused = options.azure === undefined ? undefined : checkAzureInput(options.azure, body);
       if (refused !== undefined) return { refusal: refused };
-      const state = stateOf(body, { memory, options, fault, locked, cached: socket?.cached });
-      if ("refusal" in state) return state;
+      const from = continuedFrom(body, { memory, options, fault, locked, cached: socket?.cached });
+      if ("refusal" in from) return from;
       const incapable = checkCapabilities(body, options);
       if (incapable !== undefined) return { refusal: incapable };
       const input = inputOf(body);
       const ciphertexts = options.verifiesCiphertexts === false ? undefined : memory.ciphertexts;
       const asyncTools = asyncToolsOf(body);
-      const admitted = admit(state.parent, input, { issued: memory.issued, ciphertexts, asyncTools });
+      const admitted = admit(from.parent, input, { issued: memory.issued, ciphertexts, asyncTools });
       if ("refusal" in admitted) return admitted;
       const isTooLong = admitted.link.tokens > (options.maxContextTokens ?? Number.POSITIVE_INFINITY);
       if (isTooLong) return { refusal: contextTooLong() };
       const checked = checkReasoning(admitted.link, body, { ...memory, ...options });
       if ("refusal" in checked) return checked;
       const { withheld } = checked;
-      if (state.conversationId !== null) locked.add(state.conversationId);
-      const reading = readingOf({ memory, parent: state.parent, link: admitted.link, body, fault, options, withheld });
-      return { body, before: admitted.link, input: admitted.link.items, withheld, reading, ...state };
+      if (from.conversationId !== null) locked.add(from.conversationId);
+      const reading = readingOf({ memory, parent: from.parent, link: admitted.link, body, fault, options, withheld });
+      return { body, before: admitted.link, input: admitted.link.items, withheld, reading, ...from };
     },
     queue(request) {
-      const { body, before, input } = request;
-      const at = (options.now ?? Date.now)();
-      const times = { createdAt: seconds(at), completedAt: seconds(at) };
-      const made = headOf({
-        memory,
-        request,
-        answered: { output: [] },
-        output: [],
-        fault: undefined,
-        isAzure: false,
-        ...times,
-      });
-      const head = { ...made, status: "queued" };
-      const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
-      memory.responses.set(head.id, held);
-      return held;
+      const held = unanswered(request, { memory, options });
+      const queued = { ...held, head: { ...held.head, status: "queued" } };
+      memory.responses.set(held.head.id, queued);
+      return queued;
     },
     warmUp(request) {
-      const { body, before, input } = request;
-      const at = (options.now ?? Date.now)();
-      const times = { createdAt: seconds(at), completedAt: seconds(at) };
-      const head = headOf({
-        memory,
-        request,
-        answered: { output: [] },
-        output: [],
-        isAzure: false,
-        fault: undefined,
-        ...times,
-      });
-      const held = { head, input, output: [], before, context: before, ...keepingOf(body, at) };
-      memory.responses.set(head.id, { ...held, isStored: false });
+      const held = unanswered(request, { memory, options });
+      memory.responses.set(held.head.id, { ...held, isStored: false });
       return held;
     },
     respond(request, arrival, { fault, queued }) {
@@ -157,6 +122,19 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       locked.clear();
     },
   };
+}
+
+/** A response that says nothing: of a request that is not answered, or not yet. */
+function unanswered(
+  request: Accepted,
+  { memory, options }: { readonly memory: Memory; readonly options: ReferenceServerOptions },
+): HeldResponse {
+  const { body, before, input } = request;
+  const at = (options.now ?? Date.now)();
+  const times = { createdAt: seconds(at), completedAt: seconds(at) };
+  const nothing = { answered: { output: [] }, output: [], fault: undefined, isAzure: false };
+  const head = headOf({ memory, request, ...nothing, ...times });
+  return { head, input, output: [], before, context: before, ...keepingOf(body, at) };
 }
 
 async function respond(to: {
@@ -197,66 +175,6 @@ function enterConversation(object: ConversationObject | undefined, { input, outp
   if (object !== undefined) addItems(object, [...input, ...output], asyncToolsOf(head.body));
 }
 
-interface State {
-  readonly parent: Link | undefined;
-  readonly previousResponseId: string | null;
-  readonly conversationId: string | null;
-}
-
-function stateOf(
-  body: JsonObject,
-  by: {
-    readonly memory: Memory;
-    readonly options: ReferenceServerOptions;
-    readonly fault: Fault | undefined;
-    readonly locked: ReadonlySet<string>;
-    /** Ids that the connection of the request remembers, whatever is stored. */
-    readonly cached: ReadonlySet<string> | undefined;
-  },
-): State | { readonly refusal: Refusal } {
-  const none = { parent: undefined, previousResponseId: null, conversationId: null };
-  const conversation = body["conversation"];
-  const conversationId = stringOf(isObject(conversation) ? conversation["id"] : conversation);
-  if (conversationId !== undefined) {
-    const { conversations } = by.memory;
-    const object = by.options.hasConversations === false ? undefined : conversations.get(conversationId);
-    if (object === undefined) return { refusal: conversationNotFound(conversationId) };
-    if (by.locked.has(conversationId)) return { refusal: conversationLocked() };
-    const broken = brokenPair(object);
-    if (broken !== undefined) return { refusal: broken };
-    return { ...none, parent: object.context, conversationId };
-  }
-  const id = stringOf(body["previous_response_id"]);
-  if (id === undefined || by.options.noChain === "ignored" || by.fault?.kind === "ignore-previous") return none;
-  const refused = chainRefusal(id, by);
-  if (refused !== undefined) return { refusal: refused };
-  return { parent: by.memory.responses.get(id)?.context, previousResponseId: id, conversationId: null };
-}
-
-function chainRefusal(
-  id: string,
-  {
-    memory,
-    options,
-    cached,
-  }: {
-    readonly memory: Memory;
-    readonly options: ReferenceServerOptions;
-    readonly cached: ReadonlySet<string> | undefined;
-  },
-): Refusal | undefined {
-  if (options.noChain === "http-detail") return unsupportedPreviousDetail();
-  if (options.noChain === "llama.cpp") return unsupportedPreviousLlama();
-  if (options.zdr === true && cached === undefined) return zeroDataRetention();
-  const held = memory.responses.get(id);
-  const status = held?.head.status;
-  // A response that failed is no parent; whether an incomplete one is, no source says for sure.
-  const isDone = status === "completed" || (status === "incomplete" && options.chainsFromIncomplete !== false);
-  const isCached = cached?.has(id) === true;
-  if (isDone && (isCached || (options.zdr !== true && isKept(held, (options.now ?? Date.now)())))) return undefined;
-  return options.notFound === "vllm" ? previousNotFoundVllm(id) : previousNotFound(id);
-}
-
 function checkCapabilities(body: JsonObject, options: DialectOptions): Refusal | undefined {
   const name = options.unsupported?.find((field) => (body[field] ?? null) !== null);
   if (name !== undefined) return unsupportedParameter(name);
@@ -288,6 +206,11 @@ function readingOf(of: {
       of.fault?.kind === "withhold" ? all.filter((item) => item["type"] !== "reasoning") : all.filter(isRead);
     return { items, instructions: instructionsOf(of.body), tools: objectsOf(of.body["tools"]) };
   };
+}
+
+function asyncToolsOf(body: JsonObject): ReadonlySet<string> {
+  const tools = objectsOf(body["tools"]).filter((tool) => tool["async"] === true);
+  return new Set(tools.flatMap((tool) => stringOf(tool["name"]) ?? []));
 }
 
 function headOf(of: {
@@ -324,11 +247,6 @@ function headOf(of: {
     ...(of.isAzure ? { contentFilters: contentFilters() } : {}),
     transformations: transformationsOf(request, fault?.kind === "withhold" ? fault.reason : undefined),
   };
-}
-
-function asyncToolsOf(body: JsonObject): ReadonlySet<string> {
-  const tools = objectsOf(body["tools"]).filter((tool) => tool["async"] === true);
-  return new Set(tools.flatMap((tool) => stringOf(tool["name"]) ?? []));
 }
 
 function seconds(milliseconds: number): number {
