@@ -107,8 +107,11 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "ResponseReceived":
     case "InferenceFailed":
     case "ToolStarted":
-    case "ToolFinished":
       applyToRun(openRun(view), event, recorded, view.blame);
+      return;
+    case "ToolFinished":
+      // One that comes late may find its run ended.
+      if (event.data.late !== true) applyToRun(openRun(view), event, recorded, view.blame);
       return;
     default:
   }

@@ -140,7 +140,6 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       turns.startTool(event.data.blockId);
       return;
     case "ToolFinished": {
-      if (event.data.late === true) return;
       const result = blockFromJson(event.data.result);
       noteVersion(blame, result, recorded);
       turns.finishTool(event.data.blockId, result, recorded.actor);

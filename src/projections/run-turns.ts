@@ -4,6 +4,7 @@ import { isAside, parentOf } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { blockChanges } from "../domain/turn-difference.ts";
+import { BlockVersions } from "./block-versions.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
 
@@ -33,14 +34,11 @@ export class RunTurns {
   readonly #given = new Map<string, Turn>();
   readonly #results = new Map<string, Turn>();
   readonly #frames = new KnownFrames();
-  readonly #versions = new Map<string, Block>();
-  /** Blocks made in this run, as they were made, with their first author. */
-  readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
+  readonly #versions = new BlockVersions();
   readonly #steps: TurnStep[] = [];
   readonly #toolResults = new Map<BlockId, Block>();
   readonly #resultIds = new Set<BlockId>();
   readonly #startedTools = new Set<BlockId>();
-  readonly #authors = new Map<string, Actor>();
   readonly #removers = new Map<BlockId, Actor>();
   readonly #movers = new Map<BlockId, Actor>();
   /** What the engine left out of a Turn that it put a shorter one in the place of, and who did. */
@@ -134,31 +132,26 @@ export class RunTurns {
 
   /** A version of a block that an edit can name: one made in this run, or of the Turn that it started from. */
   version(id: BlockId, digest: string): Block | null {
-    const made = this.#versions.get(versionKey(id, digest));
-    if (made !== undefined) return made;
+    const made = this.#versions.get(id, digest);
+    if (made !== null) return made;
     const block = this.base.find(id);
     return block?.digest === digest ? block : null;
   }
 
   /** A version of a block came into being. */
   addVersion(block: Block, author: Actor): void {
-    const id = idOf(block);
-    const key = versionKey(id, block.digest);
-    if (this.#versions.has(key)) return;
-    this.#versions.set(key, block);
-    this.#authors.set(key, author);
-    if (!this.#made.has(id) && id.startsWith("run_")) this.#made.set(id, { block, author });
+    this.#versions.add(block, author);
   }
 
   /** The call of this id, if a response of this run made it. */
   ownCall(id: BlockId): Block | null {
-    const made = this.#made.get(id);
+    const made = this.#versions.made(id);
     return made?.author.kind === "provider" && made.block.kind === "tool_call" ? made.block : null;
   }
 
   /** Who made this version, of those made in this run. */
   authorOf(block: Block): Actor | null {
-    return this.#authors.get(versionKey(idOf(block), block.digest)) ?? null;
+    return this.#versions.authorOf(block);
   }
 
   /** What was left out along the way that a Turn came, also what was put back, and who did it last. */
@@ -285,9 +278,9 @@ export class RunTurns {
     const step = this.#steps.findLast((candidate) => candidate.isKept);
     if (step === undefined) return [];
     return step.result.blocks.flatMap((block) => {
-      const made = this.#made.get(idOf(block));
+      const made = this.#versions.made(idOf(block));
       // Anyone who said what a call came to, a person who settled it included, said it for the tool.
-      const isOurs = made !== undefined && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
+      const isOurs = made !== null && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
       return isOurs ? this.#asReturned(made.block) : [];
     });
   }
@@ -311,7 +304,6 @@ function contains(turn: Turn, step: TurnStep): boolean {
   return step.output.some((block) => turn.find(idOf(block)) !== undefined);
 }
 
-const versionKey = (id: BlockId, digest: string): string => `${id} ${digest}`;
 const frameOf = (name: TurnName): string => name.slice(name.indexOf("/") + 1);
 /** A block made in a run is named `<run>/<frame>/<n>`. */
 const frameOfBlock = (block: Block): string => idOf(block).split("/")[1] ?? "0";

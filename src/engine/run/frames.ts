@@ -1,29 +1,14 @@
 import { messageOf } from "../../base/error-message.ts";
-import type { Actor } from "../../domain/actor.ts";
+
 import type { LayerTiming } from "../../domain/events/shared.ts";
-import { Turn } from "../../domain/turn.ts";
-import type { TurnName } from "../../projections/run-turns.ts";
+import type { Turn } from "../../domain/turn.ts";
+
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
-import {
-  type Call,
-  descendsFrom,
-  type NamedTurn,
-  normalise,
-  noteRevision,
-  partsOf,
-  reviseTurn,
-} from "../session/pass.ts";
-import { newBlockId, type RunSession, record } from "../session/session.ts";
-import {
-  isHandler,
-  type Layer,
-  type LayerContext,
-  LayerError,
-  type Next,
-  noHandler,
-  noTurn,
-} from "../stack/middleware.ts";
+import type { Call, NamedTurn } from "../session/pass.ts";
+import type { RunSession } from "../session/session.ts";
+import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
+import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {
@@ -245,7 +230,7 @@ class LayerCall implements FrameSurroundings {
   }
 
   /** What no Turn shows of how the layer came by what it hands on. */
-  #unseen(direction: "request" | "response"): Pick<LayerTiming, "withoutNext" | "swallowed"> {
+  #unseen(direction: Direction): Pick<LayerTiming, "withoutNext" | "swallowed"> {
     if (this.#layer.isEngine === true) return {};
     const swallowed = this.#thrown;
     this.#thrown = [];
@@ -254,55 +239,21 @@ class LayerCall implements FrameSurroundings {
   }
 
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */
-  #handOn(handed: unknown, direction: "request" | "response", frame: string): Turn {
-    const turn = this.#checked(handed, direction);
-    const { session, lastPasses } = this.#stack;
+  #handOn(handed: unknown, direction: Direction, frame: string): Turn {
+    const turn = checkedTurn(this.#layer.name, handed, direction);
+    const { session } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
     session.timings.push({ frame: this.frame, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
-    // What an idle pass hands on: the fold assumes it where nothing is written.
-    const idle = direction === "request" ? this.given : this.#calls.at(-1)?.result;
-    if (turn === idle && this.#from === null) return turn;
-    const given: NamedTurn = { name: `given/${this.frame}`, turn: this.given };
-    const base = this.#baseOf(turn, given);
-    const settled = normalise(turn, base.turn, () => newBlockId(session, this.frame));
-    if (settled === idle) return settled;
-    const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
-    const key = `${this.#depth} ${direction}`;
-    // The engine may have made shorter what the last pass handed on.
-    const isStill = ({ name, turn: then }: NamedTurn): boolean => session.turns.get(name).digest === then.digest;
-    const last = lastPasses.get(key);
-    const others = last !== undefined && isStill(last) ? [given, last] : [given];
-    const pass = reviseTurn(settled, base, others, session.turns);
-    const actor = this.#actor(direction);
-    for (const { from, edits, after } of partsOf(pass, target, session.turns)) {
-      const data = { direction, from, edits: [...edits], after };
-      const edit = from === base.name ? data : { ...data, base: base.name };
-      if (session.journal.hasEdit(edit, frame, settled)) continue;
-      record(session, { type: "TurnEdited", version: 1, data: edit }, actor, frame);
-    }
-    noteRevision(session.turns, pass, target, actor);
-    lastPasses.set(key, { name: target, turn: settled });
-    return settled;
-  }
-
-  #checked(handed: unknown, direction: "request" | "response"): Turn {
-    const { name } = this.#layer;
-    if (!(handed instanceof Turn)) throw noTurn(name, direction, handed);
-    if (handed.length === 0) throw new LayerError("empty-turn", name, "handed on an empty Turn");
-    return handed;
-  }
-
-  #baseOf(turn: Turn, given: NamedTurn): NamedTurn {
-    const said = this.#from;
+    const from = this.#from;
     this.#from = null;
-    const call = said === null ? undefined : this.#calls.findLast(({ result }) => result === said);
-    if (call?.result != null) return { name: `result/${call.frame}`, turn: call.result };
-    return descendsFrom(turn, given, this.#calls);
-  }
-
-  #actor(direction: "request" | "response"): Actor {
-    const { name, version } = this.#layer;
-    if (this.#layer.isEngine === true) return { kind: "engine" };
-    return { kind: "middleware", name, version, frame: this.frame, direction };
+    const call = {
+      layer: this.#layer,
+      depth: this.#depth,
+      frame: this.frame,
+      given: this.given,
+      calls: this.#calls,
+      from,
+    };
+    return recordHandedOn(this.#stack, call, { turn, direction, frame });
   }
 }

@@ -1,0 +1,85 @@
+import type { Actor } from "../../domain/actor.ts";
+import { Turn } from "../../domain/turn.ts";
+import type { TurnName } from "../../projections/run-turns.ts";
+import {
+  type Call,
+  descendsFrom,
+  type NamedTurn,
+  normalise,
+  noteRevision,
+  partsOf,
+  reviseTurn,
+} from "../session/pass.ts";
+import { newBlockId, type RunSession, record } from "../session/session.ts";
+import { type Layer, LayerError, noTurn } from "../stack/middleware.ts";
+
+/** Towards the model, or back from it. */
+export type Direction = "request" | "response";
+
+/** A call of a layer, as far as it has come. */
+type CallSoFar = {
+  readonly layer: Layer;
+  readonly depth: number;
+  readonly frame: string;
+  readonly given: Turn;
+  readonly calls: readonly Call[];
+  /** The Turn that the layer says it has made this one of (`ctx.from`); null where it does not say. */
+  readonly from: Turn | null;
+};
+
+type HandedOn = {
+  readonly turn: Turn;
+  readonly direction: Direction;
+  /** The frame that is given the Turn, or that returned it. */
+  readonly frame: string;
+};
+
+/** Records what a layer handed on in one direction: nothing where it handed on what it got. */
+export function recordHandedOn(
+  { session, lastPasses }: { readonly session: RunSession; readonly lastPasses: Map<string, NamedTurn> },
+  call: CallSoFar,
+  { turn, direction, frame }: HandedOn,
+): Turn {
+  const { given, calls } = call;
+  // What an idle pass hands on: the fold assumes it where nothing is written.
+  const idle = direction === "request" ? given : calls.at(-1)?.result;
+  if (turn === idle && call.from === null) return turn;
+  const own: NamedTurn = { name: `given/${call.frame}`, turn: given };
+  const base = baseOf(turn, own, call);
+  const settled = normalise(turn, base.turn, () => newBlockId(session, call.frame));
+  if (settled === idle) return settled;
+  const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
+  const key = `${call.depth} ${direction}`;
+  // The engine may have made shorter what the last pass handed on.
+  const isStill = ({ name, turn: then }: NamedTurn): boolean => session.turns.get(name).digest === then.digest;
+  const last = lastPasses.get(key);
+  const others = last !== undefined && isStill(last) ? [own, last] : [own];
+  const pass = reviseTurn(settled, base, others, session.turns);
+  const actor = actorOf(call, direction);
+  for (const { from, edits, after } of partsOf(pass, target, session.turns)) {
+    const data = { direction, from, edits: [...edits], after };
+    const edit = from === base.name ? data : { ...data, base: base.name };
+    if (session.journal.hasEdit(edit, frame, settled)) continue;
+    record(session, { type: "TurnEdited", version: 1, data: edit }, actor, frame);
+  }
+  noteRevision(session.turns, pass, target, actor);
+  lastPasses.set(key, { name: target, turn: settled });
+  return settled;
+}
+
+/** @throws {LayerError} for what is no Turn, and for an empty one. */
+export function checkedTurn(layer: string, handed: unknown, direction: Direction): Turn {
+  if (!(handed instanceof Turn)) throw noTurn(layer, direction, handed);
+  if (handed.length === 0) throw new LayerError("empty-turn", layer, "handed on an empty Turn");
+  return handed;
+}
+
+function baseOf(turn: Turn, own: NamedTurn, { calls, from }: CallSoFar): NamedTurn {
+  const call = from === null ? undefined : calls.findLast(({ result }) => result === from);
+  if (call?.result != null) return { name: `result/${call.frame}`, turn: call.result };
+  return descendsFrom(turn, own, calls);
+}
+
+function actorOf({ layer: { name, version, isEngine }, frame }: CallSoFar, direction: Direction): Actor {
+  return isEngine === true ? { kind: "engine" } : { kind: "middleware", name, version, frame, direction };
+}

@@ -1,0 +1,33 @@
+import type { Actor } from "../domain/actor.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import type { BlockId } from "../domain/ids.ts";
+
+/** The versions of blocks that came into being in one run, and who made them. */
+export class BlockVersions {
+  readonly #versions = new Map<string, { readonly block: Block; readonly author: Actor }>();
+  /** Blocks made in this run, as they were made, with their first author. */
+  readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
+
+  add(block: Block, author: Actor): void {
+    const id = idOf(block);
+    const key = versionKey(id, block.digest);
+    if (this.#versions.has(key)) return;
+    this.#versions.set(key, { block, author });
+    if (!this.#made.has(id) && id.startsWith("run_")) this.#made.set(id, { block, author });
+  }
+
+  get(id: BlockId, digest: string): Block | null {
+    return this.#versions.get(versionKey(id, digest))?.block ?? null;
+  }
+
+  authorOf(block: Block): Actor | null {
+    return this.#versions.get(versionKey(idOf(block), block.digest))?.author ?? null;
+  }
+
+  /** A block as it was made, and by whom; null for one that the run did not make. */
+  made(id: BlockId): { readonly block: Block; readonly author: Actor } | null {
+    return this.#made.get(id) ?? null;
+  }
+}
+
+const versionKey = (id: BlockId, digest: string): string => `${id} ${digest}`;
