@@ -33,6 +33,7 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["no-id", "the answer had no id to continue from"],
   ["incomplete", "the answer did not complete"],
   ["not-stored", "the server was asked not to store it"],
+  ["says-nothing", "its answer says nothing, and the server takes no such message before another one"],
   ["masked", "a secret was masked in the answer, so the server holds something else"],
   // Of a context, beside the one that was taken.
   ["taken", "continued from"],

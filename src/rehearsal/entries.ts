@@ -69,7 +69,7 @@ export function blockOf(entry: MadeEntry): Block {
       return toolCall({ callId: entry.callId, name: entry.name, arguments: entry.arguments });
     case "result": {
       const { callId, output } = entry;
-      const json = typeof output === "string" ? output : output.map((words) => ({ type: "input_text", text: words }));
+      const json = typeof output === "string" ? output : output.map(text);
       return toolResult({ callId, output: json });
     }
   }

@@ -146,6 +146,7 @@ const everyForm: ChatDocument = {
         { type: "text", text: "Be brief." },
       ],
     },
+    { role: "user", content: "Hello." },
     {
       role: "user",
       content: [

@@ -11,6 +11,7 @@ import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { takeText, usageOf } from "../answer-parts.ts";
 import { contentsOf, draftOf, inputOf } from "./content-blocks.ts";
+import { isEmptyText } from "./content-parts.ts";
 import { asksForThreads } from "./threads.ts";
 
 /** Reads a message of the model. */
@@ -23,7 +24,7 @@ export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "sett
   return {
     ...{ id, status },
     isComplete: error === null && status !== null && !cutShort.has(status),
-    ...(id !== null && asksForThreads(settings) ? { anchor: { kind: "thread", id } } : {}),
+    ...(id !== null && asksForThreads(settings) ? { anchor: threadOf(id, isMessage ? content : []) } : {}),
     ...(error === null ? {} : { failure: failureIn(error) }),
     blocks: isMessage ? content.map(draftOf) : [],
     ...usageOf(usage, tokensIn),
@@ -31,6 +32,12 @@ export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "sett
     rest: isMessage || content === undefined ? rest : { ...rest, content },
   };
 }
+
+/** No message before the last may be empty, or hold a text that is: where the model gave one, a thread may not be taken any further. */
+const threadOf = (id: string, content: readonly JsonObject[]) => ({
+  ...{ kind: "thread", id },
+  ...(content.length === 0 || content.some(isEmptyText) ? { unusable: "says-nothing" } : {}),
+});
 
 /** The message that an answer was read from. */
 export const writeAnswer = ({ id, status, blocks, usage, rest }: RecordedAnswer): JsonObject => ({

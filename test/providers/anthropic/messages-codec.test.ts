@@ -230,6 +230,22 @@ test("a thread is created with everything but marks for the cache, and continued
   });
 });
 
+test.each([
+  ["of nothing", []],
+  [
+    "with a text of nothing",
+    [
+      { type: "text", text: " " },
+      { type: "tool_use", id: "toolu_1", name: "look", input: {} },
+    ],
+  ],
+])("a thread is not continued behind an answer %s, which the server takes before no other message", (_, content) => {
+  const answer = { id: "msg_1", type: "message", role: "assistant", model: "claude", content, stop_reason: "end_turn" };
+  const asked = { inferenceId: "inf_1", capabilities: {} };
+  const { anchor } = messagesCodec.readAnswer(answer, { ...asked, settings: { ...settings, threads: true } });
+  expect(anchor).toEqual({ kind: "thread", id: "msg_1", unusable: "says-nothing" });
+});
+
 test("an answer is continued from where threads were asked for", () => {
   const asked = { inferenceId: "inf_1", capabilities: {} };
   const answer = message([{ type: "text", text: "Warm." }]);
