@@ -83,7 +83,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };
-  const http = createServer((request, response) => {
+  // A connection that a busy client comes back to late is still there.
+  const http = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     // A client that goes away in mid-upload is no news.
     handle(parts, request, response).catch(() => response.destroy());
   });

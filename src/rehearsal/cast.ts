@@ -16,7 +16,9 @@ export type Player = {
   readonly server: RehearsalServer;
   readonly showsReasoning: boolean;
   /** What is on record of a thing that its model answered. */
-  readonly records: (answered: Entry) => Entry;
+  readonly records: (answered: Entry) => readonly Entry[];
+  /** Whether it is told an entry at all. */
+  readonly takes: (entry: Entry) => boolean;
 };
 
 /** Those that take part in one conversation. */
@@ -66,8 +68,8 @@ async function openPlayer(
   const own = isAlone || modeProblem(mode, provider) === null ? mode : "stateless";
   const engine = createEngine({ provider, mode: own, middleware, ...sources });
   opened.push(engine);
-  const { showsReasoning = true, records = (each: Entry): Entry => each } = part;
-  return { server, engine, modes: switchModes ? modesOf(provider) : null, showsReasoning, records };
+  const { showsReasoning = true, records = (each: Entry) => [each], takes = () => true } = part;
+  return { server, engine, modes: switchModes ? modesOf(provider) : null, showsReasoning, records, takes };
 }
 
 /** The modes that a rehearsal switches between: those that the endpoint can do. */

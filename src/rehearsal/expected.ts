@@ -80,7 +80,7 @@ export function legalEntries(
 ): readonly LegalEntry[] {
   const legal: LegalEntry[] = [];
   const taken = entries.filter(takes);
-  const whole = wholeAnswers(taken);
+  const whole = wholeAnswers(entries, takes);
   let open: OpenCall[] = [];
   let calls = 0;
   let group: Group = null;
@@ -125,11 +125,12 @@ function groupOf(entry: Entry): Group {
   return entry.kind === "message" && entry.role !== "assistant" ? null : "ungrouped";
 }
 
-/** The answers whose entries all stand together, in their order, and unchanged. */
-function wholeAnswers(entries: readonly Entry[]): ReadonlySet<number> {
+/** The answers whose entries all stand together, in their order, and unchanged; what is not taken stands between, too. */
+function wholeAnswers(entries: readonly Entry[], takes: (entry: Entry) => boolean): ReadonlySet<number> {
   const whole = new Set<number>();
   let before: EntryPlace | undefined;
-  for (const { place } of entries) {
+  for (const entry of entries) {
+    const place = takes(entry) ? entry.place : undefined;
     const follows =
       place?.index === 0 || (place?.answer === before?.answer && place?.index === (before?.index ?? 0) + 1);
     before = follows ? place : undefined;

@@ -139,9 +139,8 @@ const drawMode = ({ document, edits }: Playing, { modes }: Player, request: numb
 
 /** What the log has of an answer: without reasoning where the server shows none. */
 function recordOf(answer: readonly Entry[], { showsReasoning, records }: Player): readonly Entry[] {
-  const shown = answer.filter(({ kind }) => showsReasoning || kind !== "reasoning");
-  return shown.map((entry, index): Entry => {
-    const { place, ...recorded } = records(entry);
+  const shown = answer.filter(({ kind }) => showsReasoning || kind !== "reasoning").flatMap(records);
+  return shown.map(({ place, ...recorded }, index): Entry => {
     return place === undefined ? recorded : { ...recorded, place: { ...place, index, size: shown.length } };
   });
 }
@@ -162,8 +161,9 @@ function verdict({ cast }: Playing, player: Player, { request, outgoing, answere
   if (status !== 200) return `the server answered ${status ?? "nothing"}`;
   const { resultsStandTogether } = engine.options.provider.codec;
   // Reasoning is its endpoint's: it stays out of what any other reads.
-  const takes = ({ kind, place }: Entry): boolean =>
+  const isOwn = ({ kind, place }: Entry): boolean =>
     kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player;
+  const takes = (entry: Entry): boolean => isOwn(entry) && player.takes(entry);
   const difference = server.difference(last, expectedOf(outgoing, { resultsStandTogether, takes }));
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }

@@ -51,8 +51,10 @@ export interface RehearsalPlayer {
   provider(server: RehearsalServer, transport: RehearsalTransport): Provider;
   /** False where the server shows no reasoning: none is added to its answers. */
   readonly showsReasoning?: boolean;
+  /** Whether it is told an entry at all; every one when absent. */
+  readonly takes?: (entry: Entry) => boolean;
   /** What is on record of a thing that the model answered, where the dialect says it otherwise. */
-  readonly records?: (answered: Entry) => Entry;
+  readonly records?: (answered: Entry) => readonly Entry[];
 }
 
 /** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */

@@ -1,4 +1,5 @@
 import type { Expected } from "./expected.ts";
+import { withoutDetail } from "./read-otherwise.ts";
 
 /**
  * What the model reads where all that one role says without a word of another in between is one message: what it thought, then its
@@ -62,7 +63,9 @@ function messageRead(run: readonly Expected[]): readonly Expected[] {
   const role = said?.role === "developer" ? "system" : said?.role;
   return [
     ...(thoughts.length === 0 ? [] : [{ kind: "reasoning" as const, text: joined(thoughts) }]),
-    ...run.flatMap((each) => (each.kind === "image" ? [{ ...each, source: contentOf(each.source) }] : [])),
+    ...run.flatMap((each) =>
+      each.kind === "image" ? [withoutDetail({ ...each, source: contentOf(each.source) })] : [],
+    ),
     ...(text === "" || role === undefined ? [] : [{ kind: "text" as const, role, text }]),
     ...run.flatMap((each) => (each.kind === "call" ? [{ ...each, arguments: asObject(each.arguments) }] : [])),
   ];

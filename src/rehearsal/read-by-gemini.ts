@@ -1,14 +1,27 @@
+import type { Entry } from "./entries.ts";
 import { type Expected, instructionsIn } from "./expected.ts";
+import { isElsewhere, withoutDetail, withParsedArguments } from "./read-otherwise.ts";
 
-/** What a model reads of `generateContent`: results stand in the order of their calls. */
+/** What a model reads of `generateContent`: results stand in the order of their calls, and each is one text. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
   const inOrder: Expected[] = [];
-  for (const each of readByGoogle(expected)) {
+  for (const each of joinedResults(readByGoogle(expected))) {
     const start = inOrder.findLastIndex(({ kind }) => kind !== "result") + 1;
     const later = each.kind === "result" ? inOrder.slice(start).filter((other) => isAfter(other, each)).length : 0;
     inOrder.splice(inOrder.length - later, 0, each);
   }
   return inOrder;
+}
+
+function joinedResults(expected: readonly Expected[]): readonly Expected[] {
+  const joined: Expected[] = [];
+  for (const each of expected) {
+    const last = joined.at(-1);
+    const isSame = each.kind === "result" && last?.kind === "result" && last.call === each.call;
+    if (isSame) joined[joined.length - 1] = { ...last, text: `${last.text}\n\n${each.text}` };
+    else joined.push(each);
+  }
+  return joined;
 }
 
 /** What a model reads of an interaction: all instructions are one text. */
@@ -18,7 +31,7 @@ export function readByInteractions(expected: readonly Expected[]): readonly Expe
 
 /**
  * Instructions stand before the conversation, and within it they are the user's; a refusal is a text; what says nothing is not sent;
- * arguments are JSON objects, whose text is not kept.
+ * arguments are JSON objects, whose text is not kept; images have no size, and files no name.
  */
 function readByGoogle(
   expected: readonly Expected[],
@@ -26,8 +39,10 @@ function readByGoogle(
 ): readonly Expected[] {
   const { texts, rest } = instructionsIn(expected);
   const said = rest.map((each): Expected => {
-    if (each.kind === "call") return { ...each, arguments: JSON.stringify(JSON.parse(each.arguments)) };
+    if (each.kind === "call") return withParsedArguments(each);
     if (each.kind === "refusal") return { ...each, kind: "text" };
+    if (each.kind === "file") return { kind: "file", role: each.role, source: each.source };
+    if (each.kind === "image") return withoutDetail(each);
     return each.kind === "text" && isInstruction(each) ? { ...each, role: "user" } : each;
   });
   const instructions = joined(texts).map((text): Expected => ({ kind: "text", role: "system", text }));
@@ -37,3 +52,8 @@ function readByGoogle(
 const isInstruction = ({ role }: { readonly role: string }): boolean => role === "system" || role === "developer";
 const isAfter = (other: Expected, { call }: { readonly call: number }): boolean =>
   other.kind === "result" && other.call > call;
+
+/** A message that says something, and has no file that another server keeps. */
+export const takenByGoogle = (entry: Entry): boolean =>
+  entry.kind !== "message" ||
+  (!entry.parts.some(isElsewhere) && entry.parts.some((part) => !("text" in part) || part.text !== ""));

@@ -39,14 +39,22 @@ export function rehearsalParts(
 }
 
 function playerOf(name: RehearsalProvider): RehearsalPlayer {
-  const { showsReasoning = true, hasOwnTools = false, records, ...played } = rehearsedProviders[name];
+  const { showsReasoning = true, hasOwnTools = false, records, takes, ...played } = rehearsedProviders[name];
   return {
     ...{ showsReasoning, hasOwnTools },
     ...(records === undefined ? {} : { records }),
-    startServer: (answer) => startServer(answer, played),
+    ...(takes === undefined ? {} : { takes }),
+    startServer: (answer) => startServer(showsReasoning ? answer : withoutReasoning(answer), played),
     provider: ({ baseUrl }, transport) => played.provider(baseUrl, transport),
   };
 }
+
+type AnswerTo = (request: number) => readonly Entry[];
+
+const withoutReasoning =
+  (answer: AnswerTo): AnswerTo =>
+  (request) =>
+    answer(request).filter(({ kind }) => kind !== "reasoning");
 
 /**
  * Plays recorded conversations, in the format of Chat Completions, through the real engine to a reference server, with random
@@ -64,7 +72,7 @@ export const rehearseChats = (
   });
 
 async function startServer(
-  answer: (request: number) => readonly Entry[],
+  answer: AnswerTo,
   { server: dialect, reads = (each) => each, readsAll = (all) => all, judging = {} }: RehearsedProvider,
 ): Promise<RehearsalServer> {
   const server = await startReferenceServer({

@@ -12,10 +12,23 @@ import { openaiResponses } from "../providers/responses/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
 import type { Entry } from "./entries.ts";
-import { type Expected, instructionsIn } from "./expected.ts";
+import type { Expected } from "./expected.ts";
 import { type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
 import { readAsChat, readAsMessages } from "./read-as-messages.ts";
-import { readByGemini, readByInteractions } from "./read-by-gemini.ts";
+import { readAsMessagesApi, readByClaudeCli, takenByClaudeCli, takenByMessagesApi } from "./read-by-claude.ts";
+import { readByGemini, readByInteractions, takenByGoogle } from "./read-by-gemini.ts";
+import {
+  isElsewhere,
+  isInline,
+  readByAiSdk,
+  recordedAsMessage,
+  recordedAsObject,
+  recordedAsTexts,
+  refusalAsText,
+  takesParts,
+  textsOf,
+  withoutDeveloper,
+} from "./read-otherwise.ts";
 
 /** A dialect as rehearsals play it. */
 export type RehearsedProvider = {
@@ -31,8 +44,10 @@ export type RehearsedProvider = {
   readonly reads?: (expected: Expected) => Expected | null;
   /** The same of all that it reads, where one thing is not read by itself. */
   readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
+  /** Whether it is told an entry at all: one of which a part has no form on its wire is left out; all when absent. */
+  readonly takes?: (entry: Entry) => boolean;
   /** What is on record of a thing that the model answered, for those who read it later; as it was said when absent. */
-  readonly records?: (answered: Entry) => Entry;
+  readonly records?: (answered: Entry) => readonly Entry[];
   /** Whether the provider goes over WebSocket too. */
   readonly hasWebSocket?: true;
   /** The model runs its tools by itself. */
@@ -40,6 +55,9 @@ export type RehearsedProvider = {
   /** How strictly reasoning is held; exactly when absent. */
   readonly judging?: JudgeOptions;
 };
+
+/** The Messages API, whatever its server keeps. */
+const messages = { readsAll: readAsMessagesApi, takes: takenByMessagesApi, records: recordedAsTexts } as const;
 
 /** Every provider that a rehearsal can be played with: one line each. */
 export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedProvider>> = {
@@ -56,11 +74,17 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   "chat-llama.cpp": chat("llama.cpp"),
   "chat-ollama": chat("ollama"),
   "ai-sdk": {
-    ...{ mode: "stateless", reads: (expected) => withParsedArguments(withoutDeveloper(expected)) },
+    ...{ mode: "stateless", reads: readByAiSdk, records: (answered) => textsOf(refusalAsText(answered)) },
+    takes: takesParts((part, role) => part.type === "text" || (role === "user" && !isElsewhere(part))),
     provider: (baseUrl, transport) =>
       aiSdk({ model: languageModel(baseUrl), transport: transport === "json" ? "json" : "sse" }),
   },
-  ollama: { mode: "stateless", provider: ollamaAt, readsAll: readAsMessages, records: recordedAsObject },
+  ollama: {
+    ...{ mode: "stateless", provider: ollamaAt, readsAll: readAsMessages, records: recordedAsMessage },
+    takes: takesParts(({ type, ...part }, role) =>
+      type === "image" ? role === "user" && "source" in part && isInline(part.source) : type === "text",
+    ),
+  },
   google: {
     mode: "stateless",
     provider: (baseURL, transport) =>
@@ -69,7 +93,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
         transport: transport === "json" ? "json" : "sse",
       }),
     readsAll: readByGemini,
-    records: recordedAsObject,
+    ...{ takes: takenByGoogle, records: recordedAsTexts },
   },
   "google-interactions": {
     provider: (baseURL, transport) =>
@@ -79,31 +103,29 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
         transport: transport === "json" ? "json" : "sse",
       }),
     readsAll: readByInteractions,
-    records: recordedAsObject,
+    ...{ takes: takenByGoogle, records: (answered) => recordedAsObject(refusalAsText(answered)) },
   },
   anthropic: {
+    ...messages,
     server: { checksReasoning: "refuses" },
     mode: "stateless",
     provider: anthropicAt,
-    readsAll: readAsMessagesApi,
-    records: recordedAsObject,
     // What is behind an edit is left out, and the server refuses it.
     judging: { reasoning: "subset" },
   },
   "claude-cli": {
     provider: (baseUrl) => claudeCli({ model: "rehearsal", ...claudeCliStandIn(baseUrl) }),
     readsAll: readByClaudeCli,
-    records: recordedAsObject,
+    ...{ takes: takenByClaudeCli, records: recordedAsTexts },
     hasOwnTools: true,
     // A session has its own reasoning, and none that came before it.
     judging: { reasoning: "subset" },
   },
   // Threads refuse thinking.
   "anthropic-threads": {
+    ...messages,
     showsReasoning: false,
     provider: (baseUrl, transport) => anthropicAt(baseUrl, transport, { threads: true }),
-    records: recordedAsObject,
-    readsAll: readAsMessagesApi,
   },
 };
 
@@ -123,30 +145,6 @@ function anthropicAt(baseUrl: string, transport: RehearsalTransport, options: { 
   return anthropic({ ...asked, ...options, baseURL, transport: transport === "json" ? "json" : "sse" });
 }
 
-/**
- * A system message behind the beginning is a text of the user in tags, which every model of the Messages API takes; behind the words
- * of the model, and where nobody else speaks, the user has to say something.
- */
-function readAsMessagesApi(expected: readonly Expected[]): readonly Expected[] {
-  const all = expected.map((each) => withParsedArguments(withoutDeveloper(each)));
-  const leading = all.findIndex((each) => !("role" in each) || each.role !== "system");
-  const said = all.map((each, place) =>
-    each.kind === "text" && each.role === "system" && leading >= 0 && place > leading
-      ? { ...each, role: "user" as const, text: `<system>\n${each.text}\n</system>` }
-      : each,
-  );
-  const last = said.at(-1);
-  const isModels = leading < 0 || last?.kind === "reasoning" || (last?.kind === "text" && last.role === "assistant");
-  return isModels ? [...said, { kind: "text", role: "user", text: "Continue." }] : said;
-}
-
-/** Leading system messages are one text that is added to the system prompt of the CLI; arguments are values. */
-function readByClaudeCli(expected: readonly Expected[]): readonly Expected[] {
-  const { texts, rest } = instructionsIn(expected);
-  const system = texts.length === 0 ? [] : [{ kind: "text", role: "system", text: texts.join("\n\n") } as const];
-  return [...system, ...rest.map(withParsedArguments)];
-}
-
 function chat(dialect: ChatDialectName): RehearsedProvider {
   return {
     ...{ server: { chat: dialect }, mode: "stateless" },
@@ -156,29 +154,7 @@ function chat(dialect: ChatDialectName): RehearsedProvider {
   };
 }
 
-/** Only OpenAI has developers: for others they are the system. */
-function withoutDeveloper(expected: Expected): Expected {
-  return "role" in expected && expected.role === "developer" ? { ...expected, role: "system" } : expected;
-}
-
-/** Where arguments are a JSON value and no text, the log has how they would be written again. */
-function recordedAsObject(answered: Entry): Entry {
-  return answered.kind === "call"
-    ? { ...answered, arguments: JSON.stringify(JSON.parse(answered.arguments)) }
-    : answered;
-}
-
-/** Where arguments are a JSON value and no text, the model reads how they would be written again. */
-function withParsedArguments(expected: Expected): Expected {
-  return expected.kind === "call"
-    ? { ...expected, arguments: JSON.stringify(JSON.parse(expected.arguments)) }
-    : expected;
-}
-
-/**
- * Those between which a rehearsal hands conversations over. A model that runs its tools by itself cuts them into other exchanges;
- * the server of message threads is given reasoning to say, which its table does not expect.
- */
+/** Those between which a rehearsal hands conversations over: a model that runs its tools by itself cuts them into other exchanges. */
 export const handedBetween: readonly RehearsalProvider[] = rehearsalProviders.filter(
-  (name) => rehearsedProviders[name].hasOwnTools !== true && name !== "anthropic-threads",
+  (name) => rehearsedProviders[name].hasOwnTools !== true,
 );

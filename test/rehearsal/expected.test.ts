@@ -53,6 +53,16 @@ test("drops the reasoning of an answer that does not stand as it was given", () 
   expect(reading(look, a, result("a"), hm)).not.toContain("reasoning hm");
 });
 
+test("drops the reasoning of an answer that something stands within, though the wire does not take it", () => {
+  const [hm, look] = answer(0, thought("hm"), said("look"));
+  const [foreign, saw] = answer(1, thought("aha"), said("saw"));
+  const isOwn = ({ place }: Entry) => place?.answer !== 1;
+  const read = (...entries: readonly (Entry | undefined)[]) =>
+    expectedOf(entries.filter((entry) => entry !== undefined), { takes: isOwn }).map(({ kind }) => kind);
+  expect(read(hm, look, foreign, saw)).toEqual(["reasoning", "text"]);
+  expect(read(hm, foreign, look, saw)).toEqual(["text"]);
+});
+
 test("an edited call has left its answer, so the calls beside it are answered before it", () => {
   const [a] = answer(0, call("a"), call("b"));
   expect(reading(a, call("b"), result("a"), result("b"))).toEqual([

@@ -93,7 +93,7 @@ function recorded(
   n: number,
   {
     isThought,
-    played: { records = (each) => each },
+    played: { records = (each) => [each] },
   }: { readonly isThought: boolean; readonly played: RehearsedProvider },
 ): readonly Entry[] {
   const isCall = n % 2 === 1;
@@ -104,9 +104,9 @@ function recorded(
   const thought: Entry = { kind: "reasoning", text: `thought ${n}` };
   const all = isThought ? [thought, said] : [said];
   const result: Entry = { kind: "result", callId, output: "seen" };
-  const placed = all.map(
-    (entry, index): Entry => ({ ...records(entry), place: { answer: n - 1, index, size: all.length } }),
-  );
+  const placed = all
+    .flatMap(records)
+    .map((entry, index): Entry => ({ ...entry, place: { answer: n - 1, index, size: all.length } }));
   return isCall ? [...placed, result] : placed;
 }
 

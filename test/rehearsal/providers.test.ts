@@ -4,8 +4,9 @@ import type { Incoherence } from "../../src/rehearsal/play.ts";
 import { type RehearsalParts, rehearsalProviders } from "../../src/rehearsal/ports.ts";
 import { rehearsalParts } from "../../src/rehearsal/reference-parts.ts";
 import { rehearse } from "../../src/rehearsal/rehearse.ts";
-import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import { handedBetween, rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
 import { isLong } from "../support/cases.ts";
+import { everyForm } from "../support/rehearsal/every-form.ts";
 import { replaying } from "../support/rehearsal/playing.ts";
 
 /** The same parts, of whose conversations every event is checked and every request made again, byte for byte. */
@@ -74,4 +75,33 @@ test.each([
   });
   expect(incoherent).toEqual([]);
   expect(figures.requests).toBeGreaterThan(5);
+});
+
+test.each(rehearsalProviders)("%s: parts, files and refusals are read as its wire has them", async (provider) => {
+  const { mode = "chained", showsReasoning = true } = rehearsedProviders[provider];
+  const incoherent: Incoherence[] = [];
+  for (const editRate of [0, 0.7]) {
+    const documents = Array.from({ length: 4 }, (_, n) => ({ ...everyForm, id: `every form ${n}` }));
+    const { requests, conversations } = await rehearse(
+      documents,
+      verifying(replaying(rehearsalParts(null, provider))),
+      {
+        ...{ seed: "9", edits: "all", parallel: true, reasoning: showsReasoning, editRate, transport: "json", mode },
+        onIncoherence: (each) => incoherent.push(each),
+      },
+    );
+    expect([conversations, requests]).toEqual([4, rehearsedProviders[provider].hasOwnTools === true ? 12 : 20]);
+  }
+  expect(incoherent).toEqual([]);
+});
+
+test("parts, files and refusals are handed over between all providers", async () => {
+  const incoherent: Incoherence[] = [];
+  const documents = Array.from({ length: 24 }, (_, n) => ({ ...everyForm, id: `every form ${n}` }));
+  const figures = await rehearse(documents, verifying(rehearsalParts(null, ...handedBetween)), {
+    ...{ seed: "3", edits: "all", parallel: true, reasoning: true, editRate: 0.5, transport: "json", mode: "chained" },
+    onIncoherence: (each) => incoherent.push(each),
+  });
+  expect(incoherent).toEqual([]);
+  expect(figures.handoffs).toBeGreaterThan(20);
 });

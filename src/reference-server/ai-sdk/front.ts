@@ -83,7 +83,7 @@ const failed = (message: string): Refusal => refusal(message, { status: 500, typ
 function partsOf(item: JsonObject, id: string): readonly JsonObject[] {
   const { type, name = "", arguments: input = "", call_id: callId = `call_${id}` } = item;
   const texts = [item["summary"], item["content"]].flatMap((parts) => (isArray(parts ?? null) ? objectsOf(parts) : []));
-  if (type === "message") return texts.map(({ text }) => ({ type: "text", text: text ?? "" }));
+  if (type === "message") return texts.map(({ text, refusal }) => ({ type: "text", text: text ?? refusal ?? "" }));
   if (type === "function_call") return [{ type: "tool-call", toolCallId: callId, toolName: name, input }];
   if (type !== "reasoning") throw new Error(`a model of the AI SDK does not say ${stringOf(type) ?? "this"}`);
   const text = texts.map((part) => stringOf(part["text"]) ?? "").join("\n\n");

@@ -42,8 +42,7 @@ function valueText(given: Json): string {
   }
 }
 
-/** Parts of a transcript are what the client's Turn says, whatever wire it came by. */
+/** Parts of a transcript are what the client's Turn says, whatever wire it came by; images are of one size, as in a session. */
 function partOf({ type = null, url, ...part }: JsonObject): JsonObject {
-  if (type === "image" && url !== undefined) return { type: "input_image", image_url: url, ...part };
-  return { type, ...part };
+  return type === "image" && url !== undefined ? { type: "input_image", image_url: url } : { type, ...part };
 }

@@ -117,7 +117,7 @@ function messageOf(answer: ScriptedAnswer, hash: string): JsonObject {
 }
 
 const textsIn = (parts: JsonObject[string] | undefined): readonly string[] =>
-  (isArray(parts) ? objectsOf(parts) : []).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+  (isArray(parts) ? objectsOf(parts) : []).flatMap(({ text, refusal }) => stringOf(text ?? refusal) ?? []);
 
 function callOf(item: JsonObject, hash: string, index: number): JsonObject {
   // JSON.parse makes nothing but JSON values.
