@@ -58,7 +58,10 @@ test("drops the reasoning of an answer that something stands within, though the 
   const [foreign, saw] = answer(1, thought("aha"), said("saw"));
   const isOwn = ({ place }: Entry) => place?.answer !== 1;
   const read = (...entries: readonly (Entry | undefined)[]) =>
-    expectedOf(entries.filter((entry) => entry !== undefined), { takes: isOwn }).map(({ kind }) => kind);
+    expectedOf(
+      entries.filter((entry) => entry !== undefined),
+      { takes: isOwn },
+    ).map(({ kind }) => kind);
   expect(read(hm, look, foreign, saw)).toEqual(["reasoning", "text"]);
   expect(read(hm, foreign, look, saw)).toEqual(["text"]);
 });
