@@ -17,6 +17,7 @@ import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
+import { newRunRecord, noteRun } from "../projections/run-record.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay } from "./replay-options.ts";
@@ -130,8 +131,12 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
     turns,
     engine.layers.map(({ name }) => name),
   );
-  for (const recorded of events) journal.log.note(recorded);
-  const before = { firstRevision, journal, events, doubts: null };
+  const record = newRunRecord(runId);
+  for (const recorded of events) {
+    journal.log.note(recorded);
+    noteRun(record, recorded);
+  }
+  const before = { firstRevision, journal, record, doubts: null };
   const beginning = { runId, base: turns.base, startedAt, epoch: 0, before };
   const comparison = stepComparison(run);
   const place = { stream, layers: engine.layers };

@@ -3,7 +3,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import type { ConversationEvent } from "../../domain/events/event.ts";
-import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
@@ -11,7 +11,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { newRunRecord, noteRun } from "../../projections/run-record.ts";
+import { newRunRecord, noteRun, type RunRecord } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
 import { serverContexts } from "../../projections/server-contexts.ts";
 import { totalTokens, usageOf } from "../../projections/usage.ts";
@@ -46,7 +46,8 @@ export type RunStart = {
   readonly before: {
     readonly firstRevision: number;
     readonly journal: Journal;
-    readonly events: readonly RecordedEvent[];
+    /** What its events tell of it; they themselves are not kept, or a run that was refused often would hold all of that. */
+    readonly record: RunRecord;
     /** What becomes of what was in doubt: while something is left the run is parked, and not executed. A replay decides nothing. */
     readonly doubts: Doubts | null;
   } | null;
@@ -79,13 +80,12 @@ export function openSession(opening: Opening): RunSession {
   const journal = before?.journal ?? new Journal();
   const watch = new LayerWatch(engine.layerTimeoutMs);
   journal.watchedBy({ ...engine, watch, signal: running, onDiverged: (error) => recorder.fail(error) });
-  const told = newRunRecord(runId);
-  for (const recorded of before?.events ?? []) noteRun(told, recorded);
+  const told = before?.record ?? newRunRecord(runId);
   let answers = journal.log.responses;
   let isOurs = false;
   const server = serverContexts.initial(stream.name);
   // What a run that is taken up has used already is counted as it is met again.
-  const known = (before?.events ?? []).reduce((sum, { event }) => sum + tokensOf(event), 0);
+  const known = [...told.steps, ...told.asides].reduce((sum, { usage }) => sum + totalTokens(usage), 0);
   const spent = { tokens: totalTokens(stream.view.spent) - known };
   const apply = ({ event, actor, frame, at = session.clock }: ProposedEvent): void => {
     const place = { stream: stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };

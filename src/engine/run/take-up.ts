@@ -1,10 +1,9 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { isDead, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
-import { newRunRecord } from "../../projections/run-record.ts";
+import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, mustHaveContext, mustHaveRoute, toolMissing } from "../session/errors.ts";
@@ -115,18 +114,18 @@ async function resumeRun(
     turns,
     engine.layers.map(({ name }) => name),
   );
-  const events: RecordedEvent[] = [];
+  const record = newRunRecord(runId);
   for await (const recorded of stream.read(firstRevision)) {
     if (recorded.runId !== runId) continue;
     journal.log.note(recorded);
-    events.push(recorded);
+    noteRun(record, recorded);
   }
   mustHaveContext(run, engine, "resume");
   for (const { route } of run.inferences.values()) mustHaveRoute(run.id, engine, route);
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
   const startedAt = Date.parse(run.startedAt);
   const doubts = await decideDoubts(runId, journal, engine);
-  const before = { firstRevision, journal, events, doubts };
+  const before = { firstRevision, journal, record, doubts };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   try {
     // A run keeps the policy and the options that it began with: what its requests were made by is said once.

@@ -93,7 +93,7 @@ export class Journal {
     const { input } = past.request;
     if ((input.outgoing ?? input.turn) !== outgoing.digest)
       this.#failTurn(frame, past, { recorded: this.turns.given(frame), outgoing });
-    this.log.inferences.delete(`${frame} ${attempt}`);
+    this.log.forget(past, frame);
     this.#meet(1 + (past.answer === null ? 0 : 1) + (past.started === null ? 0 : 1));
     return past;
   }

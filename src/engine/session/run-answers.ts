@@ -143,6 +143,12 @@ export class RunAnswers {
     }
   }
 
+  /** Lets go of an attempt that was met again. */
+  forget({ request: { attempt, inferenceId } }: PastInference, frame: string): void {
+    this.inferences.delete(`${frame} ${attempt}`);
+    this.#inferenceById.delete(inferenceId);
+  }
+
   #answer(inferenceId: string, note: (past: PastInference) => void): void {
     const past = this.#inferenceById.get(inferenceId);
     if (past === undefined) return;
