@@ -119,7 +119,10 @@ test("an abort in the middle of a stream keeps what was seen with the failure, a
     {
       kind: "aborted",
       outcome: "unknown",
-      partial: [{ type: "reasoning", summary: [{ text: "a complete thought" }] }],
+      partial: [
+        { type: "reasoning", summary: [{ text: "a complete thought" }] },
+        { type: "message", status: "in_progress", content: [{ text: "a long a" }] },
+      ],
     },
   ]);
   expect(told(await workshop.conversation.turn())).toEqual(["user hello"]);
