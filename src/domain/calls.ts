@@ -1,3 +1,4 @@
+import type { JsonValue } from "../base/json.ts";
 import type { Block } from "./block.ts";
 import { toolResult } from "./make-block.ts";
 
@@ -35,8 +36,8 @@ export const openCalls = (blocks: readonly Block[]): readonly Block[] =>
       kind === "tool_result" ? open.findLast((call) => call.callId === callId) : undefined,
   });
 
-/** The block that answers a call with a text, as a draft. */
-export function resultBlock(call: Block, output: string): Block {
+/** The block that answers a call with a text, or with parts, as a draft. */
+export function resultBlock(call: Block, output: JsonValue): Block {
   const type = call.type === "custom" ? "custom" : "function";
   return toolResult({ callId: call.callId ?? "", output, type });
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
 import { Block } from "./block.ts";
-import { contentParts } from "./message-content.ts";
+import { contentParts, ownParts } from "./message-content.ts";
 
 /** A message of the user, as a text or as parts. */
 export const user = (content: string | readonly JsonObject[]): Block => message("user", content);
@@ -31,12 +31,15 @@ export function toolCall(fields: ToolCallFields): Block {
 export type ToolResultFields = { readonly callId: string; readonly output: JsonValue; readonly type?: string };
 const resultFields: OptionNames<ToolResultFields> = { callId: true, output: true, type: true };
 
-/** What a tool answered to a call: pairing is by position, so it belongs after the call it answers. */
+/**
+ * What a tool answered to a call, a text, parts, or data: pairing is by position, so it belongs after the call it answers. Parts in the
+ * words of a model's API (`input_image`) are said in ours, as they are in messages.
+ */
 export function toolResult(fields: ToolResultFields): Block {
   checkOptions("toolResult", fields, resultFields);
   const { callId, output, type = "function" } = fields;
   checkText("toolResult: callId", callId, "the id of the call that it answers");
-  return new Block({ id: null, kind: "tool_result", payload: { type, callId, output } });
+  return new Block({ id: null, kind: "tool_result", payload: { type, callId, output: ownParts(output) } });
 }
 
 /** What a model thought, as far as its provider shows it; what only the provider can read is the `ciphertext` of a draft's wire. */

@@ -14,6 +14,17 @@ export function contentParts(content: unknown, where: string): readonly JsonObje
   throw new TypeError(`${where}: content is ${kindOf(content)}: give a text or a list of parts`);
 }
 
+/** What a tool answered, with parts in the words of a model's API said in ours; whatever else it is stays so. */
+export function ownParts(output: JsonValue): JsonValue {
+  if (!isJsonList(output) || !output.some(isApiPart)) return output;
+  return output.map((part) => (isApiPart(part) ? partOf(part, "toolResult: output") : part));
+}
+
+const isApiPart = (part: JsonValue): boolean =>
+  isJsonObject(part) &&
+  typeof part["type"] === "string" &&
+  /^(input_(text|image|file|audio)|image_url)$/.test(part["type"]);
+
 function partOf(part: JsonValue, where: string): JsonObject {
   if (typeof part === "string") throw new TypeError(`${where} is a text: write { type: "text", text }`);
   if (!isJsonObject(part))
@@ -25,6 +36,26 @@ function partOf(part: JsonValue, where: string): JsonObject {
   if (needed === undefined || needed.some((member) => typeof own[member] === "string")) return own;
   const [member = ""] = needed;
   throw new TypeError(`${where} is of type ${type}, and its ${member} is ${kindOf(own[member])}: give a text`);
+}
+
+/**
+ * Whether a value is a list of parts as `text`, `image`, `file` and `audio` make them, and no member more: data that looks like parts in
+ * another way is data.
+ */
+export function isMadeOfParts(value: unknown): value is readonly JsonObject[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isMadePart);
+}
+
+function isMadePart(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { type, audio, ...members } = value;
+  const hasTexts = (names: string): boolean =>
+    Object.keys(members).toSorted().join(" ") === names &&
+    Object.values(members).every((member) => typeof member === "string");
+  if (type === "audio") return isJsonObject(audio) && hasTexts("");
+  if (audio !== undefined) return false;
+  if (type === "file") return hasTexts("fileId") || hasTexts("data name");
+  return (type === "text" && hasTexts("text")) || (type === "image" && hasTexts("detail url"));
 }
 
 /** What a part cannot do without: one of these, as a text. */

@@ -74,8 +74,8 @@ function checkConnection(
   if (!isNamed && (example !== null || model !== undefined))
     throw refuse("model", model, `the name of a model, such as '${example ?? "opus"}'`);
   if (transport !== undefined) checkWord(`${provider}: transport`, transport, transports);
-  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= maxTimer))
-    throw refuse("timeoutMs", timeoutMs, `milliseconds, from 1 to ${maxTimer}`);
+  // How long it may be is for the engine to say.
+  if (timeoutMs !== undefined && typeof timeoutMs !== "number") throw refuse("timeoutMs", timeoutMs, "milliseconds");
   if (fetch !== undefined && typeof fetch !== "function") throw refuse("fetch", fetch, "a function such as fetch");
   if (headers === undefined) return;
   if (!isJsonObject(headers)) throw refuse("headers", headers, 'an object such as { "x-team": "search" }');
@@ -83,9 +83,6 @@ function checkConnection(
   if (wrong !== undefined)
     throw new ProviderSettingsError(`${provider}: headers has '${wrong}', which names no header`);
 }
-
-/** A timer that is set for longer ends at once. */
-const maxTimer = 2 ** 31 - 1;
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 

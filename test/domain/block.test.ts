@@ -65,6 +65,21 @@ test("a call says its name, call id and arguments, and a result its call id and 
   expect(toolResult({ callId: "c", output: { a: 1 } }).text).toBe('{"a":1}');
 });
 
+test("parts of a result in the words of a model's API are said in ours; other data stays as it is", () => {
+  const output = [
+    { type: "input_text", text: "a" },
+    { type: "input_image", image_url: "https://a.example/i.png" },
+    { type: "input_file", filename: "a.pdf", file_data: "data:application/pdf;base64,AQID" },
+  ];
+  expect(toolResult({ callId: "c", output }).payload["output"]).toEqual([
+    text("a"),
+    { type: "image", url: "https://a.example/i.png" },
+    { type: "file", name: "a.pdf", data: "data:application/pdf;base64,AQID" },
+  ]);
+  for (const data of [[{ type: "row" }], [1], ["input_text"], { type: "input_text" }])
+    expect(toolResult({ callId: "c", output: data }).payload["output"]).toEqual(data);
+});
+
 test("an item's type is its payload's, or else follows from its kind", () => {
   expect([thought.type, user("Hi").type]).toEqual(["reasoning", "message"]);
   expect(new Block({ id: null, kind: "other", payload: { type: "web_search_call" } }).type).toBe("web_search_call");

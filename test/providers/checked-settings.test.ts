@@ -56,7 +56,7 @@ describe.each(Object.keys(makers))("%s", (provider) => {
 
   test.each([
     [{ timeoutMs: "x" }, "timeoutMs is a text: give milliseconds"],
-    [{ timeoutMs: 0 }, "timeoutMs is 0: give milliseconds"],
+    [{ timeoutMs: null }, "timeoutMs is null: give milliseconds"],
   ])("refuses %j when it is made", (options, text) => {
     expect(refusalOf(provider, options)).toContain(`${provider}: ${text}`);
   });

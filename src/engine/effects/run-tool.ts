@@ -1,11 +1,12 @@
 import { messageOf } from "../../base/error-message.ts";
-import { jsonTextOf } from "../../base/json.ts";
+import { type JsonValue, jsonTextOf } from "../../base/json.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { resultBlock } from "../../domain/calls.ts";
 import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
+import { isMadeOfParts } from "../../domain/message-content.ts";
 import type { PastEffect } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
@@ -13,8 +14,8 @@ import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
-/** What the model is told: a text as it is, anything else as JSON. */
-type ToolAnswer = { readonly output: string; readonly outcome: Outcome };
+/** What the model is told: a text as it is, parts as parts, anything else as JSON. */
+type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
 
 /**
  * Runs one call, at most once: it is durable that it began before it begins. What a tool throws is told to the model and
@@ -59,7 +60,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
 type CallPlace = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
 
 type Finish = {
-  readonly output: string;
+  readonly output: JsonValue;
   readonly outcome: Outcome;
   readonly durationMs: number;
   readonly actor: Actor;
@@ -94,7 +95,8 @@ function finishedBefore(
 function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   if (output instanceof Error) return failed(session, output);
   try {
-    return { output: typeof output === "string" ? output : jsonTextOf(output), outcome: "ok" };
+    if (typeof output === "string" || isMadeOfParts(output)) return { output, outcome: "ok" };
+    return { output: jsonTextOf(output), outcome: "ok" };
   } catch (cause) {
     const why = cause instanceof RangeError ? "what is nested too deeply" : `what is no JSON: ${messageOf(cause)}`;
     return failed(session, new Error(`the tool ${name} gave ${why}`, { cause }));

@@ -30,8 +30,8 @@ export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
   readonly idempotent: boolean;
   readonly timeoutMs: number;
   /**
-   * Validates the arguments and runs. Its answer is told to the model: a text as it is, anything else as JSON. What it
-   * throws, or gives that is no JSON, is told as its error.
+   * Validates the arguments and runs. Its answer is told to the model: a text as it is, a list of parts that `text`, `image`, `file` and
+   * `audio` made as those, anything else as JSON. What it throws, or gives that is no JSON, is told as its error.
    */
   readonly run: (argumentsText: string, ctx: ToolContext<Context>) => Promise<unknown>;
   /** The function that the tool was made with, for tests and for other tools: nothing is validated or recorded. */
@@ -63,7 +63,7 @@ export type ToolDefinition<Input = unknown, Result = unknown, Context = unknown>
   readonly idempotent?: boolean;
   /** How long a call may take, in milliseconds; a minute when absent. */
   readonly timeoutMs?: number;
-  /** Gives what the model is to be told: a text, or what has a JSON text. */
+  /** Gives what the model is to be told: a text, parts such as `[text("The chart:"), image(url)]`, or what has a JSON text. */
   readonly execute: (input: Input, ctx: ToolContext<Context>) => Result;
 };
 

@@ -6,7 +6,7 @@ import { defineCodec } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
 import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
-import { messagesOf, refusalOf } from "./chat-messages.ts";
+import { messagesOf, refusalOf, restated } from "./chat-messages.ts";
 
 /**
  * A codec for one more server that speaks Chat Completions in a way of its own. It goes with `postJson` as the transport, or another.
@@ -19,6 +19,7 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
     resultsStandTogether: true,
     offeredTools,
     adjust: (settings, adjustments) => adjust(settings, adjustments, dialect),
+    restated,
     unsendableReason: (block: Block) => refusalOf(block, dialect),
     encodeRequest: (parts) => encodeRequest(parts, dialect),
     readAnswer: (response, asked) => readAnswer(response, asked, dialect),

@@ -69,8 +69,34 @@ function otherMessage({ kind, payload }: Said, dialect: ChatDialect): JsonObject
     return { role: told, content: contentOf(partsIn(payload).map(wirePart)) };
   }
   const { callId, output } = payload;
-  const content = isJsonList(output) ? contentOf(output.filter(isJsonObject).map(wirePart)) : output;
-  return { role: "tool", tool_call_id: idFor(callId, dialect), content: content ?? "" };
+  return { role: "tool", tool_call_id: idFor(callId, dialect), content: resultContent(output) };
+}
+
+/** A tool's result is text on this wire: other parts are named in their place, and what is no part is JSON. */
+function resultContent(output: JsonValue | undefined): JsonValue {
+  if (typeof output === "string") return output;
+  const parts = resultParts(output);
+  if (parts === null) return output === undefined ? "" : JSON.stringify(output);
+  return (
+    contentOf(parts.map((part) => (isTextPart(part) ? wirePart(part) : { type: "text", text: leftOut(part) }))) ?? ""
+  );
+}
+
+const leftOut = (part: JsonObject): string => `[${typeName(part)} left out: tool results are text here]`;
+
+/** The parts of a result; null where it is a text, or data. */
+function resultParts(output: JsonValue | undefined): readonly JsonObject[] | null {
+  if (!isJsonList(output)) return null;
+  const parts = output.filter((part) => isJsonObject(part) && partTypes.user.has(typeName(part))).filter(isJsonObject);
+  return parts.length === output.length ? parts : null;
+}
+
+/** What this wire says of a block otherwise than it stands, by name; null where it says all of it. */
+export function restated({ kind, payload: { output } }: Block): string | null {
+  if (kind !== "tool_result" || typeof output === "string" || output === undefined) return null;
+  const parts = resultParts(output);
+  if (parts === null) return "result-as-json";
+  return parts.every(isTextPart) ? null : "parts-left-out";
 }
 
 /** A text alone is a text, nothing is null. */
@@ -135,11 +161,8 @@ export function refusalOf(
       return type === "function" || (type === "custom" && isOpenai === true)
         ? null
         : `${wire} has no call of type ${type}`;
-    case "tool_result": {
-      const { output } = payload;
-      const isText = typeof output === "string" || (isJsonList(output) && output.every(isTextPart));
-      return isText ? null : `a tool's result is text in ${wire}`;
-    }
+    case "tool_result":
+      return null;
     case "other":
       return `${wire} has nothing like ${type}`;
     default: {
@@ -151,7 +174,7 @@ export function refusalOf(
 }
 
 const partTypes = {
-  user: new Set(["text", "image", "file", "audio"]),
+  user: new Set<string>(["text", "image", "file", "audio"]),
   assistant: new Set(["text", "refusal"]),
   system: new Set(["text"]),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
+import { file, image, text } from "../../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
@@ -34,6 +35,30 @@ test("the model is told of each tool by the JSON Schema of its input", async () 
 test("a tool gets its input as its schema gives it", async () => {
   const { turn } = await run([calling(["add", '{"left": 2}']), "done"]);
   expect(resultsOf(turn)).toEqual(["3"]);
+});
+
+const url = "data:image/png;base64,AQID";
+
+test("a tool answers with an image, a file or audio, and the model gets them as such", async () => {
+  const parts = [text("The chart:"), image(url), file({ name: "a.pdf", data: "data:application/pdf;base64,AQID" })];
+  const chart = tool({ name: "chart", description: "Draws.", inputSchema: z.object({}), execute: () => parts });
+  const { turn, provider } = await run([calling(["chart", "{}"]), "done"], { tools: [chart] });
+  expect(turn.blocks.find(({ kind }) => kind === "tool_result")?.payload["output"]).toEqual(parts);
+  expect(provider.reading(1).at(-1)).toMatchObject({
+    output: [{ type: "input_text" }, { type: "input_image", image_url: url }, { type: "input_file" }],
+  });
+});
+
+test.each([
+  [[]],
+  [[{ type: "image", url }]],
+  [[{ type: "text", text: "a", lang: "en" }]],
+  [[image(url), { type: "row" }]],
+  [{ type: "text", text: "a" }],
+])("data that is no list of parts is told as JSON: %j", async (data) => {
+  const look = tool({ name: "look", description: "Looks.", inputSchema: z.object({}), execute: () => data });
+  const { turn } = await run([calling(["look", "{}"]), "done"], { tools: [look] });
+  expect(resultsOf(turn)).toEqual([JSON.stringify(data)]);
 });
 
 test.each([

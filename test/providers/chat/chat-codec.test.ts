@@ -165,12 +165,24 @@ test("thoughts are read everywhere, and go back where the dialect takes them", (
 
 const blockOf = ({ kind, payload }: Draft): Block => new Block({ id: null, kind, payload });
 
+const note = "[image left out: tool results are text here]";
+
 test.each([
-  [[text("a"), image("https://a.example/i.png")], "a tool's result is text"],
-  [{ structured: true }, "a tool's result is text"],
-])("a result that is no text cannot be said: %j", (output, reason) => {
-  const block = toolResult({ callId: "call_1", output });
-  expect(chatCodecs.openai.unsendableReason(block, { withId: false })).toContain(reason);
+  [[text("a"), image("https://a.example/i.png")], [text("a"), text(note)], "parts-left-out"],
+  [[image("https://a.example/i.png")], note, "parts-left-out"],
+  [{ structured: true }, '{"structured":true}', "result-as-json"],
+  [[1, { type: "row" }], '[1,{"type":"row"}]', "result-as-json"],
+  [[text("a"), text("b")], [text("a"), text("b")], null],
+  ["plain", "plain", null],
+])("a result is said as text, and what is said otherwise is on record: %j", (output, content, reason) => {
+  const call = toolCall({ callId: "call_1", name: "look", arguments: "{}" });
+  const result = toolResult({ callId: "call_1", output });
+  const { openai: codec } = chatCodecs;
+  const input = [call, result].map((block) => ({ block, withId: false }));
+  const body = parseJson(codec.encodeRequest({ settings: {}, input, anchor: null, transport: "json" }));
+  expect(body).toMatchObject({ messages: [{}, { role: "tool", tool_call_id: "call_1", content }] });
+  expect(codec.restated?.(result, call)).toBe(reason);
+  expect(codec.unsendableReason(result, { withId: false })).toBe(null);
 });
 
 test("what a run asks otherwise is said in the words of this wire", () => {
