@@ -112,7 +112,8 @@ async function startServer(
 const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
   method === "POST" && !path.startsWith("/v1/conversations");
 
-function itemOf(entry: Entry): ScriptedItem {
+/** An entry as a reference server is told to say it. */
+export function itemOf(entry: Entry): ScriptedItem {
   switch (entry.kind) {
     case "call":
       return functionCall(entry.name, entry.arguments, { callId: entry.callId });

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
-import { functionCall, message, reasoning } from "../../src/reference-server/answers.ts";
 import {
   expectedReading,
   judge,
@@ -12,33 +11,47 @@ import {
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
 import { type Entry, messageOf } from "../../src/rehearsal/entries.ts";
-import { expectedOf } from "../../src/rehearsal/expected.ts";
+import { type Expected, expectedOf } from "../../src/rehearsal/expected.ts";
+import type { RehearsalProvider } from "../../src/rehearsal/ports.ts";
+import { itemOf } from "../../src/rehearsal/reference-parts.ts";
 import { handedBetween, type RehearsedProvider, rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { replayed } from "../support/replayed.ts";
 
-const pairs = handedBetween.flatMap((a) => handedBetween.flatMap((b) => (a === b ? [] : [[a, b] as const])));
+/** Those of which each has a package of its own, so that a model that runs its tools by itself is among them. */
+const seven = ["responses", "chat", "anthropic", "google", "ollama", "claude-cli", "ai-sdk"] as const;
+const withOwnTools = (name: RehearsalProvider): boolean => rehearsedProviders[name].hasOwnTools === true;
+const all = [...handedBetween, ...seven.filter(withOwnTools)];
+const areOfSeven = (...pair: readonly RehearsalProvider[]): boolean =>
+  pair.every((name) => seven.some((each) => each === name));
+const pairs = all.flatMap((a) =>
+  all.flatMap((b) => {
+    const isPlayed = a !== b && (areOfSeven(a, b) || ![a, b].some(withOwnTools));
+    return isPlayed ? [[a, b] as const] : [];
+  }),
+);
 /** Three exchanges with the first provider, three with the second, and back. */
 const order = ["a", "a", "a", "b", "b", "b", "a"] as const;
 // Spaces that a dialect whose arguments are objects does not keep.
 const input = '{ "of":  "it" }';
 
 test.each(pairs)(
-  "from %s to %s and back: every request reads what was said, nothing is lost, and responses are continued from again",
+  "from %s to %s and back: every request reads what was said, nothing is lost, and what a server keeps is continued from again",
   async (a, b) => {
     const [playedA, playedB] = [rehearsedProviders[a], rehearsedProviders[b]];
     const isThought = playedA.showsReasoning !== false && playedB.showsReasoning !== false;
+    const script = order.flatMap((who) => stepsOf(who === "a" ? playedA : playedB)).map(answerOf(isThought));
     let asked = 0;
     const answer = () => {
       asked += 1;
-      const said = asked % 2 === 1 ? functionCall("look", input) : message(`answer ${asked}`);
-      return { output: isThought ? [reasoning({ summary: `thought ${asked}` }), said] : [said] };
+      return { output: (script[asked - 1] ?? []).map(itemOf) };
     };
     await using serverA = await startReferenceServer({ ...playedA.server, seed: "handoff", answer });
     await using serverB = await startReferenceServer({ ...playedB.server, seed: "handoff", answer });
     const side = (played: RehearsedProvider, server: ReferenceServer) => {
       const provider = played.provider(server.baseUrl, "json");
-      return { played, server, provider, engine: createEngine({ provider, tools: [look] }) };
+      const tools = played.hasOwnTools === true ? [] : [look];
+      return { played, server, provider, engine: createEngine({ provider, tools }) };
     };
     const sides = { a: side(playedA, serverA), b: side(playedB, serverB) };
     await using store = new TurnlogStore(createMemoryStore(), {
@@ -50,36 +63,45 @@ test.each(pairs)(
     const answeredBy: ("a" | "b")[] = [];
     for (const [n, who] of order.entries()) {
       const { engine, played, server } = sides[who];
+      const before = server.requests.length;
       await conversation.append(`question ${n}`);
       expect((await conversation.run(engine)).status).toBe("completed");
       entries = [...entries, messageOf("user", `question ${n}`)];
-      for (const step of [0, 1] as const) {
+      const steps = stepsOf(played).length;
+      expect(server.requests.length - before).toBe(steps);
+      for (let step = 0; step < steps; step += 1) {
         answeredBy.push(who);
         // Reasoning is its server's, and is read by no other.
-        const own = entries.filter(({ kind, place }) => kind !== "reasoning" || answeredBy[place?.answer ?? 0] === who);
-        const request = server.requests.length - 2 + step;
-        expect(differenceAt(server, request, played, own), `exchange ${n}, request ${step}`).toBeNull();
-        entries = [...entries, ...recorded(answeredBy.length, { isThought, played })];
+        const takes = ({ kind, place }: Entry) => kind !== "reasoning" || answeredBy[place?.answer ?? 0] === who;
+        const difference = differenceAt(server, before + step, { played, meant: expectedOf(entries, { takes }) });
+        expect(difference, `exchange ${n}, request ${step}`).toBeNull();
+        const number = answeredBy.length - 1;
+        entries = [...entries, ...recorded(script[number] ?? [], { answer: number, played })];
       }
     }
 
     const statuses = [serverA, serverB].flatMap(({ requests }) => requests.map(({ status }) => status));
-    expect(statuses).toEqual(Array.from({ length: 14 }, () => 200));
+    expect(statuses).toEqual(answeredBy.map(() => 200));
     const kinds = (await conversation.turn()).blocks.map(({ kind }) => kind);
     const thought = isThought ? ["reasoning"] : [];
+    const again = (who: "a" | "b") => (sides[who].played.hasOwnTools === true ? [] : thought);
     expect(kinds).toEqual(
-      order.flatMap(() => ["user", ...thought, "tool_call", "tool_result", ...thought, "assistant"]),
+      order.flatMap((who) => ["user", ...thought, "tool_call", "tool_result", ...again(who), "assistant"]),
     );
     expect((await replayed(store, conversation)).difference).toBeNull();
     expect((await store.verify()).problems).toEqual([]);
     const strategies: string[] = [];
     for await (const { event } of conversation.events())
       if (event.type === "InferenceRequested") strategies.push(event.data.decision.strategy);
-    expect(strategies).toHaveLength(14);
-    // Back at a server that keeps responses, the first request goes on from what that holds.
-    if (a === "responses") expect(strategies[12]).toBe("chained");
+    expect(strategies).toHaveLength(answeredBy.length);
+    // Back at a server that keeps what anything may follow, the first request goes on from what that holds.
+    const back = answeredBy.lastIndexOf("b") + 1;
+    if (continuesBehindAll.has(a)) expect(strategies[back]).toBe("chained");
   },
 );
+
+/** A thread goes on behind no call that it did not make, and a session behind the user alone. */
+const continuesBehindAll: ReadonlySet<RehearsalProvider> = new Set(["responses", "google-interactions"]);
 
 const look = tool({
   name: "look",
@@ -88,41 +110,51 @@ const look = tool({
   execute: () => "seen",
 });
 
-/** What the log has of the n-th answer, counted from 1, and of the result that follows a call. */
+/** What one answer holds; a model that runs its tools by itself says all at once. */
+type Step = "call" | "text" | "all";
+
+const stepsOf = ({ hasOwnTools }: RehearsedProvider): readonly Step[] =>
+  hasOwnTools === true ? ["all"] : ["call", "text"];
+
+/** The n-th answer, counted from 0. */
+const answerOf =
+  (isThought: boolean) =>
+  (step: Step, n: number): readonly Entry[] => {
+    const callId = `call_${n}`;
+    const call = { kind: "call", callId, name: "look", arguments: input } as const;
+    const text = messageOf("assistant", `answer ${n}`);
+    const said = { call: [call], text: [text], all: [call, { kind: "result", callId, output: "seen" } as const, text] };
+    return [...(isThought ? [{ kind: "reasoning", text: `thought ${n}` } as const] : []), ...said[step]];
+  };
+
+/** What the log has of an answer, and of the result where the engine ran the tool. */
 function recorded(
-  n: number,
-  {
-    isThought,
-    played: { records = (each) => [each] },
-  }: { readonly isThought: boolean; readonly played: RehearsedProvider },
+  said: readonly Entry[],
+  { answer, played }: { readonly answer: number; readonly played: RehearsedProvider },
 ): readonly Entry[] {
-  const isCall = n % 2 === 1;
-  const callId = `call_${n}`;
-  const said: Entry = isCall
-    ? { kind: "call", callId, name: "look", arguments: input }
-    : messageOf("assistant", `answer ${n}`);
-  const thought: Entry = { kind: "reasoning", text: `thought ${n}` };
-  const all = isThought ? [thought, said] : [said];
-  const result: Entry = { kind: "result", callId, output: "seen" };
-  const placed = all
+  const { records = (each: Entry): readonly Entry[] => [each] } = played;
+  const placed = said
     .flatMap(records)
-    .map((entry, index): Entry => ({ ...entry, place: { answer: n - 1, index, size: all.length } }));
-  return isCall ? [...placed, result] : placed;
+    .map((entry, index, all): Entry => ({ ...entry, place: { answer, index, size: all.length } }));
+  const last = said.at(-1);
+  return last?.kind === "call" ? [...placed, { kind: "result", callId: last.callId, output: "seen" }] : placed;
 }
 
 /** Where what the model read differs from what it was meant to read; that the tool is offered stands by itself. */
 function differenceAt(
   server: ReferenceServer,
   request: number,
-  { reads = (each) => each, readsAll = (all) => all }: RehearsedProvider,
-  entries: readonly Entry[],
+  { played, meant }: { readonly played: RehearsedProvider; readonly meant: readonly Expected[] },
 ): string | null {
+  const { reads = (each: Expected) => each, readsAll = (all: readonly Expected[]) => all } = played;
+  const { judging = {}, hasOwnTools } = played;
   const reading = server.reading(request);
   if (reading === undefined) return "there is no reading";
-  expect(reading.tools).toHaveLength(1);
-  const meant = readsAll(expectedOf(entries))
+  expect(reading.tools).toHaveLength(hasOwnTools === true ? 0 : 1);
+  const read = readsAll(meant)
     .map(reads)
     .filter((each) => each !== null);
-  const judgement = judge(expectedReading(meant), readItems(reading.items, { instructions: reading.instructions }));
+  const lines = readItems(reading.items, { instructions: reading.instructions });
+  const judgement = judge(expectedReading(read), lines, judging);
   return judgement.coherent ? null : judgement.summary;
 }
