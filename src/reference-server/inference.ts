@@ -163,6 +163,7 @@ async function respond(to: {
   const times = { createdAt, completedAt: seconds(now()) };
   const isAzure = options.azure !== undefined;
   const head = headOf({ memory, request, answered, output, fault, id: queued?.head.id, isAzure, ...times });
+  memory.prompts.keep(context, promptSettings(body));
   const keeping = keepingOf(body, at);
   const isStored = keeping.isStored && options.neverStores !== true && fault?.kind !== "unstored";
   const held = { head, input, output, before, context, ...keeping, isStored };
@@ -227,9 +228,10 @@ function headOf(of: {
   const { request, answered, fault, output } = of;
   const { body } = request;
   const reasoning = output.filter((item) => item["type"] === "reasoning");
-  const cached = Math.min(request.before.parent?.tokens ?? 0, request.before.tokens);
-  const input =
-    request.before.tokens + tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
+  const said = tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
+  const input = request.before.tokens + said;
+  const known = of.memory.prompts.cachedTokens(request.before, promptSettings(body));
+  const cached = known === 0 ? 0 : known + said;
   const tokens = { input, cached, output: tokensOf(output), reasoning: tokensOf(reasoning) };
   return {
     id: of.id ?? of.memory.nextId("resp"),
@@ -248,6 +250,10 @@ function headOf(of: {
     transformations: transformationsOf(request, fault?.kind === "withhold" ? fault.reason : undefined),
   };
 }
+
+/** What a prompt begins with, before its items. */
+const promptSettings = ({ model = null, instructions = null, tools = null }: JsonObject): string =>
+  JSON.stringify([model, instructions, tools]);
 
 function seconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ScriptedItem } from "./answers.ts";
 import { type Ciphertexts, createCiphertexts } from "./ciphertext.ts";
 import type { Issued, Link } from "./contexts.ts";
+import { createPromptCache, type PromptCache } from "./prompt-cache.ts";
 import type { ReasoningBinding } from "./reasoning-check.ts";
 import type { ResponseHead } from "./response-body.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
@@ -46,6 +47,7 @@ export interface Memory {
   readonly ciphertexts: Ciphertexts;
   /** By item id, where the server checks reasoning. */
   readonly bindings: Map<string, ReasoningBinding>;
+  readonly prompts: PromptCache;
   /** What compaction items stand for, by their ids, where the server makes them itself. */
   readonly compacted: Map<string, readonly JsonObject[]>;
   /** The same ids in the same order for the same seed. */
@@ -101,6 +103,7 @@ export function createMemory(seed: string): Memory {
     issued,
     ciphertexts,
     bindings: new Map(),
+    prompts: createPromptCache(),
     compacted: new Map(),
     nextId,
     finish: (output) => output.map((scripted) => ({ ...scripted, item: withIds(scripted.item, nextId) })),

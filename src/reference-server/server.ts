@@ -113,7 +113,8 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
     adoptConversation: (conversationId) =>
       void memory.conversations.set(conversationId, emptyConversation(conversationId)),
     clear() {
-      const { responses, conversations, issued, bindings, compacted } = memory;
+      const { responses, conversations, issued, bindings, compacted, prompts } = memory;
+      prompts.clear();
       for (const map of [responses, conversations, issued, bindings, compacted, parts.readings, parts.underWay])
         map.clear();
       for (const list of [parts.requests, parts.faults]) list.length = 0;
