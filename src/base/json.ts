@@ -52,6 +52,10 @@ export function omitMembers(object: JsonObject, names: ReadonlySet<string>): Jso
   return rest;
 }
 
+/** The object without members that are undefined. */
+export const definedMembers = (object: JsonObject): JsonObject => omitMembers(object, noNames);
+const noNames: ReadonlySet<string> = new Set();
+
 /** Sets a member as JSON.parse would: an own `__proto__` stays an ordinary member. */
 export function setMember(object: Record<string, JsonValue>, name: string, value: JsonValue): void {
   if (name === "__proto__") {

@@ -1,4 +1,4 @@
-import { type JsonObject, objectsOf } from "../base/json.ts";
+import { isJsonObject, type JsonObject, objectsOf } from "../base/json.ts";
 import { checkFunction, checkOptions, checkText, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
@@ -98,6 +98,14 @@ const toolSetting = ({ name, description, parameters }: OfferedTool): JsonObject
 /** The names of the tools under `tools`. */
 export function offeredTools(settings: Settings): readonly string[] {
   return toolsIn(settings).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
+}
+
+/** The same on a wire that has the functions of callers under `function`. */
+export function offeredFunctions(settings: Settings): readonly string[] {
+  return toolsIn(settings).flatMap(({ name, function: wrapped }) => {
+    const told = isJsonObject(wrapped) ? wrapped["name"] : name;
+    return typeof told === "string" ? [told] : [];
+  });
 }
 
 const toolsIn = ({ tools }: Settings): readonly JsonObject[] => objectsOf(tools);

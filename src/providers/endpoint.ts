@@ -4,7 +4,7 @@ import { answerLimits } from "./answer-limits.ts";
 import { isCredentialName } from "./credential-names.ts";
 import type { Endpoint } from "./openai-http.ts";
 import type { ConnectionOptions } from "./openai-options.ts";
-import { requestKeys } from "./request-keys.ts";
+import { maskedBeside, requestKeys } from "./request-keys.ts";
 import type { Masked } from "./secret-spans.ts";
 import { type Secrets, secretLengthMin, secretValue } from "./secrets.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
@@ -107,14 +107,7 @@ export function credentialsOf(
   const lasting = values
     .map(([name, value]) => ({ name, value }))
     .filter(({ value }) => value.length >= secretLengthMin);
-  if (keys === null) return () => lasting;
-  let given = keys.given();
-  let all = lasting;
-  return () => {
-    if (given !== keys.given()) all = [...lasting, ...keys.given()];
-    given = keys.given();
-    return all;
-  };
+  return maskedBeside(keys, lasting);
 }
 
 /** `Bearer TOKEN`: a server repeats the one or the other. */

@@ -31,6 +31,18 @@ export function requestKeys(source: KeySource): RequestKeys {
   };
 }
 
+/** What is masked at all times, and the keys that were given out lately; another list only once another key was. */
+export function maskedBeside(keys: RequestKeys | null, lasting: Masked): () => Masked {
+  if (keys === null) return () => lasting;
+  let given = keys.given();
+  let all = lasting;
+  return () => {
+    if (given !== keys.given()) all = [...lasting, ...keys.given()];
+    given = keys.given();
+    return all;
+  };
+}
+
 /** An answer may repeat the key of a request that was sent a while ago. */
 const maxGiven = 8;
 

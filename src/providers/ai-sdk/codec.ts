@@ -1,4 +1,5 @@
 import {
+  definedMembers,
   isJsonList,
   isJsonObject,
   type JsonObject,
@@ -55,13 +56,13 @@ function adjust(settings: Settings, adjustments: Adjustments): Settings {
     throw new TypeError(`a model of the AI SDK is the object that aiSdk was given: make another provider for ${model}`);
   if (parallelToolCalls !== undefined)
     throw new TypeError("the AI SDK has no word for parallelToolCalls: say it in aiSdk's providerOptions");
-  const asked: { readonly [name: string]: JsonValue | undefined } = {
+  const asked: JsonObject = {
     ...named,
     reasoning: reasoningEffort,
     toolChoice: toolChoiceOf(toolChoice),
     responseFormat: output === undefined ? undefined : formatOf(output),
   };
-  return { ...settings, ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) };
+  return { ...settings, ...definedMembers(asked) };
 }
 
 const toolChoiceOf = (choice: Adjustments["toolChoice"]): JsonObject | undefined => {

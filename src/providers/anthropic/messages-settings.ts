@@ -1,4 +1,11 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
+import {
+  definedMembers,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+} from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
@@ -49,10 +56,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   return merged(settings, asked);
 }
 
-const merged = (settings: Settings, asked: { readonly [name: string]: JsonValue | undefined }): Settings => ({
-  ...settings,
-  ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)),
-});
+const merged = (settings: Settings, asked: JsonObject): Settings => ({ ...settings, ...definedMembers(asked) });
 
 const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);
 

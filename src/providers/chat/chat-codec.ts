@@ -1,8 +1,8 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
+import { definedMembers, isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { defineCodec } from "../define-codec.ts";
+import { defineCodec, offeredFunctions } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
 import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
@@ -17,7 +17,7 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
   defineCodec({
     name: dialect.codec,
     resultsStandTogether: true,
-    offeredTools,
+    offeredTools: offeredFunctions,
     adjust: (settings, adjustments) => adjust(settings, adjustments, dialect),
     restated,
     unsendableReason: (block: Block) => refusalOf(block, dialect),
@@ -45,7 +45,7 @@ function encodeRequest({ settings, input, transport }: RequestParts, dialect: Ch
   );
   const told = instructions ?? null;
   const thoughtful =
-    dialect.wantsThoughts === true && offeredTools(settings).length > 0 ? said.map(withThoughts) : said;
+    dialect.wantsThoughts === true && offeredFunctions(settings).length > 0 ? said.map(withThoughts) : said;
   const messages = told === null ? thoughtful : [{ role: "system", content: told }, ...thoughtful];
   return JSON.stringify({
     ...members,
@@ -68,17 +68,9 @@ function toolFor(tool: JsonValue): JsonValue {
   return { type: "function", function: { name, description, parameters } };
 }
 
-function offeredTools({ tools }: Settings): readonly string[] {
-  return listOf(tools).flatMap((tool) => {
-    const { name, function: wrapped } = objectOf(tool);
-    const told = isJsonObject(wrapped) ? wrapped["name"] : name;
-    return typeof told === "string" ? [told] : [];
-  });
-}
-
 function adjust(settings: Settings, adjustments: Adjustments, { outputLimit }: ChatDialect): Settings {
   const { reasoningEffort, toolChoice, output, topP, maxOutputTokens, parallelToolCalls, ...named } = adjustments;
-  const asked: { readonly [name: string]: JsonValue | undefined } = {
+  const asked: JsonObject = {
     ...named,
     top_p: topP,
     [outputLimit]: maxOutputTokens,
@@ -88,7 +80,7 @@ function adjust(settings: Settings, adjustments: Adjustments, { outputLimit }: C
       typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice,
     response_format: output === undefined ? undefined : formatOf(output),
   };
-  return { ...settings, ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) };
+  return { ...settings, ...definedMembers(asked) };
 }
 
 function formatOf(output: JsonObject): JsonObject {

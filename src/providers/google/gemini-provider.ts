@@ -13,8 +13,7 @@ import { createDeadline, type Deadline } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
 import { maskedInference } from "../masked-provider.ts";
 import { post } from "../post-json.ts";
-import { type RequestKeys, requestKeys } from "../request-keys.ts";
-import type { Masked } from "../secret-spans.ts";
+import { maskedBeside, type RequestKeys, requestKeys } from "../request-keys.ts";
 import { checkSecrets, fillSecrets, secretLengthMin } from "../secrets.ts";
 import { geminiContents } from "./gemini-codec.ts";
 import {
@@ -115,7 +114,9 @@ export function googleProvider(options: GeminiConnection, endpoint: GoogleEndpoi
     // There is no place for them within the conversation.
     systemAs: "instructions",
   };
-  return maskedInference(provider, secretsOf(key, keys, masked));
+  const isSecret = typeof key === "string" && key.length >= secretLengthMin;
+  const lasting = isSecret ? [...masked, { name: "apiKey", value: key }] : masked;
+  return maskedInference(provider, maskedBeside(keys, lasting));
 }
 
 type Sender = {
@@ -172,17 +173,4 @@ function wrapped(bodyText: string, { wrap, where }: GeminiEndpoint, model: strin
     `${where}: wrap has to put the object that it is given into what it gives, once and as it is; nothing was sent`,
     { kind: "invalid-request", outcome: "rejected" },
   );
-}
-
-function secretsOf(key: string | Credentials, keys: RequestKeys | null, masked: Masked): () => Masked {
-  const lasting =
-    typeof key === "string" && key.length >= secretLengthMin ? [...masked, { name: "apiKey", value: key }] : masked;
-  if (keys === null) return () => lasting;
-  let given = keys.given();
-  let all: Masked = lasting;
-  return () => {
-    if (given !== keys.given()) all = [...lasting, ...keys.given()];
-    given = keys.given();
-    return all;
-  };
 }

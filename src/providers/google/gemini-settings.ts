@@ -1,4 +1,5 @@
 import {
+  definedMembers,
   isJsonList,
   isJsonObject,
   type JsonObject,
@@ -66,10 +67,7 @@ export function offeredTools({ tools }: Settings): readonly string[] {
 
 export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { model, instructions, toolChoice, output, reasoningEffort, parallelToolCalls, ...limits } = adjustments;
-  if (parallelToolCalls === false)
-    throw new TypeError(
-      "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
-    );
+  refuseOneByOne(parallelToolCalls);
   const asked = model ?? textOrEmpty(settings["model"]);
   const generation: JsonObject = {
     ...limits,
@@ -80,8 +78,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   };
   return {
     ...settings,
-    ...(model === undefined ? {} : { model }),
-    ...(instructions === undefined ? {} : { instructions }),
+    ...definedMembers({ model, instructions }),
     ...(Object.keys(generation).length === 0
       ? {}
       : { generationConfig: { ...objectOf(settings["generationConfig"]), ...generation } }),
@@ -89,6 +86,14 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
       ? {}
       : { toolConfig: { ...objectOf(settings["toolConfig"]), functionCallingConfig: callingFor(toolChoice) } }),
   };
+}
+
+/** @throws {TypeError} where calls are wanted one by one: neither way of asking Gemini has a word for it. */
+export function refuseOneByOne(parallelToolCalls: boolean | undefined): void {
+  if (parallelToolCalls === false)
+    throw new TypeError(
+      "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
+    );
 }
 
 function callingFor(choice: NonNullable<Adjustments["toolChoice"]>): JsonObject {
@@ -113,12 +118,12 @@ function thinkingFor(settings: Settings, { model, reasoningEffort: effort }: Eff
   if (/gemini-2\.5/.test(model)) {
     const thinkingBudget = budgets.get(effort);
     if (thinkingBudget !== undefined) return { ...own, thinkingBudget };
-  } else if (levels.has(effort)) return { ...own, thinkingLevel: effort };
-  const known = [...(/gemini-2\.5/.test(model) ? budgets.keys() : levels)].join(", ");
+  } else if (thinkingLevels.has(effort)) return { ...own, thinkingLevel: effort };
+  const known = [...(/gemini-2\.5/.test(model) ? budgets.keys() : thinkingLevels)].join(", ");
   throw new TypeError(`reasoningEffort is '${effort}': ${model} takes ${known}`);
 }
 
-const levels: ReadonlySet<string> = new Set(["minimal", "low", "medium", "high"]);
+export const thinkingLevels: ReadonlySet<string> = new Set(["minimal", "low", "medium", "high"]);
 const budgets: ReadonlyMap<string, number> = new Map([
   ["none", 0],
   ["minimal", 1_024],

@@ -1,6 +1,15 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, setMember } from "../../base/json.ts";
+import {
+  definedMembers,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  setMember,
+} from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
+import { refuseOneByOne, thinkingLevels } from "./gemini-settings.ts";
 
 /**
  * The members of a request's body that settings stand for: `instructions` are its `system_instruction`, tools by name its functions.
@@ -30,23 +39,17 @@ export const unstored = (settings: Settings): Settings =>
 
 export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { model, instructions, toolChoice, output, reasoningEffort, parallelToolCalls, ...limits } = adjustments;
-  if (parallelToolCalls === false)
-    throw new TypeError(
-      "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
-    );
+  refuseOneByOne(parallelToolCalls);
   const { temperature, topP, maxOutputTokens } = limits;
-  const generation: JsonObject = {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { top_p: topP }),
-    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
-    ...(reasoningEffort === undefined ? {} : { thinking_level: levelFor(reasoningEffort) }),
-    ...(toolChoice === undefined ? {} : { tool_choice: choiceFor(toolChoice) }),
-  };
+  const generation = definedMembers({
+    ...{ temperature, top_p: topP, max_output_tokens: maxOutputTokens },
+    thinking_level: reasoningEffort === undefined ? undefined : levelFor(reasoningEffort),
+    tool_choice: toolChoice === undefined ? undefined : choiceFor(toolChoice),
+  });
   const { generation_config: own = {} } = settings;
   return {
     ...settings,
-    ...(model === undefined ? {} : { model }),
-    ...(instructions === undefined ? {} : { instructions }),
+    ...definedMembers({ model, instructions }),
     ...(output === undefined
       ? {}
       : { response_format: { type: "text", mime_type: "application/json", schema: output } }),
@@ -68,8 +71,6 @@ const choices: ReadonlyMap<string, string> = new Map([
 ]);
 
 function levelFor(effort: string): string {
-  if (levels.has(effort)) return effort;
-  throw new TypeError(`reasoningEffort is '${effort}': interactions take ${[...levels].join(", ")}`);
+  if (thinkingLevels.has(effort)) return effort;
+  throw new TypeError(`reasoningEffort is '${effort}': interactions take ${[...thinkingLevels].join(", ")}`);
 }
-
-const levels: ReadonlySet<string> = new Set(["minimal", "low", "medium", "high"]);

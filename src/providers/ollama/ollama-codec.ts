@@ -1,7 +1,7 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
+import { definedMembers, isJsonList, isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { defineCodec } from "../define-codec.ts";
+import { defineCodec, offeredFunctions } from "../define-codec.ts";
 import { readAnswer, writeAnswer } from "./ollama-answer.ts";
 import { messagesOf, refusalOf, restated } from "./ollama-messages.ts";
 
@@ -15,7 +15,7 @@ export const ollamaCodec: Codec = defineCodec({
   unsendableReason: refusalOf,
   restated,
   adjust,
-  offeredTools,
+  offeredTools: offeredFunctions,
   encodeRequest,
   readAnswer,
   writeAnswer,
@@ -45,31 +45,20 @@ function toolFor(tool: JsonValue): JsonValue {
   return { type: "function", function: tool };
 }
 
-function offeredTools({ tools }: Settings): readonly string[] {
-  return listOf(tools).flatMap((tool) => {
-    const { name, function: wrapped } = objectOf(tool);
-    const told = isJsonObject(wrapped) ? wrapped["name"] : name;
-    return typeof told === "string" ? [told] : [];
-  });
-}
-
 function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { model, instructions, temperature, topP, maxOutputTokens, output, ...others } = adjustments;
   const { reasoningEffort, parallelToolCalls, toolChoice } = others;
   if (toolChoice !== undefined && toolChoice !== "auto") throw unknown("toolChoice", "its models choose by themselves");
   if (parallelToolCalls === false) throw unknown("parallelToolCalls", "its models call as many tools as they like");
-  const options = present({ temperature, top_p: topP, num_predict: maxOutputTokens });
+  const options = definedMembers({ temperature, top_p: topP, num_predict: maxOutputTokens });
   const before = objectOf(settings["options"]);
   return {
     ...settings,
-    ...present({ model, instructions, format: output }),
+    ...definedMembers({ model, instructions, format: output }),
     ...(reasoningEffort === undefined ? {} : { think: thinkingOf(reasoningEffort) }),
     ...(Object.keys(options).length === 0 ? {} : { options: { ...before, ...options } }),
   };
 }
-
-const present = (members: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
 function thinkingOf(effort: string): JsonValue {
   if (effort === "none") return false;

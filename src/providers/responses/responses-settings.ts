@@ -1,4 +1,4 @@
-import { isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
+import { definedMembers, isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
 import { instruct as addToText } from "../define-codec.ts";
@@ -49,8 +49,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
       reasoningEffort === undefined ? undefined : { ...objectOf(settings["reasoning"]), effort: reasoningEffort },
     text: output === undefined ? undefined : { ...objectOf(settings["text"]), format: outputFormat(output) },
   };
-  const said = Object.entries(asked).filter(([, value]) => value !== undefined);
-  return { ...settings, ...Object.fromEntries(said) };
+  return { ...settings, ...definedMembers(asked) };
 }
 
 const functionTool = ({ name, description, parameters }: OfferedTool): JsonObject => ({
