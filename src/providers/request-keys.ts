@@ -5,6 +5,7 @@ import { type Deadline, interruption } from "./deadline.ts";
 import type { KeyAsked, KeySource } from "./openai-options.ts";
 import type { Masked } from "./secret-spans.ts";
 import { secretLengthMin } from "./secrets.ts";
+import { ProviderSettingsError } from "./settings-error.ts";
 
 /** The keys of an endpoint whose caller gives one for each request. */
 export type RequestKeys = {
@@ -61,7 +62,7 @@ async function keyOf(source: () => string | Promise<string>, deadline: Deadline)
     throw new TypeError(`it gave ${kindOf(key)}, and no text`);
   } catch (cause) {
     const { message, kind } = interruption(deadline) ?? {
-      message: `there is no key for the request: the function that gives keys failed: ${messageOf(cause)}`,
+      message: `there is no key for the request: ${cause instanceof ProviderSettingsError ? "" : "the function that gives keys failed: "}${messageOf(cause)}`,
       kind: "authentication",
     };
     throw new ProviderError(`${message}; nothing was sent`, { kind, outcome: "rejected", cause });
