@@ -60,6 +60,27 @@ test.each([...wireTallies])("and so it does on the wire of %s", { timeout: 36_00
   expect(tally.retried).toBeGreaterThan(0);
 });
 
+const keptTallies = new Map(
+  (["google-interactions", "anthropic-threads"] as const).map((name) => [name, emptyTally()]),
+);
+
+test.each([...keptTallies])(
+  "and so it does on the wire of %s, whose server is continued from",
+  {
+    timeout: 36_000_000,
+  },
+  async (name, tally) => {
+    await play(dialects[name], { requests: wireRequestsWanted, tally });
+    expect(tally.incoherent).toEqual([]);
+    expect(tally.requests).toBeGreaterThanOrEqual(wireRequestsWanted);
+    if (!isTelling) return;
+    expect(tally.parallel / tally.responses).toBeGreaterThanOrEqual(0.25);
+    expect(tally.chained).toBeGreaterThan(wireRequestsWanted / 10);
+    expect(tally.forks).toBeGreaterThan(0);
+    expect(tally.retried).toBeGreaterThan(0);
+  },
+);
+
 afterAll(() => {
   const {
     requests,
@@ -82,6 +103,6 @@ afterAll(() => {
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
   );
 });
