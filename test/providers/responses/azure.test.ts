@@ -261,6 +261,25 @@ describe("content filters", () => {
   });
 });
 
+test("an answer that a filter cuts off is incomplete, says so, and its text stays; the next request sends it", async () => {
+  const cut = { status: "incomplete", incompleteDetails: { reason: "content_filter" } } as const;
+  await using filtering = await reference.startReferenceServer({
+    azure: {},
+    answer: ({ request }) => ({ output: [reference.message(`Part ${request}`)], ...(request === 0 ? cut : {}) }),
+  });
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  const engine = createEngine({ provider: azure({ endpoint: filtering.url }) });
+  await conversation.append("Tell me.");
+  const result = await conversation.run(engine);
+  expect(result).toMatchObject({ text: "Part 0", status: "incomplete" });
+  expect(result.contentFilters.map(({ source }) => source)).toEqual(["prompt", "completion"]);
+  await conversation.append("Go on.");
+  expect((await conversation.run(engine)).steps[0]?.decision.strategy).toBe("full");
+  const read = reference.readItems(filtering.reading(1)?.items ?? []);
+  expect(read).toHaveLength(3);
+});
+
 test("ids of items that were stored are not sent by a request that is not", async () => {
   const stateless = azure({ store: false, capabilities: { chain: false } });
   const results = await ask(azure(), stateless);
