@@ -39,7 +39,7 @@ export async function say(conversation: Conversation, engine: Engine, text: stri
   return (await conversation.run(engine)).text;
 }
 
-export const decisionsOf = async (conversation: Conversation) =>
+const decisionsOf = async (conversation: Conversation) =>
   dataOf(await eventsOf(conversation), "InferenceRequested").map(({ decision }) => decision);
 
 /** What each request was: how it was sent, from what, and why. */

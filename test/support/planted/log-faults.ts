@@ -1,0 +1,103 @@
+import type { PlantedFault } from "./planted-fault.ts";
+
+/** What is written, kept, inherited and carried wrongly. */
+export const logFaults: readonly PlantedFault[] = [
+  {
+    of: "an append goes through although someone else wrote first",
+    file: "stores/memory/store.ts",
+    find: "if (!isSameHead(expected, actual)) {",
+    put: "if (envelopes.length === 0) {",
+    suite: "stores/memory",
+  },
+  {
+    of: "an event that was written twice with other words counts as there",
+    file: "log/codec/idempotent-append.ts",
+    find: "if (there.digest !== envelope.digest) {",
+    put: "if (envelope.digest === null) {",
+    suite: "stores/memory",
+  },
+  {
+    of: "an owner that lost its run after a conflict goes on writing",
+    file: "log/writer/conversation-writer.ts",
+    find: "guard?.(this.view);",
+    put: "if (preparation === 1) guard?.(this.view);",
+    suite: "engine/run/fencing",
+  },
+  {
+    of: "data that was changed under its digest is read",
+    file: "log/codec/envelope.ts",
+    find: "if (sha256Hex(envelope.data) !== envelope.dataDigest)",
+    put: "if (envelope.dataDigest === null)",
+    suite: "log/codec/envelope",
+  },
+  {
+    of: "an event that does not follow from the one before it is read",
+    file: "log/codec/envelope.ts",
+    find: "if (digest !== envelope.digest)",
+    put: "if (digest === null)",
+    suite: "log/codec/envelope",
+  },
+  {
+    of: "names that look like a reference's are read as they were written",
+    file: "log/codec/data.ts",
+    find: "if (!hasReservedKey(text)) return parsed;",
+    put: "return parsed;",
+    suite: "log/codec/data",
+  },
+  {
+    of: "a fork inherits what its parent did after it",
+    file: "log/history/lineage.ts",
+    find: "{ from: 0, to: revision, skipped }",
+    put: "{ from: 0, to: revision + 1, skipped }",
+    suite: "log/writer/fork",
+  },
+  {
+    of: "a fork goes on from a parent that was changed",
+    file: "log/history/lineage.ts",
+    find: "if (there?.digest === fork.digest) return;",
+    put: "if (there !== null) return;",
+    suite: "log/history/lineage",
+  },
+  {
+    of: "a fork does not learn what its parent's server has lost",
+    file: "log/history/inherited-invalidations.ts",
+    find: "if (isKnown) invalidations.push(event);",
+    put: "",
+    suite: "log/writer/fork",
+  },
+  {
+    of: "the first event after a snapshot is left out",
+    file: "log/snapshots/fold.ts",
+    find: "fold.head.revision + 1;",
+    put: "fold.head.revision + 2;",
+    suite: "log/snapshots/snapshots",
+  },
+  {
+    of: "settings that were declared before a snapshot are declared again",
+    file: "log/snapshots/conversation-fold.ts",
+    find: "for (const digest of server.declared.keys()) state.settings.add(digest);",
+    put: "",
+    suite: "log/snapshots/opening",
+  },
+  {
+    of: "settings from before a snapshot are taken for none",
+    file: "log/snapshots/server-context-rows.ts",
+    find: "view.declared.set(fact[1], fact[2]);",
+    put: "",
+    suite: "log/snapshots/opening",
+  },
+  {
+    of: "verify passes a snapshot that says something else than the log",
+    file: "log/snapshots/snapshot-check.ts",
+    find: "if (what !== null) this.wrong = { revision, what };",
+    put: "",
+    suite: "audit/verify-snapshots",
+  },
+  {
+    of: "a redacted bundle keeps a text where a word is expected",
+    file: "carry/redact.ts",
+    find: '&& (typeof value !== "string" || isWord(value))',
+    put: "",
+    suite: "carry/redact",
+  },
+];

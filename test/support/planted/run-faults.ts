@@ -1,0 +1,156 @@
+import type { PlantedFault } from "./planted-fault.ts";
+
+/** What is done twice, too soon, or not at all. */
+export const runFaults: readonly PlantedFault[] = [
+  {
+    of: "an effect begins before it is durable that it does",
+    file: "engine/effects/perform.ts",
+    find: "await recorder.flush();",
+    put: "",
+    suite: "engine/effects/effect-values",
+  },
+  {
+    of: "a tool that the log has the answer of runs again",
+    file: "engine/session/run-answers.ts",
+    find: 'this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result } });',
+    put: "",
+    suite: "engine/run/resume",
+  },
+  {
+    of: "a call that a layer has answered already is run",
+    file: "engine/stack/tool-loop.ts",
+    find: "openCalls(broughtBy(asked, answer))",
+    put: 'broughtBy(asked, answer).filter(({ kind }) => kind === "tool_call")',
+    suite: "engine/stack/tool-loop",
+  },
+  {
+    of: "an effect in doubt that may be done twice is parked all the same",
+    file: "engine/effects/in-doubt.ts",
+    find: 'if (past.state === "started" && (call === null ? past.isIdempotent : isIdempotent())) continue;',
+    put: "",
+    suite: "engine/effects/in-doubt",
+  },
+  {
+    of: "an effect in doubt that must not be done twice is done",
+    file: "engine/effects/in-doubt.ts",
+    find: "(call === null ? past.isIdempotent : isIdempotent())",
+    put: "call !== undefined",
+    suite: "engine/effects/in-doubt",
+  },
+  {
+    of: "a request of which nobody knows what became of it is sent again",
+    file: "engine/inference/retry.ts",
+    find: 'if (outcome !== "rejected" || shouldRetry === false) return false;',
+    put: "if (shouldRetry === false) return false;",
+    suite: "engine/inference/retry",
+  },
+  {
+    of: "a request is sent again sooner than the server asks",
+    file: "engine/inference/retry.ts",
+    find: "askedMs + backoffMs",
+    put: "backoffMs",
+    suite: "engine/inference/retry",
+  },
+  {
+    of: "two runs of a conversation go on at once",
+    file: "engine/run/run-queue.ts",
+    find: "if (before !== undefined) await waitFor(before.end, { runId, signal });",
+    put: "",
+    suite: "engine/run/run-queue",
+  },
+  {
+    of: "a permit of an effect is given twice",
+    file: "domain/conversation.ts",
+    find: '!effects.has(id) || effects.get(id) === "may-rerun"',
+    put: "effects !== undefined || id",
+    suite: "domain/conversation",
+  },
+  {
+    of: "a run is taken up by a process that knows an older state of it",
+    file: "domain/conversation.ts",
+    find: "event.data.epoch === run.epoch + 1",
+    put: "event.data.epoch > 0",
+    suite: "domain/conversation",
+  },
+  {
+    of: "a response that is still made when only the waiting for it has ended is not cancelled",
+    file: "projections/open-run.ts",
+    find: "if (!waitingEnded.has(event.data.kind)) underWay",
+    put: "underWay",
+    suite: "faults/background",
+  },
+];
+
+/** What one run asks otherwise, and what layers ask beside the conversation. */
+export const askedFaults: readonly PlantedFault[] = [
+  {
+    of: "the conversation goes on from what a layer asked beside it",
+    file: "projections/server-contexts.ts",
+    find: "if (isAside(frame)) return;\n      view.open.set",
+    put: "view.open.set",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "what a layer asked is rebuilt as a step is",
+    file: "engine/planning/recorded-request.ts",
+    find: "isAside(recorded.frame) ? besideConversation(contexts) : {}",
+    put: "{}",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "a layer's question takes the place of a step in the result",
+    file: "projections/run-record.ts",
+    find: "(isAside(frame) ? asides : steps)",
+    put: "steps",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "what a layer asks costs nothing",
+    file: "engine/stack/result.ts",
+    find: "[...steps, ...asides].map",
+    put: "steps.map",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "a step is answered by what a layer was told",
+    file: "replay/recorded-answers.ts",
+    find: "this.#asides.set(frame, step);",
+    put: "this.#steps.push(step);",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "who watches the answer sees what a layer asks",
+    file: "engine/run/open-session.ts",
+    find: '|| ("frame" in part && isAside(part.frame))',
+    put: "",
+    suite: "engine/run/infer",
+  },
+  {
+    of: "a tool has to be called for ever",
+    file: "engine/inference/step-request.ts",
+    find: "turns.hasStartedTools ? engine.laterSettings : engine.settings",
+    put: "engine.settings",
+    suite: "engine/run/run-settings",
+  },
+  {
+    of: "a run that is taken up forgets what it was begun with",
+    file: "engine/run/take-up.ts",
+    find: "run.started.options ?? {}",
+    put: "{}",
+    suite: "engine/run/run-settings",
+  },
+  {
+    of: "a run goes on without the context that it was begun with",
+    file: "engine/session/errors.ts",
+    find: "if (started.options?.hasContext !== true || context !== undefined) return;",
+    put: "return;",
+    suite: "engine/run/context",
+  },
+  {
+    of: "an answer is given as its schema although it is not of it",
+    file: "engine/stack/output.ts",
+    find: ": { output: undefined, outputIssues: validated.issues };",
+    put: ": { output: given, outputIssues: [] };",
+    suite: "engine/run/output",
+  },
+];
