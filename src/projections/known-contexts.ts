@@ -58,6 +58,8 @@ export class KnownContexts {
   /** What a saved fold had comes first, part by part. */
   readonly #parts: { readonly stored: StoredContexts; read: readonly ServerContext[] | null }[] = [];
   readonly #added: ServerContext[] = [];
+  /** How many of these can be looked up: a fold of a whole log adds thousands, and mostly looks for none. */
+  #indexed = 0;
   #storedLength = 0;
   /** How often the texts were looked through for nothing. */
   #misses = 0;
@@ -108,7 +110,6 @@ export class KnownContexts {
 
   add(context: ServerContext): void {
     this.#added.push(context);
-    this.#index(context);
   }
 
   /** Adds what a saved fold had, before all that is added else. */
@@ -118,6 +119,8 @@ export class KnownContexts {
   }
 
   #look(word: string): void {
+    for (const context of this.#added.slice(this.#indexed)) this.#index(context);
+    this.#indexed = this.#added.length;
     const unread = this.#parts.filter(({ read }) => read === null);
     if (unread.length === 0) return;
     // Who asks for much that is not there compares a Turn that was edited: an index costs less than all these searches.
