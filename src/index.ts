@@ -29,6 +29,7 @@ export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./convers
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./conversation/reasoning-forecast.ts";
 export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
 export type { SentRequest } from "./conversation/recorded-request.ts";
+export type { RunnableConversation } from "./conversation/runnable-conversation.ts";
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { ServerWindow } from "./conversation/server-window.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
@@ -39,6 +40,7 @@ export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { AppendInput, ChatCall, ChatContent, ChatMessage } from "./domain/chat-message.ts";
 export type { ConversationEvent, ConversationEventOf } from "./domain/events/event.ts";
 export type {
+  BoundDigest,
   ContentFilter,
   Decision,
   Divergence,

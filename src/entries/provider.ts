@@ -18,6 +18,7 @@ export type {
   GroupPlace,
   Lesson,
   OfferedTool,
+  PlannedParts,
   Prompt,
   RecordedAnswer,
   Refusal,
