@@ -109,8 +109,6 @@ export interface SocketOptions {
   readonly errors?: "documented" | "bare" | "flat";
   /** `always`: `generate: false` is not known, and answered as any other request. */
   readonly generates?: "always";
-  /** How long a connection lasts; 60 minutes when left out. */
-  readonly limitMs?: number;
 }
 
 /** Options of `startReferenceServer`. */

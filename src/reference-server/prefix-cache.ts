@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Json } from "./wire.ts";
 
 /** The beginnings of earlier prompts that a server still has. */
 export interface PrefixCache {
@@ -6,23 +7,40 @@ export interface PrefixCache {
   known(units: readonly string[]): number;
   /** Keeps every beginning of a prompt, up to so many units. */
   keep(units: readonly string[], upTo?: number): void;
+  /** Reads a prompt of these units and keeps its beginnings, unless it has more than so many tokens. */
+  read(units: readonly Json[], maxTokens: number): PromptTokens & { readonly isTooLong: boolean };
   clear(): void;
+}
+
+/** What a prompt counts as, and how much of it was read from the cache. */
+export interface PromptTokens {
+  readonly prompt: number;
+  readonly cached: number;
 }
 
 /** A unit is what a server caches whole: a tool, the instructions, a message. */
 export function createPrefixCache(): PrefixCache {
   const kept = new Set<string>();
+  const known = (units: readonly string[]): number => {
+    const first = beginningsOf(units).findIndex((beginning) => !kept.has(beginning));
+    return first < 0 ? units.length : first;
+  };
+  const keep = (units: readonly string[], upTo = units.length): void => {
+    for (const beginning of beginningsOf(units.slice(0, upTo))) kept.add(beginning);
+    for (const oldest of kept) {
+      if (kept.size <= maxKept) break;
+      kept.delete(oldest);
+    }
+  };
   return {
-    known: (units) => {
-      const known = beginningsOf(units).findIndex((beginning) => !kept.has(beginning));
-      return known < 0 ? units.length : known;
-    },
-    keep(units, upTo = units.length) {
-      for (const beginning of beginningsOf(units.slice(0, upTo))) kept.add(beginning);
-      for (const oldest of kept) {
-        if (kept.size <= maxKept) break;
-        kept.delete(oldest);
-      }
+    ...{ known, keep },
+    read(given, maxTokens) {
+      const units = given.map((unit) => JSON.stringify(unit));
+      const prompt = tokensIn(units);
+      if (prompt > maxTokens) return { prompt, cached: 0, isTooLong: true };
+      const cached = tokensIn(units.slice(0, known(units)));
+      keep(units);
+      return { prompt, cached, isTooLong: false };
     },
     clear: () => {
       kept.clear();

@@ -107,7 +107,7 @@ export class SocketConnection {
       this.#refuse(received, lane, { status: fault.status, body: isObject(fault.body) ? fault.body : {} });
       return;
     }
-    if (this.#now() - this.#openedAt >= (this.#parts.options.webSocket?.limitMs ?? limitMs)) {
+    if (this.#now() - this.#openedAt >= limitMs) {
       this.#refuse(received, lane, connectionLimit());
       this.#webSocket.close();
       return;

@@ -5,7 +5,7 @@ import { asJson } from "../delivery.ts";
 import { chunks } from "../frames.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { type Refusal, refusal } from "../refusals.ts";
 import { isArray, isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { checkPrompt } from "./prompt-check.ts";
@@ -20,7 +20,7 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
   const cache = createPrefixCache();
   let answers = 0;
 
-  function render(answer: ScriptedAnswer, tokens: Tokens, { isStreamed, error }: Delivery): FrontAnswer {
+  function render(answer: ScriptedAnswer, tokens: PromptTokens, { isStreamed, error }: Delivery): FrontAnswer {
     const hash = createHash("sha256").update(`${options.seed}:ai-sdk:${answers}`).digest("hex");
     answers += 1;
     const id = `gen-${hash.slice(0, 24)}`;
@@ -53,17 +53,14 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
       if (!isObject(body)) return { refusal: refusal("The options of a call are an object.") };
       const wrong = checkPrompt(body);
       if (wrong !== undefined) return { refusal: refusal(wrong) };
-      const units = [...objectsOf(body["tools"]), ...objectsOf(body["prompt"])].map((unit) => JSON.stringify(unit));
-      const prompt = tokensIn(units);
-      if (prompt > maxContextTokens)
-        return { refusal: refusal("The prompt is too long.", { code: "context_length_exceeded" }) };
-      const cached = tokensIn(units.slice(0, cache.known(units)));
-      cache.keep(units);
+      const units = [...objectsOf(body["tools"]), ...objectsOf(body["prompt"])];
+      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
+      if (isTooLong) return { refusal: refusal("The prompt is too long.", { code: "context_length_exceeded" }) };
       const isStreamed = body["stream"] === true;
       return {
         body,
         reading: () => readingOf(body),
-        render: (answer, error) => render(answer, { prompt, cached }, { isStreamed, error }),
+        render: (answer, error) => render(answer, tokens, { isStreamed, error }),
       };
     },
     serverError: failed,
@@ -74,7 +71,6 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
   };
 }
 
-type Tokens = { readonly prompt: number; readonly cached: number };
 type Delivery = { readonly isStreamed: boolean; readonly error: JsonObject | undefined };
 
 const failed = (message: string): Refusal => refusal(message, { status: 500, type: "server_error" });
@@ -99,7 +95,7 @@ function finishOf({ status, incompleteDetails }: ScriptedAnswer, content: readon
   return { unified, raw: unified };
 }
 
-function usageOf(content: readonly JsonObject[], { prompt, cached }: Tokens): JsonObject {
+function usageOf(content: readonly JsonObject[], { prompt, cached }: PromptTokens): JsonObject {
   const tokensOf = (parts: readonly JsonObject[]): number => tokensIn(parts.map((part) => JSON.stringify(part)));
   const total = tokensOf(content);
   const reasoning = tokensOf(content.filter(({ type }) => type === "reasoning"));

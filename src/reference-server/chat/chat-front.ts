@@ -4,7 +4,7 @@ import { defaultDeltaLength, eventStream } from "../by-id.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type CompletionHead, completionBody, completionChunks, messageOf } from "./completion.ts";
 import type { ChatServerDialect } from "./dialects.ts";
@@ -18,7 +18,7 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
   const cache = createPrefixCache();
   let answers = 0;
 
-  function render(body: JsonObject, tokens: Tokens, { answer, error }: Rendered): FrontAnswer {
+  function render(body: JsonObject, tokens: PromptTokens, { answer, error }: Rendered): FrontAnswer {
     const hash = createHash("sha256").update(`${options.seed}:chat:${answers}`).digest("hex");
     answers += 1;
     const id = `chatcmpl-${hash.slice(0, 29)}`;
@@ -52,12 +52,9 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
       if (!isObject(body)) return { refusal: badBody(dialect) };
       const wrong = checkRequest(body, dialect, models);
       if (wrong !== undefined) return { refusal: wrong };
-      const units = [...objectsOf(body["tools"]), ...objectsOf(body["messages"])].map((unit) => JSON.stringify(unit));
-      const prompt = tokensIn(units);
-      if (prompt > maxContextTokens) return { refusal: tooLong(dialect, prompt, maxContextTokens) };
-      const cached = tokensIn(units.slice(0, cache.known(units)));
-      cache.keep(units);
-      const tokens = { prompt, cached };
+      const units = [...objectsOf(body["tools"]), ...objectsOf(body["messages"])];
+      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
+      if (isTooLong) return { refusal: tooLong(dialect, tokens.prompt, maxContextTokens) };
       return {
         body,
         reading: () => readingOf(body, dialect),
@@ -72,7 +69,6 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
   };
 }
 
-type Tokens = { readonly prompt: number; readonly cached: number };
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 
 function finishOf({ status, incompleteDetails }: ScriptedAnswer, message: JsonObject): string {
@@ -82,7 +78,7 @@ function finishOf({ status, incompleteDetails }: ScriptedAnswer, message: JsonOb
 
 function usageOf(
   message: JsonObject,
-  of: Tokens & { readonly dialect: ChatServerDialect; readonly given: JsonObject },
+  of: PromptTokens & { readonly dialect: ChatServerDialect; readonly given: JsonObject },
 ): JsonObject {
   const { prompt, cached, dialect, given } = of;
   const completion = tokensIn([JSON.stringify(message)]);

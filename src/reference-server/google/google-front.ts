@@ -4,7 +4,7 @@ import { defaultDeltaLength, eventStream } from "../by-id.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
+import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { isObject, type JsonObject, objectsOf } from "../wire.ts";
 import { finishOf, partsFor, type ResponseHead, responseBody, responseChunks } from "./answer.ts";
 import { readingOf } from "./reading.ts";
@@ -49,14 +49,10 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
       const wrong = checkRequest(body, { model, models, isAuthentic });
       if (wrong !== undefined) return { refusal: wrong };
       const before = objectsOf([body["systemInstruction"] ?? null]);
-      const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])].map((unit) =>
-        JSON.stringify(unit),
-      );
-      const prompt = tokensIn(units);
-      if (prompt > maxContextTokens) return { refusal: tooLong(prompt, maxContextTokens) };
-      const cached = tokensIn(units.slice(0, cache.known(units)));
-      cache.keep(units);
-      const asked = { model, prompt, cached, isStreamed: method === "streamGenerateContent" };
+      const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])];
+      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
+      if (isTooLong) return { refusal: tooLong(tokens.prompt, maxContextTokens) };
+      const asked = { model, ...tokens, isStreamed: method === "streamGenerateContent" };
       return {
         body,
         reading: () => readingOf(body),
@@ -73,10 +69,8 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
 
 const address = /\/models\/([^/:]+):((?:g|streamG)enerateContent)$/;
 
-interface Asked {
+interface Asked extends PromptTokens {
   readonly model: string;
-  readonly prompt: number;
-  readonly cached: number;
   readonly isStreamed: boolean;
 }
 

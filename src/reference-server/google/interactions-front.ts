@@ -4,8 +4,8 @@ import { defaultDeltaLength, eventStream } from "../by-id.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, tokensIn } from "../prefix-cache.ts";
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
+import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { eventsOf, type InteractionHead, interactionBody, statusOf, stepsFor } from "./interaction-answer.ts";
 import { readingOf } from "./interaction-reading.ts";
 import * as refuse from "./interaction-refusals.ts";
@@ -64,15 +64,11 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
       const steps = [...contextOf(parent), ...input];
       const unfit = checkSteps(steps, (text) => signatures.isAuthentic(text));
       if (unfit !== undefined) return { refusal: unfit };
-      const units = [body["system_instruction"] ?? "", ...objectsOf(body["tools"]), ...steps].map((unit: Json) =>
-        JSON.stringify(unit),
-      );
-      const prompt = tokensIn(units);
-      if (prompt > maxContextTokens) return { refusal: refuse.tooLong(prompt, maxContextTokens) };
-      const cached = tokensIn(units.slice(0, cache.known(units)));
-      cache.keep(units);
+      const units = [body["system_instruction"] ?? "", ...objectsOf(body["tools"]), ...steps];
+      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
+      if (isTooLong) return { refusal: refuse.tooLong(tokens.prompt, maxContextTokens) };
       const asked: Asked = {
-        ...{ model: stringOf(body["model"]) ?? "", named, parent, input, prompt, cached },
+        ...{ model: stringOf(body["model"]) ?? "", named, parent, input, ...tokens },
         isStored: body["store"] !== false,
         isStreamed: body["stream"] === true,
       };
@@ -106,13 +102,11 @@ function contextOf(last: Kept | undefined): readonly JsonObject[] {
   return all.toReversed().flat();
 }
 
-interface Asked {
+interface Asked extends PromptTokens {
   readonly model: string;
   readonly named: string | undefined;
   readonly parent: Kept | undefined;
   readonly input: readonly JsonObject[];
-  readonly prompt: number;
-  readonly cached: number;
   readonly isStored: boolean;
   readonly isStreamed: boolean;
 }
