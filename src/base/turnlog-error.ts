@@ -6,6 +6,7 @@ export const turnlogErrorCodes = [
   "access-denied",
   "budget-exceeded",
   "chain-required",
+  "part-unsendable",
   "concurrent-next",
   "content-not-read",
   "context-missing",

@@ -88,7 +88,7 @@ const decision = all(
     "rejected.divergence",
   ),
   kept("repairs[].rule", "repairs[].index", "repairs[].detail.reason", "repairs[].detail.before"),
-  kept("repairs[].detail.callId", "transport"),
+  kept("repairs[].detail.callId", "repairs[].detail.parts[]", "repairs[].detail.instead", "transport"),
   kept("capabilities.chain", "capabilities.echo", "capabilities.storeDefault", "capabilities.emptyInput"),
   kept("capabilities.encryptedReasoning", "capabilities.itemIds", "capabilities.reasoningPrefix"),
   kept("capabilities.lanes", "capabilities.counts"),

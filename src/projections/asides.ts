@@ -95,6 +95,8 @@ export function repairWords(repair: Repair): string {
       return `block ${index} left out (${say("reason")})`;
     case "omit-id":
       return `block ${index} sent without its item id (${say("reason")})`;
+    case "omit-parts":
+      return `block ${index} sent without its parts ${say("parts")} (${say("reason")})`;
     case "rename-call":
       return `block ${index} sent as call ${say("callId")}: its id was taken`;
     case "stand-in":

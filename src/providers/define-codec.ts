@@ -16,6 +16,7 @@ const members: OptionNames<CodecDefinition> = {
     namesCalls: true,
     abortedResult: true,
     unsendableReason: true,
+    unsendablePart: true,
     brokenGroupRule: true,
     standInRule: true,
     standsLast: true,

@@ -17,8 +17,8 @@ export type Player = {
   readonly showsReasoning: boolean;
   /** What is on record of a thing that its model answered. */
   readonly records: (answered: Entry) => readonly Entry[];
-  /** Whether it is told an entry at all. */
-  readonly takes: (entry: Entry) => boolean;
+  /** What it is told of an entry; null: nothing. */
+  readonly takes: (entry: Entry) => Entry | null;
 };
 
 /** Those that take part in one conversation. */
@@ -68,7 +68,7 @@ async function openPlayer(
   const own = isAlone || modeProblem(mode, provider) === null ? mode : "stateless";
   const engine = createEngine({ provider, mode: own, middleware, ...sources });
   opened.push(engine);
-  const { showsReasoning = true, records = (each: Entry) => [each], takes = () => true } = part;
+  const { showsReasoning = true, records = (each: Entry) => [each], takes = (each: Entry) => each } = part;
   return { server, engine, modes: switchModes ? modesOf(provider) : null, showsReasoning, records, takes };
 }
 

@@ -163,8 +163,9 @@ function verdict({ cast }: Playing, player: Player, { request, outgoing, answere
   // Reasoning is its endpoint's: it stays out of what any other reads.
   const isOwn = ({ kind, place }: Entry): boolean =>
     kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player;
-  const takes = (entry: Entry): boolean => isOwn(entry) && player.takes(entry);
-  const difference = server.difference(last, expectedOf(outgoing, { resultsStandTogether, takes }));
+  const takes = (entry: Entry): boolean => isOwn(entry) && player.takes(entry) !== null;
+  const told = outgoing.map((entry) => player.takes(entry) ?? entry);
+  const difference = server.difference(last, expectedOf(told, { resultsStandTogether, takes }));
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }
 

@@ -51,8 +51,8 @@ export interface RehearsalPlayer {
   provider(server: RehearsalServer, transport: RehearsalTransport): Provider;
   /** False where the server shows no reasoning: none is added to its answers. */
   readonly showsReasoning?: boolean;
-  /** Whether it is told an entry at all; every one when absent. */
-  readonly takes?: (entry: Entry) => boolean;
+  /** What it is told of an entry, null being nothing; all of it when absent. */
+  readonly takes?: (entry: Entry) => Entry | null;
   /** What is on record of a thing that the model answered, where the dialect says it otherwise. */
   readonly records?: (answered: Entry) => readonly Entry[];
 }

@@ -1,6 +1,6 @@
 import type { Entry } from "./entries.ts";
 import { type Expected, instructionsIn } from "./expected.ts";
-import { isElsewhere, withoutDetail, withParsedArguments } from "./read-otherwise.ts";
+import { isElsewhere, takesParts, withoutDetail, withParsedArguments } from "./read-otherwise.ts";
 
 /** What a model reads of `generateContent`: results stand in the order of their calls, and each is one text. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
@@ -53,7 +53,11 @@ const isInstruction = ({ role }: { readonly role: string }): boolean => role ===
 const isAfter = (other: Expected, { call }: { readonly call: number }): boolean =>
   other.kind === "result" && other.call > call;
 
-/** A message that says something, and has no file that another server keeps. */
-export const takenByGoogle = (entry: Entry): boolean =>
-  entry.kind !== "message" ||
-  (!entry.parts.some(isElsewhere) && entry.parts.some((part) => !("text" in part) || part.text !== ""));
+/** What a message says but files that another server keeps; null where that is nothing. */
+export function takenByGoogle(entry: Entry): Entry | null {
+  const taken = withoutElsewhere(entry);
+  const isSaid = taken?.kind !== "message" || taken.parts.some((part) => !("text" in part) || part.text !== "");
+  return isSaid ? taken : null;
+}
+
+const withoutElsewhere = takesParts((part) => !isElsewhere(part));

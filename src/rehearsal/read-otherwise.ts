@@ -60,11 +60,15 @@ export function readByAiSdk(expected: Expected): Expected {
   return { kind: "file", role: each.role, source: `data:audio/${format};base64,${data}` };
 }
 
-/** An entry of whose message each part has a form on a wire; other entries have one. */
+/** An entry with what of its message has a form on a wire; null where nothing has. Other entries have one. */
 export const takesParts =
   (has: (part: Part, role: Role) => boolean) =>
-  (entry: Entry): boolean =>
-    entry.kind !== "message" || entry.parts.every((part) => has(part, entry.role));
+  (entry: Entry): Entry | null => {
+    if (entry.kind !== "message") return entry;
+    const parts = entry.parts.filter((part) => has(part, entry.role));
+    if (parts.length === entry.parts.length) return entry;
+    return parts.length === 0 ? null : { ...entry, parts };
+  };
 
 /** A file that another server keeps under an id. */
 export const isElsewhere = (part: Part): boolean => part.type === "file" && part.filename === undefined;

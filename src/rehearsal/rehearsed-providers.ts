@@ -44,8 +44,8 @@ export type RehearsedProvider = {
   readonly reads?: (expected: Expected) => Expected | null;
   /** The same of all that it reads, where one thing is not read by itself. */
   readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
-  /** Whether it is told an entry at all: one of which a part has no form on its wire is left out; all when absent. */
-  readonly takes?: (entry: Entry) => boolean;
+  /** What it is told of an entry: parts that have no form on its wire are left out. Null: nothing; all of it when absent. */
+  readonly takes?: (entry: Entry) => Entry | null;
   /** What is on record of a thing that the model answered, for those who read it later; as it was said when absent. */
   readonly records?: (answered: Entry) => readonly Entry[];
   /** Whether the provider goes over WebSocket too. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ChatDocument } from "../../src/rehearsal/chat-format.ts";
 import { generateDocuments } from "../../src/rehearsal/generate.ts";
 import type { Incoherence } from "../../src/rehearsal/play.ts";
 import { type RehearsalParts, rehearsalProviders } from "../../src/rehearsal/ports.ts";
@@ -59,6 +60,54 @@ test("a conversation that nothing edits is one thread: every request after the f
   expect(bytesSent).toBeGreaterThan(0);
   expect(requests - chained).toBe(conversations);
 });
+
+/** What a user may show beside words, in a conversation of every provider's. */
+const shown: ChatDocument = {
+  id: "shown",
+  messages: [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Look and listen." },
+        { type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } },
+        { type: "file", file: { file_id: "file-1" } },
+        { type: "input_audio", input_audio: { data: "aGk=", format: "wav" } },
+      ],
+    },
+    { role: "assistant", content: "I see a dog." },
+    {
+      role: "user",
+      content: [
+        { type: "input_audio", input_audio: { data: "aG8=", format: "wav" } },
+        { type: "text", text: "And now?" },
+      ],
+    },
+    { role: "assistant", content: [{ type: "text", text: "A cat." }] },
+    { role: "user", content: "Thank you." },
+    { role: "assistant", content: "Not at all." },
+  ],
+};
+
+// The Claude CLI is given a Turn that was edited as one text, which says everything.
+test.each(rehearsalProviders.filter((name) => name !== "claude-cli"))(
+  "%s: of what it cannot say the rest of the message is read",
+  async (provider) => {
+    const { mode = "chained" } = rehearsedProviders[provider];
+    for (const editRate of [0, 0.5]) {
+      const incoherent: Incoherence[] = [];
+      const { requests } = await rehearse(
+        Array.from({ length: 4 }, (_, n) => ({ ...shown, id: `shown ${n}` })),
+        verifying(replaying(rehearsalParts(null, provider))),
+        {
+          ...{ seed: "1", edits: "all", parallel: false, reasoning: false, editRate, transport: "json", mode },
+          onIncoherence: (each) => incoherent.push(each),
+        },
+      );
+      expect(incoherent).toEqual([]);
+      expect(requests).toBeGreaterThan(4);
+    }
+  },
+);
 
 // Where a provider takes the Turn's leading system messages as instructions, one behind reasoning does not lead, though the reasoning is not sent.
 test.each([

@@ -7,7 +7,7 @@ import { jsonObjectSchema, jsonValueSchema, layerTimingSchema, usageSchema } fro
 
 /** One change that shaping makes to a request so that the server takes it (rule: Planning and shaping). It never touches the Turn. */
 const repairSchema = z.strictObject({
-  /** `omit`, `omit-id`, `rename-call`, `answer`, `stand-in`. */
+  /** `omit`, `omit-id`, `omit-parts`, `rename-call`, `answer`, `stand-in`. */
   rule: z.string(),
   /** The block that it is about, by its place in the Turn. */
   index: z.number().int(),

@@ -1,14 +1,16 @@
 import type { JsonObject } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
+import { unsendableParts } from "../planning/parts.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { Codec, SentBlock } from "../stack/codec.ts";
+import type { Provider } from "../stack/provider.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
 import { keepBudget } from "./budget.ts";
 import type { Retry } from "./reactions.ts";
@@ -28,7 +30,8 @@ type Attempt = { readonly attempt: number; readonly retry: Retry };
  * Plans, shapes and encodes a request, and records it.
  *
  * @throws {BudgetExceededError} when the run's budget ends before it.
- * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
+ * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible; `part-unsendable` when
+ * parts are not to be left out.
  */
 export function prepare(
   session: RunSession,
@@ -49,6 +52,7 @@ export function prepare(
       "chain-required",
       `the request cannot be chained (${decision.reason ?? "no reason"}), and chain.require asks for it`,
     );
+  if (engine.onUnsendablePart === "throw") mustCarryParts(input, decision, engine.provider);
   if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0) throw nothingToSend(outgoing, codec);
   warnOfAge(session, frame, { ...asked, shaped });
   const request: InferenceRequestedData = {
@@ -78,6 +82,20 @@ function nothingToSend(turn: Turn, codec: Codec): TurnlogError<"nothing-to-send"
   const why = reason === null ? "" : ` (of the last one: ${reason})`;
   const text = `none of the Turn's ${turn.length} blocks can be sent to this endpoint${why}; append a message that it takes`;
   return new TurnlogError("nothing-to-send", text);
+}
+
+/** @throws {TurnlogError} `part-unsendable` when a part would be left out, with its block where nothing else is in that. */
+function mustCarryParts(input: Turn, { repairs }: Decision, { name, codec }: Provider): void {
+  for (const { rule, index, detail } of repairs) {
+    const isOmission = rule === "omit" || rule === "omit-parts";
+    const block = isOmission && detail["reason"] === "unsendable" ? input.at(index) : undefined;
+    const [part] = block === undefined ? [] : unsendableParts(block, codec);
+    if (block === undefined || part === undefined) continue;
+    throw new TurnlogError(
+      "part-unsendable",
+      `part ${part.place} (${part.type}) of block ${block.id ?? index} cannot be sent to the provider ${name}: ${part.reason}; take it out, ask another provider, or leave it out with onUnsendablePart: "omit"`,
+    );
+  }
 }
 
 /** Why a whole Turn is sent where there was nothing to continue from. */

@@ -12,6 +12,7 @@ import { boundTo } from "./bound-reasoning.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { carriesId, withoutItemId } from "./groups.ts";
 import { splitTurn } from "./instruction-blocks.ts";
+import { withoutParts } from "./parts.ts";
 import { plan } from "./plan.ts";
 import type { ContextLookup, PlanRequest } from "./plan-request.ts";
 import { callIdOf, placeOf } from "./repairs.ts";
@@ -112,13 +113,18 @@ export function shapedBlocks(
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
     const rename = here.find(({ rule }) => rule === "rename-call");
     const isSigned = !here.some(({ rule }) => rule === "stand-in");
-    const withId = carriesId(block, carriage) && !here.some(({ rule }) => rule === "omit-id" || rule === "rename-call");
-    const sent = rename === undefined ? block : renamed(block, callIdOf(rename));
+    const cut = here.find(({ rule }) => rule === "omit-parts");
+    const withId = carriesId(block, carriage) && !here.some(({ rule }) => withoutId.has(rule));
+    const left = cut === undefined ? block : (withoutParts(block, cut) ?? block);
+    const sent = rename === undefined ? left : renamed(left, callIdOf(rename));
     const called = block.kind === "tool_result" ? calledBy(block.callId) : {};
     shaped.push({ block: sent, withId, ...(isSigned ? {} : { standIn: true }), ...called });
   }
   return shaped;
 }
+
+/** Repairs that make of a block another one than the provider issued. */
+const withoutId: ReadonlySet<string> = new Set(["omit-id", "omit-parts", "rename-call"]);
 
 /** Which tool the newest call of this id asks for, among the blocks before `from`; results stand near their calls. */
 function calledBefore(turn: Turn, from: number, callId: string): Pick<SentBlock, "called"> {

@@ -1,5 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import type { Codec } from "../stack/codec.ts";
+import { omitParts, type UnsendablePart, unsendableParts, withoutParts } from "./parts.ts";
 
 /** What leaving out and ids depend on besides the blocks: where they go. */
 export type GroupOptions = {
@@ -23,6 +24,8 @@ export type Candidate = {
   readonly group: string | null;
   /** Why it is left out; null when it is sent. */
   omitted: string | null;
+  /** Its parts that are left out. */
+  readonly unsent: readonly UnsendablePart[];
   /** Whether it goes out with the id of its item. */
   hasId: boolean;
 };
@@ -41,7 +44,11 @@ export type Group = {
 };
 
 /** Cuts blocks into groups; the first of them stands at `start` in the Turn. */
-export function groupsOf(blocks: readonly Block[], start: number): readonly Group[] {
+export function groupsOf(
+  blocks: readonly Block[],
+  start: number,
+  codec: Pick<Codec, "unsendablePart">,
+): readonly Group[] {
   const groups: Group[] = [];
   for (let from = 0; from < blocks.length; ) {
     let end = from + 1;
@@ -52,6 +59,7 @@ export function groupsOf(blocks: readonly Block[], start: number): readonly Grou
       index: start + from + offset,
       group: first?.id ?? null,
       omitted: null,
+      unsent: unsendableParts(block, codec),
       hasId: false,
     }));
     const isIntact = first?.index === 0 && first.size === members.length;
@@ -83,7 +91,7 @@ export function withoutItemId(block: Block): Block {
 export function legaliseGroup(group: Group, options: GroupOptions): void {
   const { members } = group;
   for (let isSettled = false; !isSettled; ) {
-    const isBroken = !group.isIntact || members.some(({ omitted }) => omitted !== null);
+    const isBroken = !group.isIntact || members.some(({ omitted, unsent }) => omitted !== null || unsent.length > 0);
     const mayHaveIds = !isBroken && !group.isRepeated && !group.isRenamed;
     isSettled = true;
     for (const [place, candidate] of members.entries()) {
@@ -103,7 +111,7 @@ export function legaliseGroup(group: Group, options: GroupOptions): void {
 
 /** Why a block cannot be part of a request at all. */
 export function unsendable(
-  { block, index, hasId }: Pick<Candidate, "block" | "index" | "hasId">,
+  { block, index, unsent, hasId }: Pick<Candidate, "block" | "index" | "unsent" | "hasId">,
   options: GroupOptions,
 ): string | null {
   const { kind, wire, id } = block;
@@ -115,7 +123,9 @@ export function unsendable(
   if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";
   const unwanted = options.unwanted?.(block, index) ?? null;
   if (unwanted !== null) return unwanted;
-  return options.codec.unsendableReason(block, { withId: hasId }) === null ? null : "unsendable";
+  const left = unsent.length === 0 ? block : withoutParts(block, omitParts(index, block, unsent));
+  const isSent = left !== null && options.codec.unsendableReason(left, { withId: hasId }) === null;
+  return isSent ? null : "unsendable";
 }
 
 function follows(before: Block | undefined, after: Block | undefined): boolean {

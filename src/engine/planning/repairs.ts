@@ -43,6 +43,7 @@ export const callIdOf = ({ detail }: Repair): string => textOrEmpty(detail["call
 const rules: ReadonlySet<string> = new Set([
   "omit",
   "omit-id",
+  "omit-parts",
   "rename-call",
   "answer",
   "restate",

@@ -14,6 +14,7 @@ import {
   unsendable,
 } from "./groups.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
+import { omitParts, unsendableParts, withoutParts } from "./parts.ts";
 import { callIdOf, omit, omitId, placeOf, promptAt, restate, standIn } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
@@ -48,7 +49,9 @@ function promptBehind(
   const sent = blocks.flatMap((block, offset) => {
     const here = byIndex.get(from + offset) ?? [];
     const answers = here.filter(({ rule }) => rule === "answer").map((each) => codec.abortedResult(callIdOf(each)));
-    return here.some(({ rule }) => rule === "omit") ? answers : [...answers, block];
+    const cut = here.find(({ rule }) => rule === "omit-parts");
+    const left = cut === undefined ? block : withoutParts(block, cut);
+    return left === null || here.some(({ rule }) => rule === "omit") ? answers : [...answers, left];
   });
   // Of a Turn of which nothing is sent there is nothing to go on with.
   if (from === 0 && blocks.length > 0 && sent.length === 0) return [];
@@ -96,7 +99,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   let pairing = pairingAt(turn, from, { blocks, options });
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   let place = options.check?.start;
-  for (const group of groupsOf(blocks, from)) {
+  for (const group of groupsOf(blocks, from, options.codec)) {
     const [first] = group.members;
     for (const member of group.members) if (member.index < start) member.omitted = "compacted";
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
@@ -127,7 +130,10 @@ function compactedUpTo(blocks: readonly Block[], options: ShapeOptions): number 
   const at = blocks.findLastIndex(
     (block, index) =>
       options.covers?.(block, index) === true &&
-      unsendable({ block, index, hasId: carriesId(block, options) }, options) === null,
+      unsendable(
+        { block, index, unsent: unsendableParts(block, options.codec), hasId: carriesId(block, options) },
+        options,
+      ) === null,
   );
   return at > 0 && openIn(blocks.slice(0, at), 0, options.codec).length === 0 ? at : 0;
 }
@@ -249,8 +255,9 @@ type Restating = {
 /** Records which blocks the wire says otherwise than they stand; gives the last one that is sent. */
 function restateGroup({ members }: Group, { last, paired, repairs, options: { codec } }: Restating): Block | null {
   let before = last;
-  for (const { block, index, omitted } of members) {
+  for (const { block: whole, index, omitted, unsent } of members) {
     if (omitted !== null) continue;
+    const block = unsent.length === 0 ? whole : (withoutParts(whole, omitParts(index, whole, unsent)) ?? whole);
     const answer = paired.find((repair) => repair.rule === "answer" && placeOf(repair) === index);
     if (answer !== undefined) before = codec.abortedResult(callIdOf(answer));
     const reason = codec.restated?.(block, before) ?? null;
@@ -262,8 +269,9 @@ function restateGroup({ members }: Group, { last, paired, repairs, options: { co
 
 function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {
   const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";
-  return members.flatMap(({ block, index, omitted, hasId }): Repair[] => {
+  return members.flatMap(({ block, index, omitted, unsent, hasId }): Repair[] => {
     if (omitted !== null) return [omit(index, omitted)];
-    return carriesId(block, options) && !hasId ? [omitId(index, rule)] : [];
+    const repairs = unsent.length === 0 ? [] : [omitParts(index, block, unsent)];
+    return carriesId(block, options) && !hasId ? [...repairs, omitId(index, rule)] : repairs;
   });
 }

@@ -71,6 +71,11 @@ export interface Codec {
   /** Why a request cannot carry the block, in words for people; null when it can. */
   unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
   /**
+   * Why a request cannot carry this part of a message, or of the list of parts that a tool gave; null when it can. The rest of the
+   * block is sent without it, and is what `unsendableReason` is asked of. Absent, a block is sent whole or not at all.
+   */
+  unsendablePart?(part: JsonObject, block: Block): string | null;
+  /**
    * Why a block of an answer cannot be sent as the blocks of that answer stand around it, as the name of a rule. Absent, where
    * blocks stand by themselves.
    */

@@ -69,6 +69,11 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
    * layers decide. In a living process an answer that nobody knows the fate of always fails.
    */
   readonly onLostResponse?: "retry" | "fail";
+  /**
+   * A part of a message or of a tool's result that the provider's wire cannot say, as audio on most: `omit` (the default) sends the rest,
+   * and records that it is missing; `throw` ends the run with `part-unsendable` before the request is sent.
+   */
+  readonly onUnsendablePart?: "omit" | "throw";
   /** How often a request is sent again that the server refused without acting on it, and how long that may be waited for. */
   readonly retry?: Partial<RetryPolicy>;
   /** For tests: a clock and ids that repeat, and waiting that takes no time. */
@@ -132,6 +137,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     onInDoubt: config.onInDoubt ?? null,
     onToolError: config.onToolError ?? ((error) => `Error: ${messageOf(error)}`),
     onLostResponse: config.onLostResponse ?? "retry",
+    onUnsendablePart: config.onUnsendablePart ?? "omit",
     retry: retryPolicy(config.retry, takeoverAfterMs),
     sleep: config.sleep ?? ((ms, signal) => sleep(ms, undefined, { signal })),
     clock: config.clock ?? Date.now,
@@ -181,6 +187,7 @@ const optionNames: OptionNames<EngineConfig> = {
     observers: true,
     onInDoubt: true,
     onLostResponse: true,
+    onUnsendablePart: true,
     retry: true,
   },
   ...{ onToolError: true, sleep: true, clock: true, newId: true },

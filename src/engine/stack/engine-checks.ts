@@ -42,8 +42,9 @@ export function checkConfig({
   checkEach("observers", observers, { check: checkObserver, instead: "write observers: [{ next }]" });
   if (mode !== undefined) checkChoice("createEngine: mode", mode, modes);
   if (chain !== undefined) checkChain(chain);
-  const { onLostResponse = "retry", maxSteps, interruptionNote = false } = rest;
+  const { onLostResponse = "retry", onUnsendablePart = "omit", maxSteps, interruptionNote = false } = rest;
   checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
+  checkChoice("createEngine: onUnsendablePart", onUnsendablePart, ["omit", "throw"]);
   if (maxSteps !== undefined) checkWhole("createEngine: maxSteps", maxSteps);
   if (typeof interruptionNote !== "boolean")
     checkText("createEngine: interruptionNote", interruptionNote, "true, false, or what the model is to be told");

@@ -57,6 +57,8 @@ export type EngineOptions = {
   readonly onToolError: (error: unknown) => string;
   /** Whether a request is sent again whose answer was lost with the process that had asked. */
   readonly onLostResponse: "retry" | "fail";
+  /** What becomes of a part that the provider's wire cannot say. */
+  readonly onUnsendablePart: "omit" | "throw";
   readonly retry: RetryPolicy;
   /** Waits before a request is sent again, and before a re-execution counts as stuck; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;

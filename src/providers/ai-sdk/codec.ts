@@ -16,7 +16,7 @@ import { usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
 import { draftOf, isReadAgain, partOf } from "./content.ts";
-import { promptOf, refusalOf } from "./prompt.ts";
+import { partRefusal, promptOf, refusalOf } from "./prompt.ts";
 
 /**
  * What a model of the AI SDK is given and gives (`LanguageModelV4CallOptions` and `LanguageModelV4GenerateResult` of
@@ -27,6 +27,7 @@ export const aiSdkCodec: Codec = defineCodec({
   resultsStandTogether: true,
   adjust,
   unsendableReason: refusalOf,
+  unsendablePart: partRefusal,
   encodeRequest,
   readAnswer,
   writeAnswer,

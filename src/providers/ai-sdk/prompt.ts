@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, textOrEmpty } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, textOrEmpty } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { jsonOf } from "../json-text.ts";
 import { isReadAgain, metadataOf } from "./content.ts";
@@ -39,19 +39,25 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
         : null;
     case "tool_result": {
       const { output } = payload;
-      const strange = isJsonList(output) ? output.find((part) => !isJsonObject(part) || !isUserPart(part)) : undefined;
-      return strange === undefined ? null : "a tool's result has a part that the AI SDK has no form for";
+      return firstRefusal(isJsonList(output) ? output.map(objectOf) : [], kind);
     }
     case "other":
       return isReadAgain(payload) ? null : `the AI SDK takes no ${type} back`;
     default: {
-      const isKnown = kind === "user" ? isUserPart : isText;
-      const strange = parts.find((part) => !isKnown(part));
-      return strange === undefined
-        ? null
-        : `a message of ${kind} cannot carry a part of type ${textOrEmpty(strange["type"])}`;
+      return firstRefusal(parts, kind);
     }
   }
+}
+
+const firstRefusal = (parts: readonly JsonObject[], kind: Block["kind"]): string | null =>
+  parts.map((part) => partRefusal(part, { kind })).find((reason) => reason !== null) ?? null;
+
+/** Why a prompt cannot carry the part of a block; null when it can. */
+export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
+  if (kind === "tool_result")
+    return isUserPart(part) ? null : "a tool's result has a part that the AI SDK has no form for";
+  const isKnown = kind === "user" ? isUserPart(part) : isText(part);
+  return isKnown ? null : `a message of ${kind} cannot carry a part of type ${textOrEmpty(part["type"])}`;
 }
 
 const isText = ({ type }: JsonObject): boolean => type === "text";

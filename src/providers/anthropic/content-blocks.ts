@@ -161,12 +161,16 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
       // What the model said without a word is left out of its message: nothing that it was answered with goes for that.
       const isModels = kind === "assistant" && wire?.group !== undefined;
       if (!isModels && parts.every(isEmptyText)) return "the Messages API takes no message that says nothing";
-      const strange = kind === "assistant" ? parts.find(({ type }) => type !== "text") : undefined;
-      if (strange !== undefined)
-        return `a message of the assistant cannot carry a part of type ${nameOf(strange["type"])}`;
-      return parts.map(partRefusal).find((reason) => reason !== null) ?? null;
+      return parts.map((part) => partRefusalIn(kind, part)).find((reason) => reason !== null) ?? null;
     }
   }
+}
+
+/** Why a block of this kind cannot have such a part; null when it can. */
+export function partRefusalIn(kind: BlockKind, part: JsonObject): string | null {
+  return kind === "assistant" && part["type"] !== "text"
+    ? `a message of the assistant cannot carry a part of type ${nameOf(part["type"])}`
+    : partRefusal(part);
 }
 
 const nameOf = (type: JsonValue | undefined): string => (typeof type === "string" ? `'${type}'` : "unknown");

@@ -4,7 +4,7 @@ import { user } from "../../domain/make-block.ts";
 import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec, offer } from "../define-codec.ts";
 import { cacheDetails } from "./cache-marks.ts";
-import { contentsOf, refusalOf } from "./content-blocks.ts";
+import { contentsOf, partRefusalIn, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
 import { adjust, instruct } from "./messages-settings.ts";
@@ -24,6 +24,7 @@ export const messagesCodec = defineCodec({
   offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
   prompt: { isNeeded: asksForUser, block: user("Continue.") },
   unsendableReason: (block: Block) => refusalOf(block),
+  unsendablePart: (part: JsonObject, { kind }: Block) => partRefusalIn(kind, part),
   detailsOf: cacheDetails,
   ...{ encodeRequest, readAnswer, writeAnswer },
 });

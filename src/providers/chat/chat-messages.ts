@@ -72,17 +72,13 @@ function otherMessage({ kind, payload }: Said, dialect: ChatDialect): JsonObject
   return { role: "tool", tool_call_id: idFor(callId, dialect), content: resultContent(output) };
 }
 
-/** A tool's result is text on this wire: other parts are named in their place, and what is no part is JSON. */
+/** A tool's result is text on this wire: what is no list of parts is JSON. Other parts are left out before. */
 function resultContent(output: JsonValue | undefined): JsonValue {
   if (typeof output === "string") return output;
   const parts = resultParts(output);
   if (parts === null) return output === undefined ? "" : JSON.stringify(output);
-  return (
-    contentOf(parts.map((part) => (isTextPart(part) ? wirePart(part) : { type: "text", text: leftOut(part) }))) ?? ""
-  );
+  return contentOf(parts.map(wirePart)) ?? "";
 }
-
-const leftOut = (part: JsonObject): string => `[${typeName(part)} left out: tool results are text here]`;
 
 /** The parts of a result; null where it is a text, or data. */
 function resultParts(output: JsonValue | undefined): readonly JsonObject[] | null {
@@ -94,9 +90,7 @@ function resultParts(output: JsonValue | undefined): readonly JsonObject[] | nul
 /** What this wire says of a block otherwise than it stands, by name; null where it says all of it. */
 export function restated({ kind, payload: { output } }: Block): string | null {
   if (kind !== "tool_result" || typeof output === "string" || output === undefined) return null;
-  const parts = resultParts(output);
-  if (parts === null) return "result-as-json";
-  return parts.every(isTextPart) ? null : "parts-left-out";
+  return resultParts(output) === null ? "result-as-json" : null;
 }
 
 /** A text alone is a text, nothing is null. */
@@ -166,12 +160,21 @@ export function refusalOf(
     case "other":
       return `${wire} has nothing like ${type}`;
     default: {
-      const known = partTypes[kind === "user" ? "user" : kind === "assistant" ? "assistant" : "system"];
-      const strange = partsIn(payload).find((part) => !known.has(typeName(part)) || isRemote(part));
-      return strange === undefined ? null : `a message of ${kind} cannot carry a part of type ${typeName(strange)}`;
+      const refused = partsIn(payload).map((part) => partRefusal(part, block, wire));
+      return refused.find((reason) => reason !== null) ?? null;
     }
   }
 }
+
+/** Why a message cannot carry the part of a block; null when it can. */
+export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">, wire: string): string | null {
+  if (kind === "tool_result") return part["type"] === "text" ? null : isNoText(wire);
+  const known = partTypes[kind === "user" ? "user" : kind === "assistant" ? "assistant" : "system"];
+  const isKnown = known.has(typeName(part)) && !isRemote(part);
+  return isKnown ? null : `a message of ${kind} cannot carry a part of type ${typeName(part)} in ${wire}`;
+}
+
+const isNoText = (wire: string): string => `a tool's result is text in ${wire}`;
 
 const partTypes = {
   user: new Set<string>(["text", "image", "file", "audio"]),
@@ -180,7 +183,6 @@ const partTypes = {
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
 
 const typeName = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");
-const isTextPart = (part: JsonValue): boolean => isJsonObject(part) && part["type"] === "text";
 /** Images that another server keeps, and files at an address, have no form here. */
 const isRemote = ({ type, url, fileId }: JsonObject): boolean =>
   (type === "image" && url === undefined) || (type === "file" && fileId === undefined && url !== undefined);

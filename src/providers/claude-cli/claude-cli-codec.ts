@@ -28,7 +28,7 @@ export const claudeCliCodec: Codec = defineCodec({
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],
-  unsendableReason,
+  ...{ unsendableReason, unsendablePart },
   encodeRequest,
   readAnswer,
   writeAnswer: ({ rest }) => rest,
@@ -93,10 +93,14 @@ function unsendableReason({ kind, type, parts }: Block): string | null {
   if (kind === "reasoning") return "the Claude CLI takes no reasoning back: its session has its own";
   if (kind === "other") return `the Claude CLI has nothing like ${type}`;
   if (kind !== "user") return null;
-  const strange = parts.find((part) => part["type"] !== "text" && !isImage(part));
-  return strange === undefined
-    ? null
-    : `the Claude CLI takes texts and images, and no part of type ${JSON.stringify(strange["type"])}`;
+  return parts.map((part) => unsendablePart(part, { kind })).find((reason) => reason !== null) ?? null;
+}
+
+function unsendablePart(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
+  // A transcript says everything as JSON.
+  if (kind !== "user" || part["type"] === "text") return null;
+  if (isImage(part)) return null;
+  return `the Claude CLI takes texts and images, and no part of type ${JSON.stringify(part["type"])}`;
 }
 
 /** What a run asks of it, as far as it has an argument for that. */

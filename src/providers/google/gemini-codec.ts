@@ -3,7 +3,7 @@ import type { RequestParts, SignedPlace } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../define-codec.ts";
 import { readAnswer, writeAnswer } from "./gemini-answer.ts";
 import { contentsOf } from "./gemini-contents.ts";
-import { isSigned, refusalOf, restatedRule } from "./gemini-parts.ts";
+import { isSigned, partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
 import { adjust, bodySettings, checksSignatures, instruct, offeredTools } from "./gemini-settings.ts";
 
 /** The contents of Gemini's `generateContent`, on Google's own API, on Vertex, and behind Code Assist. */
@@ -13,6 +13,7 @@ export const geminiContents = defineCodec({
   ...{ adjust, instruct, offeredTools, standInRule, readAnswer, writeAnswer },
   restated: restatedRule,
   unsendableReason: refusalOf,
+  unsendablePart: partRefusal,
   encodeRequest,
 });
 

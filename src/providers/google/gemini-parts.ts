@@ -193,7 +193,8 @@ export function refusalOf({ kind, payload, type, wire, name }: Block): string | 
 const firstRefusal = (parts: readonly JsonObject[]): string | null =>
   parts.map(partRefusal).find((reason) => reason !== null) ?? null;
 
-function partRefusal(part: JsonObject): string | null {
+/** Why a request cannot carry such a part; null when it can. */
+export function partRefusal(part: JsonObject): string | null {
   const { type } = part;
   if (type === "text" || type === "refusal") return null;
   if (typeof type === "string" && partTypes.has(type)) return mediaRefusal(part);

@@ -1,6 +1,6 @@
 import type { RequestParts } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../define-codec.ts";
-import { refusalOf, restatedRule } from "./gemini-parts.ts";
+import { partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
 import { readAnswer, writeAnswer } from "./interaction-answer.ts";
 import { adjust, bodySettings, unstored } from "./interaction-settings.ts";
 import { isSignedStep, stepsOf } from "./interaction-steps.ts";
@@ -13,6 +13,7 @@ export const interactionSteps = defineCodec({
   ...{ adjust, unstored, readAnswer, writeAnswer },
   restated: restatedRule,
   unsendableReason: refusalOf,
+  unsendablePart: partRefusal,
   standInRule: (block, { isForeign }) => (isForeign && isSignedStep(block) ? "foreign-signature" : null),
   encodeRequest,
 });

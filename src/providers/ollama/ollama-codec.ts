@@ -3,7 +3,7 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec, offeredFunctions } from "../define-codec.ts";
 import { readAnswer, writeAnswer } from "./ollama-answer.ts";
-import { messagesOf, refusalOf, restated } from "./ollama-messages.ts";
+import { messagesOf, partRefusal, refusalOf, restated } from "./ollama-messages.ts";
 
 /**
  * Ollama's own `/api/chat` (its API documentation): one message for all that the model says at a time, arguments as objects, thinking
@@ -13,6 +13,7 @@ export const ollamaCodec: Codec = defineCodec({
   name: "ollama/1",
   resultsStandTogether: true,
   unsendableReason: refusalOf,
+  unsendablePart: partRefusal,
   restated,
   adjust,
   offeredTools: offeredFunctions,

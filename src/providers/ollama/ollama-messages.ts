@@ -111,25 +111,27 @@ export function refusalOf(block: Block): string | null {
     case "tool_result": {
       const { output } = payload;
       if (typeof output === "string") return null;
-      return isJsonList(output) ? partRefusal("tool", output) : "Ollama takes a tool's result as text and images";
+      return isJsonList(output)
+        ? firstRefusal(output.map(objectOf), block)
+        : "Ollama takes a tool's result as text and images";
     }
     case "other":
       return `Ollama has nothing like ${type}`;
     default:
-      return partRefusal(kind, block.parts);
+      return firstRefusal(block.parts, block);
   }
 }
 
-function partRefusal(role: string, parts: readonly JsonValue[]): string | null {
-  for (const part of parts) {
-    const { type } = objectOf(part);
-    if (type === "text") continue;
-    const isImage = type === "image" && role !== "assistant" && role !== "system" && isJsonObject(part);
-    if (!isImage)
-      return `a message of ${role} cannot carry a part of type ${typeof type === "string" ? type : "unknown"} to Ollama`;
-    if (imageData(part) === null) return "Ollama takes images by their data, not by address or file id";
-  }
-  return null;
+const firstRefusal = (parts: readonly JsonObject[], block: Block): string | null =>
+  parts.map((part) => partRefusal(part, block)).find((reason) => reason !== null) ?? null;
+
+/** Why a message cannot carry the part of a block; null when it can. */
+export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
+  const { type } = part;
+  if (type === "text") return null;
+  if (type !== "image" || kind === "assistant" || kind === "system")
+    return `a message of ${kind === "tool_result" ? "tool" : kind} cannot carry a part of type ${typeof type === "string" ? type : "unknown"} to Ollama`;
+  return imageData(part) === null ? "Ollama takes images by their data, not by address or file id" : null;
 }
 
 /**

@@ -33,6 +33,7 @@ export const responsesItems = {
   pairs: responsesPairs,
   abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: refusal,
+  unsendablePart: (part: JsonObject, { kind }: Block) => (isMessage(kind) ? partRefusal(kind, part) : null),
   brokenGroupRule,
   standsLast: ({ type }: Block) => type === "compaction_trigger",
   readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { draftOf }),

@@ -29,7 +29,10 @@ function createChat(note?: boolean | string, answers: ScriptedAnswerer = talkati
     on: RunPart["type"] = "text-delta",
   ): Promise<void> => {
     const abort = new AbortController();
-    const engine = createEngine({ ...config, observers: [{ next: ({ type }) => type === on && void abort.abort() }] });
+    const stop = (): void => {
+      abort.abort();
+    };
+    const engine = createEngine({ ...config, observers: [{ next: ({ type }) => (type === on ? stop() : undefined) }] });
     const cancelled = workshop.conversation.run(engine, { ...asked, signal: abort.signal });
     await expect(cancelled).rejects.toMatchObject({ code: "run-cancelled" });
   };

@@ -165,11 +165,7 @@ test("thoughts are read everywhere, and go back where the dialect takes them", (
 
 const blockOf = ({ kind, payload }: Draft): Block => new Block({ id: null, kind, payload });
 
-const note = "[image left out: tool results are text here]";
-
 test.each([
-  [[text("a"), image("https://a.example/i.png")], [text("a"), text(note)], "parts-left-out"],
-  [[image("https://a.example/i.png")], note, "parts-left-out"],
   [{ structured: true }, '{"structured":true}', "result-as-json"],
   [[1, { type: "row" }], '[1,{"type":"row"}]', "result-as-json"],
   [[text("a"), text("b")], [text("a"), text("b")], null],

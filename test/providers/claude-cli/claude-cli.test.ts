@@ -217,9 +217,18 @@ test("what the CLI has no argument for is refused by name before a run begins", 
   await expect(run).rejects.toThrow("the Claude CLI has no counterpart of maxOutputTokens: leave it out");
 });
 
-test("a file is no image: it is left out, and says so where nothing else is to be sent", async () => {
+test("a file is no image: it is left out of its message, and says so where nothing else is to be sent", async () => {
   await using store = await opened();
   const conversation = store.conversation();
+  await conversation.append({
+    role: "user",
+    content: [
+      { type: "input_file", file_url: "https://example.com/a.pdf" },
+    ],
+  });
+  await expect(conversation.run(createEngine({ provider: cliIn("well") }))).rejects.toThrow(
+    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI takes texts and images, and no part of type "file"); append a message that it takes',
+  );
   await conversation.append({
     role: "user",
     content: [
@@ -227,9 +236,11 @@ test("a file is no image: it is left out, and says so where nothing else is to b
       { type: "input_file", file_url: "https://example.com/a.pdf" },
     ],
   });
-  await expect(conversation.run(createEngine({ provider: cliIn("well") }))).rejects.toThrow(
-    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI takes texts and images, and no part of type "file"); append a message that it takes',
-  );
+  const { losses } = await conversation.run(createEngine({ provider: cliIn("well") }));
+  expect(losses).toMatchObject([
+    { repair: { rule: "omit", index: 0 } },
+    { repair: { rule: "omit-parts", index: 1, detail: { parts: [1] } } },
+  ]);
 });
 
 test("tools of the engine are refused by name: it runs its own", () => {

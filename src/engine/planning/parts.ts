@@ -1,0 +1,53 @@
+import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import type { Repair } from "../../domain/events/inference-events.ts";
+import type { Codec } from "../stack/codec.ts";
+
+/** A part that a request cannot carry: its place in its block, and why, in words for people. */
+export type UnsendablePart = { readonly place: number; readonly type: string; readonly reason: string };
+
+/** The parts of a message, or of what a tool gave, that a request cannot carry. */
+export function unsendableParts(
+  block: Block,
+  { unsendablePart }: Pick<Codec, "unsendablePart">,
+): readonly UnsendablePart[] {
+  if (unsendablePart === undefined) return [];
+  return partsIn(block).flatMap((part, place) => {
+    const reason = unsendablePart(part, block);
+    return reason === null ? [] : [{ place, type: typeOf(part), reason }];
+  });
+}
+
+/**
+ * The repair that leaves parts out. A result of which nothing would be left has to be there all the same, and says what is not:
+ * that stands in the repair, so that the request can be made again whatever is said by then.
+ */
+export function omitParts(index: number, block: Block, parts: readonly UnsendablePart[]): Repair {
+  const isAll = parts.length === partsIn(block).length;
+  const instead =
+    isAll && block.kind === "tool_result" ? `[not shown: ${parts.map(({ type }) => type).join(", ")}]` : null;
+  const detail = { parts: parts.map(({ place }) => place), reason: "unsendable" };
+  return { rule: "omit-parts", index, detail: instead === null ? detail : { ...detail, instead } };
+}
+
+/** The block as this repair leaves it; null where nothing is left. */
+export function withoutParts(block: Block, { detail }: Repair): Block | null {
+  const { parts, instead } = detail;
+  if (typeof instead === "string") return block.withPayload({ ...block.payload, output: instead });
+  const gone = new Set(isJsonList(parts) ? parts : []);
+  const left = partsIn(block).filter((_, place) => !gone.has(place));
+  if (left.length === 0) return null;
+  return block.withPayload({ ...block.payload, [block.kind === "tool_result" ? "output" : "content"]: left });
+}
+
+/** A list of another kind, which a tool gave, has no parts: it is one value. */
+function partsIn({ kind, payload, parts }: Block): readonly JsonObject[] {
+  if (kind !== "tool_result") return parts;
+  const { output } = payload;
+  const isParts = isJsonList(output) && output.every((part) => isJsonObject(part) && partTypes.has(typeOf(part)));
+  return isParts ? output.filter(isJsonObject) : [];
+}
+
+const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
+
+const typeOf = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");

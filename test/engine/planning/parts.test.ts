@@ -1,0 +1,171 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../src/base/json.ts";
+import { Block } from "../../../src/domain/block.ts";
+import { assistant, audio, file, image, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
+import { Turn } from "../../../src/domain/turn.ts";
+import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
+import { shape } from "../../../src/engine/planning/shape.ts";
+import type { Codec } from "../../../src/engine/stack/codec.ts";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
+import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
+import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
+import { claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
+import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
+import { interactionSteps } from "../../../src/providers/google/interaction-codec.ts";
+import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
+import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { freshBlockId } from "../../support/planning/exchange.ts";
+import { fullRequest } from "../../support/planning/offline-turns.ts";
+
+const codecs = {
+  responses: responsesItems,
+  "chat of OpenAI": chatCodecs.openai,
+  "chat of Mistral": chatCodecs.mistral,
+  anthropic: messagesCodec,
+  gemini: geminiContents,
+  interactions: interactionSteps,
+  ollama: ollamaCodec,
+  "claude-cli": claudeCliCodec,
+  "ai-sdk": aiSdkCodec,
+} as const satisfies Readonly<Record<string, Codec>>;
+type Wire = keyof typeof codecs;
+const wires = Object.keys(codecs) as readonly Wire[];
+
+const data = "data:image/png;base64,aGk=";
+const pdf = "data:application/pdf;base64,aGk=";
+const parts = {
+  text: text("Look."),
+  "image of data": image(data),
+  "image at an address": image("https://a.example/i.png"),
+  "image under an id": { type: "image", fileId: "file-1" },
+  "PDF of data": file({ name: "a.pdf", data: pdf }),
+  "file at an address": { type: "file", url: "https://a.example/a.pdf" },
+  "file under an id": file({ fileId: "file-1" }),
+  audio: audio("aGk=", "wav"),
+  refusal: { type: "refusal", refusal: "No." },
+  video: { type: "video", url: "https://a.example/a.mp4" },
+} as const satisfies Readonly<Record<string, JsonObject>>;
+type PartName = keyof typeof parts;
+const partNames = Object.keys(parts) as readonly PartName[];
+
+const recorded = (...drafts: readonly Block[]): Turn => Turn.of(drafts.map((draft) => draft.withId(freshBlockId())));
+
+function planned(turn: Turn, codec: Codec) {
+  const options = { ...fullRequest, codec };
+  const repairs = shape(turn, 0, options);
+  return { repairs, sent: shapedBlocks(turn, 0, repairs, options).map(({ block }) => block) };
+}
+
+const call = toolCall({ callId: "toolu0001", name: "look", arguments: "{}" });
+const result = (...output: readonly JsonObject[]): Block => toolResult({ callId: "toolu0001", output });
+
+const typeOf = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");
+
+type Speaker = "user" | "assistant" | "tool_result";
+const speakers = ["user", "assistant", "tool_result"] as const;
+/** What a tool gives is a list of parts where each is one of ours; else it is data. */
+const sayableBy = (speaker: Speaker): readonly PartName[] =>
+  speaker === "tool_result" ? partNames.filter((name) => name !== "refusal" && name !== "video") : partNames;
+
+const makers: Readonly<Record<Speaker, (content: readonly JsonObject[]) => Block>> = {
+  user,
+  assistant,
+  tool_result: (content) => result(...content),
+};
+
+const only = (...names: readonly PartName[]): ReadonlySet<PartName> => new Set(names);
+const allBut = (...names: readonly PartName[]): ReadonlySet<PartName> =>
+  new Set(partNames.filter((name) => !names.includes(name)));
+
+const ofGoogle = allBut("image under an id", "file under an id", "video");
+const ofChat = {
+  user: allBut("image under an id", "file at an address", "refusal", "video"),
+  assistant: only("text", "refusal"),
+  tool_result: only("text"),
+};
+const ofAiSdk = allBut("image under an id", "file under an id", "refusal", "video");
+const ofOllama = only("text", "image of data");
+
+/** What each wire can say, as docs/HANDOFF.md has it. A part of a type that nobody knows may be one of the server's own. */
+const sayable: Readonly<Record<Wire, Readonly<Record<Speaker, ReadonlySet<PartName>>>>> = {
+  responses: { user: allBut("refusal"), assistant: only("text", "refusal", "video"), tool_result: allBut() },
+  ...{ "chat of OpenAI": ofChat, "chat of Mistral": ofChat },
+  anthropic: { user: allBut("audio", "refusal"), assistant: only("text"), tool_result: allBut("audio", "refusal") },
+  gemini: { user: ofGoogle, assistant: ofGoogle, tool_result: ofGoogle },
+  interactions: { user: ofGoogle, assistant: ofGoogle, tool_result: ofGoogle },
+  ollama: { user: ofOllama, assistant: only("text"), tool_result: ofOllama },
+  "claude-cli": {
+    ...{ user: only("text", "image of data", "image at an address"), assistant: allBut(), tool_result: allBut() },
+  },
+  "ai-sdk": { user: ofAiSdk, assistant: only("text"), tool_result: ofAiSdk },
+};
+
+describe.each(wires)("on the wire of %s", (wire) => {
+  test.each(speakers)("a %s goes without the parts that it cannot say", (speaker) => {
+    const names = sayableBy(speaker);
+    const turn = recorded(user("Go."), call, makers[speaker](names.map((name) => parts[name])));
+    const cut = planned(turn, codecs[wire]).repairs.find(({ rule }) => rule === "omit-parts")?.detail["parts"] ?? [];
+    const expected = names.flatMap((name, place) => (sayable[wire][speaker].has(name) ? [] : [place]));
+    expect(cut).toEqual(expected);
+  });
+
+  test("every part that is said, and no other, is in what is sent, and to send that again changes nothing", () => {
+    const contents = fc.array(fc.constantFrom(...partNames), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(contents, fc.constantFrom(...speakers), (drawn, kind) => {
+        const names = drawn.filter((name) => sayableBy(kind).includes(name));
+        fc.pre(names.length > 0);
+        const content = names.map((name) => parts[name]);
+        const turn = recorded(
+          user("Go."),
+          ...(kind === "tool_result" ? [call] : []),
+          makers[kind](content),
+          user("On."),
+        );
+        const { repairs, sent } = planned(turn, codecs[wire]);
+        const allowed = sayable[wire][kind];
+        const kept = names.filter((name) => allowed.has(name)).map((name) => parts[name]);
+        const found = sent.slice(1, -1).find((block) => block.kind === kind);
+        const instead = `[not shown: ${content.map(typeOf).join(", ")}]`;
+        if (kept.length === 0 && kind !== "tool_result") expect(found).toBeUndefined();
+        else if (kept.length === 0) expect(found?.payload["output"]).toBe(instead);
+        else expect(found?.payload[kind === "tool_result" ? "output" : "content"]).toEqual(kept);
+        const again = planned(Turn.of(sent), codecs[wire]);
+        expect(again.sent.map(({ payload }) => payload)).toEqual(sent.map(({ payload }) => payload));
+        expect(again.repairs.filter(({ rule }) => rule.startsWith("omit"))).toEqual([]);
+        // What is behind a block does not change what is left out of it.
+        const shorter = shape(turn.slice(turn.length - 1), 0, { ...fullRequest, codec: codecs[wire] });
+        const cuts = (all: typeof repairs) => all.filter(({ rule }) => rule === "omit-parts");
+        expect(cuts(shorter)).toEqual(cuts(repairs));
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+test("a list that a tool gave and that is none of parts is one value", () => {
+  const turn = recorded(user("Go."), call, toolResult({ callId: "toolu0001", output: [1, { type: 2 }] }));
+  expect(planned(turn, geminiContents).repairs.filter(({ rule }) => rule === "omit-parts")).toEqual([]);
+});
+
+test("an answer that is sent without a part is not the one that its endpoint gave: its reasoning stays behind", () => {
+  const wire = { scope: fullRequest.scope };
+  const group = (index: number) => ({ ...wire, group: { id: "inf_1", index, size: 2, stored: true } });
+  const thought = new Block({
+    ...{ id: freshBlockId(), kind: "reasoning", payload: { type: "reasoning" } },
+    wire: { ...group(0), itemId: "rs_1", ciphertext: "sealed" },
+  });
+  const answer = (content: readonly JsonObject[]) =>
+    new Block({
+      ...{ id: freshBlockId(), kind: "assistant", payload: { role: "assistant", content } },
+      wire: { ...group(1), itemId: "msg_1" },
+    });
+  const kinds = (block: Block) =>
+    planned(
+      Turn.of([user("Go.").withId(freshBlockId()), thought, block, user("On.").withId(freshBlockId())]),
+      responsesItems,
+    ).sent.map(({ kind }) => kind);
+  expect(kinds(answer([text("Here.")]))).toEqual(["user", "reasoning", "assistant", "user"]);
+  expect(kinds(answer([text("Here."), parts["image of data"]]))).toEqual(["user", "assistant", "user"]);
+});
