@@ -98,7 +98,7 @@ export function repairWords(repair: Repair): string {
     case "omit-parts":
       return `block ${index} sent without its parts ${say("parts")} (${say("reason")})`;
     case "rename-call":
-      return `block ${index} sent as call ${say("callId")}: its id was taken`;
+      return `block ${index} sent as call ${say("callId")}: ${detail["reason"] === undefined ? "its id was taken" : "its id is none that the server takes"}`;
     case "stand-in":
       return `block ${index} sent without a signature of its own (${say("reason")})`;
     case "answer":

@@ -14,6 +14,7 @@ const members: OptionNames<CodecDefinition> = {
   ...{ capable: true, readBefore: true, readsReasoning: true, anchors: true, pairs: true, resultsStandTogether: true },
   ...{
     namesCalls: true,
+    callIdFor: true,
     abortedResult: true,
     unsendableReason: true,
     unsendablePart: true,

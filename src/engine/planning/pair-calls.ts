@@ -57,7 +57,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
     if (pairs.isResult(block)) {
       const call = callAnswered(block, open, pairs);
       if (call === undefined) unpaired.push(candidate);
-      else repairs.push(...renamedResult(candidate, call, pairs));
+      else repairs.push(...renamedResult(candidate, call, codec));
       open = open.filter((each) => each !== call);
       if (stretch?.group === null || codec.resultsStandTogether === true) stretch = null;
       continue;
@@ -69,12 +69,12 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
     open = open.filter((call) => !due.includes(call));
     const call = pairs.callOf(block);
     if (call === null) continue;
-    const sentKey = unusedKey(call.key, (key) => pairing.usedKeys.has(key) || newKeys.has(key));
+    const sentKey = unusedKey(call.key, codec, [pairing.usedKeys, newKeys]);
     newKeys.add(sentKey);
     open = [...open, { ...call, index, sentKey }];
     if (sentKey === call.key) continue;
     hasRenamedCall = true;
-    repairs.push(renameCall(index, sentKey));
+    repairs.push(renameCall(index, sentKey, renamingReason(call, codec)));
   }
   const next = { open, usedKeys: pairing.usedKeys, stretch };
   return { next, repairs, newKeys: [...newKeys], unpaired, hasRenamedCall };
@@ -119,10 +119,14 @@ function dueBefore(open: readonly OpenCall[], start: number): readonly OpenCall[
 
 const answer = ({ index, sentKey }: OpenCall, before: number): Repair => answerCall(index, { before, callId: sentKey });
 
-function renamedResult({ block, index }: Candidate, call: OpenCall, pairs: CallPairs): readonly Repair[] {
-  const isNamed = pairs.keyOf(block) !== null;
-  return isNamed && call.sentKey !== call.key ? [renameCall(index, call.sentKey)] : [];
+function renamedResult({ block, index }: Candidate, call: OpenCall, codec: Codec): readonly Repair[] {
+  const isNamed = codec.pairs.keyOf(block) !== null;
+  return isNamed && call.sentKey !== call.key ? [renameCall(index, call.sentKey, renamingReason(call, codec))] : [];
 }
+
+const sayable = (key: string, codec: Codec): string => codec.callIdFor?.(key) ?? key;
+
+const renamingReason = ({ key }: Call, codec: Codec) => (sayable(key, codec) === key ? null : "id-not-taken");
 
 function extended(stretch: OpenExchange | null, { block, group, index }: Candidate, codec: Codec): OpenExchange {
   const isModelSide = block.kind !== "user" && block.kind !== "system" && codec.standsLast?.(block) !== true;
@@ -140,9 +144,13 @@ function extended(stretch: OpenExchange | null, { block, group, index }: Candida
 const continues = ({ places }: OpenExchange, place: number): boolean =>
   places.at(-1) === place - 1 || !places.includes(place);
 
-function unusedKey(key: string, isUsed: (key: string) => boolean): string {
-  if (!isUsed(key)) return key;
-  let n = 2;
-  while (isUsed(`${key}_${n}`)) n += 1;
-  return `${key}_${n}`;
+/** The id that the server takes for a call: made of its own, and of the next number where another call has that. */
+function unusedKey(key: string, codec: Codec, used: readonly ReadonlySet<string>[]): string {
+  const size = used.reduce((sum, keys) => sum + keys.size, 0);
+  // One of so many different ones is free.
+  for (let n = 1; n <= size + 1; n += 1) {
+    const candidate = sayable(n === 1 ? key : `${key}_${n}`, codec);
+    if (!used.some((keys) => keys.has(candidate))) return candidate;
+  }
+  throw new Error(`the codec ${codec.name} gives one call id to different calls: callIdFor has to keep them apart`);
 }

@@ -7,11 +7,9 @@ export const omit = (index: number, reason: string): Repair => ({ rule: "omit", 
 /** A block is sent without the id of its item. */
 export const omitId = (index: number, reason: string): Repair => ({ rule: "omit-id", index, detail: { reason } });
 
-/** A call or a result is sent under another call id. */
-export const renameCall = (index: number, callId: string): Repair => ({
-  rule: "rename-call",
-  index,
-  detail: { callId },
+/** A call or a result is sent under another call id: its own names another call, or is (as the reason) none that the server takes. */
+export const renameCall = (index: number, callId: string, reason: "id-not-taken" | null = null): Repair => ({
+  ...{ rule: "rename-call", index, detail: reason === null ? { callId } : { callId, reason } },
 });
 
 /** The open call at `index` is answered before the block at `before` (the length of the Turn: at its end). */

@@ -64,6 +64,11 @@ export interface Codec {
    * other than a result follows one is answered there. Absent, results may stand between the calls of one answer.
    */
   readonly resultsStandTogether?: boolean;
+  /**
+   * The id that a request says for a call of this id: the same, where the server takes it, and what it gives is taken. Absent, every id
+   * is. Different ids stay different; what is given for each is recorded with the request.
+   */
+  callIdFor?(callId: string): string;
   /** A result says the name of the tool that it answers, so that the request needs it of calls which it does not hold itself. */
   readonly namesCalls?: boolean;
   /** What a request says of a call that nothing answers, as a draft. */

@@ -26,6 +26,8 @@ export const aiSdkCodec: Codec = defineCodec({
   name: "ai-sdk/1",
   resultsStandTogether: true,
   adjust,
+  // The AI SDK has no developers.
+  restated: ({ role }) => (role === "developer" ? "role" : null),
   unsendableReason: refusalOf,
   unsendablePart: partRefusal,
   encodeRequest,

@@ -1,4 +1,5 @@
 import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
 import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
@@ -19,6 +20,7 @@ import { anchors, threadFor, unstored } from "./threads.ts";
 export const messagesCodec = defineCodec({
   name: "anthropic-messages/1",
   resultsStandTogether: true,
+  callIdFor,
   ...{ instruct, adjust, restated, anchors, unstored },
   // A server that was seen to have no threads is asked for none.
   offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
@@ -28,6 +30,11 @@ export const messagesCodec = defineCodec({
   detailsOf: cacheDetails,
   ...{ encodeRequest, readAnswer, writeAnswer },
 });
+
+/** Ids of calls are letters, digits, `_` and `-` (Anthropic's API reference); what another provider gave may have more in it. */
+function callIdFor(callId: string): string {
+  return /^[a-zA-Z0-9_-]+$/.test(callId) ? callId : `toolu_${sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, 24)}`;
+}
 
 /** The members of a body that are no setting. */
 export const ownMembers: ReadonlySet<string> = new Set(["messages", "stream", "thread"]);

@@ -35,5 +35,8 @@ const tagged = (part: JsonObject): JsonObject =>
   typeof part["text"] === "string" ? { ...part, text: `<system>\n${part["text"]}\n</system>` } : part;
 
 /** Why a block is said otherwise than it stands; null where it is not. A system message among others may be. */
-export const restated = ({ kind }: Block, before: Block | null): string | null =>
-  kind === "system" && before !== null && before.kind !== "system" ? "system-message" : null;
+export function restated({ kind, role }: Block, before: Block | null): string | null {
+  if (kind !== "system") return null;
+  if (before !== null && before.kind !== "system") return "system-message";
+  return role === "developer" ? "role" : null;
+}

@@ -6,7 +6,7 @@ import { defineCodec, offeredFunctions } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
 import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
-import { messagesOf, partRefusal, refusalOf, restated } from "./chat-messages.ts";
+import { callIdFor, messagesOf, partRefusal, refusalOf, restated } from "./chat-messages.ts";
 
 /**
  * A codec for one more server that speaks Chat Completions in a way of its own. It goes with `postJson` as the transport, or another.
@@ -17,9 +17,10 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
   defineCodec({
     name: dialect.codec,
     resultsStandTogether: true,
+    callIdFor: (callId) => callIdFor(callId, dialect),
+    restated: (block, before) => restated(block, before, dialect),
     offeredTools: offeredFunctions,
     adjust: (settings, adjustments) => adjust(settings, adjustments, dialect),
-    restated,
     unsendableReason: (block: Block) => refusalOf(block, dialect),
     unsendablePart: (part, block) => partRefusal(part, block, dialect.codec.replace(/\/[^/]*$/, "")),
     encodeRequest: (parts) => encodeRequest(parts, dialect),

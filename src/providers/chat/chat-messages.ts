@@ -58,7 +58,7 @@ export function assistantMessage(blocks: readonly Said[], dialect: ChatDialect):
     content: contentOf([...thinking, ...said]),
     ...(refusal === undefined ? {} : { refusal }),
     ...(member === null || thoughts.length === 0 ? {} : { [member]: thoughts.map(thoughtOf).join("\n\n") }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => callOf(call, dialect)) }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map(callOf) }),
   };
 }
 
@@ -69,7 +69,7 @@ function otherMessage({ kind, payload }: Said, dialect: ChatDialect): JsonObject
     return { role: told, content: contentOf(partsIn(payload).map(wirePart)) };
   }
   const { callId, output } = payload;
-  return { role: "tool", tool_call_id: idFor(callId, dialect), content: resultContent(output) };
+  return { role: "tool", tool_call_id: callId, content: resultContent(output) };
 }
 
 /** A tool's result is text on this wire: what is no list of parts is JSON. Other parts are left out before. */
@@ -87,12 +87,6 @@ function resultParts(output: JsonValue | undefined): readonly JsonObject[] | nul
   return parts.length === output.length ? parts : null;
 }
 
-/** What this wire says of a block otherwise than it stands, by name; null where it says all of it. */
-export function restated({ kind, payload: { output } }: Block): string | null {
-  if (kind !== "tool_result" || typeof output === "string" || output === undefined) return null;
-  return resultParts(output) === null ? "result-as-json" : null;
-}
-
 /** A text alone is a text, nothing is null. */
 function contentOf(parts: readonly JsonObject[]): JsonValue {
   const [only] = parts;
@@ -102,17 +96,29 @@ function contentOf(parts: readonly JsonObject[]): JsonValue {
   return isPlain && text !== undefined ? text : parts;
 }
 
-function callOf({ payload }: Said, dialect: ChatDialect): JsonObject {
-  const { type, callId, name, arguments: given, input } = payload;
-  const id = idFor(callId, dialect);
+function callOf({ payload }: Said): JsonObject {
+  const { type, callId: id, name, arguments: given, input } = payload;
   return type === "custom"
     ? { id, type: "custom", custom: { name, input } }
     : { id, type: "function", function: { name, arguments: given } };
 }
 
-function idFor(callId: JsonValue | undefined, { callIds }: ChatDialect): JsonValue | undefined {
-  if (callIds === undefined || typeof callId !== "string" || callIds.taken.test(callId)) return callId;
+/** The id of a call as the server takes it. */
+export function callIdFor(callId: string, { callIds }: ChatDialect): string {
+  if (callIds === undefined || callIds.taken.test(callId)) return callId;
   return sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, callIds.length);
+}
+
+/** What a message says otherwise: that a developer spoke, that a block stood behind a call, and what a tool gave as data. */
+export function restated(
+  { kind, role, payload: { output } }: Block,
+  before: Block | null,
+  { isOpenai }: ChatDialect,
+): string | null {
+  if (role === "developer" && isOpenai !== true) return "role";
+  const isData = kind === "tool_result" && typeof output !== "string" && output !== undefined;
+  if (isData && resultParts(output) === null) return "result-as-json";
+  return (kind === "assistant" || kind === "reasoning") && before?.kind === "tool_call" ? "order" : null;
 }
 
 const thoughtOf = ({ payload }: Said): string => [payload["summary"], payload["content"]].flatMap(textsIn).join("\n\n");
