@@ -160,3 +160,7 @@ function isBlank(value: Json): boolean {
     value === null || (isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0)
   );
 }
+
+/** The tools of a request that has its functions under `function`, as the Responses API has them. */
+export const functionsOf = (body: JsonObject): readonly JsonObject[] =>
+  objectsOf(body["tools"]).map(({ function: called, ...tool }) => ({ ...tool, ...objectsOf([called ?? null])[0] }));

@@ -1,4 +1,5 @@
 import type { Reading } from "../options.ts";
+import { functionsOf } from "../readings.ts";
 import { type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type ChatServerDialect, thoughtMembers } from "./dialects.ts";
 
@@ -8,10 +9,7 @@ export function readingOf(body: JsonObject, dialect: ChatServerDialect): Reading
     items: objectsOf(body["messages"]).flatMap((message) => itemsOf(message, dialect)),
     // Instructions are a message here.
     instructions: null,
-    tools: objectsOf(body["tools"]).map(({ function: called, ...tool }) => ({
-      ...tool,
-      ...objectsOf([called ?? null])[0],
-    })),
+    tools: functionsOf(body),
   };
 }
 

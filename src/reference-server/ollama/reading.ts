@@ -1,4 +1,5 @@
 import type { Reading } from "../options.ts";
+import { functionsOf } from "../readings.ts";
 import { isArray, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 
 /** What a model reads of a request: its messages, as the items that they would be on the wire of the Responses API. */
@@ -6,10 +7,7 @@ export const readingOf = (body: JsonObject, messages: readonly JsonObject[]): Re
   items: itemsOf(collated(messages)),
   // Instructions are a message here.
   instructions: null,
-  tools: objectsOf(body["tools"]).map(({ function: called, ...tool }) => ({
-    ...tool,
-    ...objectsOf([called ?? null])[0],
-  })),
+  tools: functionsOf(body),
 });
 
 /**
