@@ -38,6 +38,8 @@ export type RehearsedProvider = {
   readonly provider: (baseUrl: string, transport: RehearsalTransport) => Provider;
   /** The mode that it is played in unless told otherwise; `chained` when absent. */
   readonly mode?: Mode;
+  /** How it is played where it is told to continue, which it does only where its server is asked to keep something. */
+  readonly chainedAs?: RehearsalProvider;
   /** False where the server shows no reasoning: none is added to the answers. */
   readonly showsReasoning?: false;
   /** What the model reads of a thing in this dialect; null: nothing. Absent, it reads everything as it was said. */
@@ -107,6 +109,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   },
   anthropic: {
     ...messages,
+    chainedAs: "anthropic-threads",
     server: { checksReasoning: "refuses" },
     mode: "stateless",
     provider: anthropicAt,

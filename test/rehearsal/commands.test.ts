@@ -210,6 +210,18 @@ test.each([
   expect(refused.stderr.trim()).toMatch(expected);
 });
 
+test("plays the Messages API with threads where it is told to continue", async () => {
+  const told = ["--provider", "anthropic", "--mode", "chained", "--edit-rate", "0", "--limit", "2"];
+  const {
+    requests = 0,
+    chained,
+    ...figures
+  } = figuresOf(await turnlog("rehearse", "--generate", "a", ...told, "--json"));
+  expect(figures).toMatchObject({ providers: ["anthropic-threads"], conversations: 2, incoherent: 0 });
+  expect(Number(chained)).toBeGreaterThan(0);
+  expect(chained).toBe(Number(requests) - 2);
+});
+
 test("refuses conversation objects over WebSocket by name", async () => {
   const options = ["--generate", "a", "--mode", "conversation", "--transport", "websocket"];
   const refused = await turnlog("rehearse", ...options);

@@ -33,13 +33,15 @@ export const rehearse = commandCode({
 
   async *run(context, { arguments: [file], options }: CommandInput<Options>) {
     const source = sourceOf(file, options);
+    const { provider: named = "responses" } = options;
+    // What keeps nothing unless it is asked to is asked to.
+    const provider = options.mode === "chained" ? (rehearsedProviders[named].chainedAs ?? named) : named;
+    const { mode = rehearsedProviders[provider].mode ?? "chained" } = options;
     const {
       seed,
       editRate,
       edits,
-      provider = "responses",
       handoff = false,
-      mode = rehearsedProviders[provider].mode ?? "chained",
       transport,
       switchModes = false,
       reasoning = false,
