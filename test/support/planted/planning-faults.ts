@@ -103,8 +103,8 @@ export const planningFaults: readonly PlantedFault[] = [
   {
     of: "a call id that comes again is sent as it is",
     file: "engine/planning/pair-calls.ts",
-    find: "if (!isUsed(key)) return key;",
-    put: "return key;",
+    find: "if (!used.some((keys) => keys.has(candidate))) return candidate;",
+    put: "return candidate;",
     suite: "engine/planning/pair-calls",
   },
   {
@@ -117,8 +117,8 @@ export const planningFaults: readonly PlantedFault[] = [
   {
     of: "a broken group keeps the ids of its items",
     file: "engine/planning/shape.ts",
-    find: "? [omitId(index, rule)] : []",
-    put: "? [] : []",
+    find: "? [...repairs, omitId(index, rule)] : repairs",
+    put: "? repairs : repairs",
     suite: "engine/planning/shape",
   },
   {
