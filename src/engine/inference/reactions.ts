@@ -91,14 +91,16 @@ const isEmptyRefused = ({ error, request, shaped }: Failed): boolean =>
   shaped.length === 0;
 
 /** The server does not hold what it was asked to continue from: everything is sent, once. */
-function fallBack(session: RunSession, { error, request }: Failed): Retry | null {
-  const { anchor } = request.decision;
+function fallBack(session: RunSession, failed: Failed): Retry | null {
+  const { error, request } = failed;
+  const { anchor, strategy } = request.decision;
   const { onRefused, require } = session.engine.chain;
-  if (anchor === null || request.decision.strategy === "full") return null;
-  const { scope } = request;
   const isTried = onRefused !== "throw" && require !== true;
   const lesson = { capability: "chain", reason: error.message } as const;
-  if (error.kind === "chaining-unsupported" && isTried) return { full: "refused", without: [lesson] };
+  const isUnsupported = error.kind === "chaining-unsupported" && (strategy !== "full" || asksToBeKept(session, failed));
+  if (isUnsupported && isTried) return { full: "refused", without: [lesson] };
+  if (anchor === null || strategy === "full") return null;
+  const { scope } = request;
   const { kind, id, lives } = anchor;
   const named = { kind, id, ...(lives === undefined ? {} : { lives }) };
   const lost = error.kind === "chaining-unsupported" ? null : named;
@@ -107,6 +109,12 @@ function fallBack(session: RunSession, { error, request }: Failed): Retry | null
   if (lost?.lives === undefined)
     recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
   return isTried ? { full: "refused" } : null;
+}
+
+/** Whether a whole request asks the server to keep what later ones continue from, which it may refuse with it. */
+function asksToBeKept({ engine: { provider } }: RunSession, { request, settings }: Failed): boolean {
+  const unstored = provider.codec.unstored?.(settings) ?? settings;
+  return request.decision.capabilities["chain"] === true && unstored !== settings;
 }
 
 /** What is recorded of an anchor that was refused, by how it was. */

@@ -13,8 +13,8 @@ const keptMs = 5 * 60 * 1000;
 export const anchors: Readonly<Record<string, AnchorKind>> = {
   thread: {
     ...{ isLinear: true, keptMs: () => keptMs, mustEqual: (name) => ofThread.has(name) },
-    // Ids of calls are used once in a thread, and which ones are is not known to what continues it.
-    takes: ({ kind }) => kind !== "tool_call",
+    // Ids of calls are used once in a thread, and which ones are is not known to what continues it. Thinking is the thread's own.
+    takes: ({ kind }) => kind !== "tool_call" && kind !== "reasoning",
   },
 };
 

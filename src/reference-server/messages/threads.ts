@@ -92,13 +92,20 @@ const fingerprint = ["model", "output_config"] as const;
 
 const textOf = (value: Json | undefined): string => JSON.stringify(value ?? null);
 
+/** That a message with thinking is refused as the setting is, no documentation says. */
 const unsupportedIn = (body: JsonObject): readonly string[] => [
-  ...["context_management", "fallbacks", "thinking"].filter((name) => body[name] !== undefined),
+  ...["context_management", "fallbacks"].filter((name) => body[name] !== undefined),
+  ...(body["thinking"] === undefined && !hasThinking(body) ? [] : ["thinking"]),
   ...(body["cache_control"] === undefined &&
   countMarks([body["system"] ?? null, body["tools"] ?? null, body["messages"] ?? null]) === 0
     ? []
     : ["cache_control"]),
 ];
+
+const hasThinking = ({ messages }: JsonObject): boolean =>
+  objectsOf(messages).some(({ content }) =>
+    objectsOf(content).some(({ type }) => /thinking$/.test(stringOf(type) ?? "")),
+  );
 
 function refused(code: string, message: string): Refusal {
   const isMissing = code === "thread_not_found";

@@ -1,16 +1,22 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
-import { createEngine, openStore } from "../../../src/index.ts";
+import { createEngine, defineMiddleware, openStore } from "../../../src/index.ts";
 import { type AnthropicOptions, anthropic } from "../../../src/providers/anthropic/anthropic.ts";
-import { startReferenceServer } from "../../../src/reference-server/server.ts";
+import {
+  message,
+  type ReferenceServerOptions,
+  reasoning,
+  startReferenceServer,
+} from "../../../src/reference-server/server.ts";
+import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 const beta = { "anthropic-beta": "message-threads-2026-08-12" };
 const minutes = 60_000;
 
-async function started() {
+async function started(answer?: ReferenceServerOptions["answer"]) {
   const clock = { ms: 0 };
-  const server = await startReferenceServer({ seed: "threads", now: () => clock.ms });
+  const server = await startReferenceServer({ seed: "threads", now: () => clock.ms, ...(answer ? { answer } : {}) });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const ask = async (more: object, headers: Record<string, string> = beta): Promise<JsonObject> => {
     const messages = [{ role: "user", content: "Go." }];
@@ -61,7 +67,14 @@ test("threads go with their beta only, and not with thinking or marks for the ca
     error: { message: "thread: Extra inputs are not permitted" },
   });
   const cache = { type: "ephemeral" };
-  for (const more of [{ thinking: { type: "adaptive" } }, { cache_control: cache }, { fallbacks: [] }])
+  const thought = { role: "assistant", content: [{ type: "thinking", thinking: "Hm.", signature: "x" }] };
+  const go = { role: "user", content: "Go." };
+  for (const more of [
+    { thinking: { type: "adaptive" } },
+    { cache_control: cache },
+    { fallbacks: [] },
+    { messages: [go, thought, go] },
+  ])
     expect(await ask({ thread, ...more })).toMatchObject(refusal("thread_unsupported_request"));
 });
 
@@ -106,3 +119,63 @@ test("what is said in a row is sent once, and what a fork says, or what comes la
   await conversation.run(engine, { mode: "stateless" });
   expect(server.requests.at(-1)?.bodyText).not.toContain('"thread"');
 });
+
+/** What was sent of the last requests: how each goes on, and how it was answered. */
+const sentTo = ({ requests }: Awaited<ReturnType<typeof started>>["server"]) =>
+  requests.map(({ body, status }) => {
+    const thread = isJsonObject(body) && isJsonObject(body["thread"]) ? body["thread"]["type"] : "none";
+    return `${typeof thread === "string" ? thread : "none"} ${status}`;
+  });
+
+/** Says a word of the user otherwise, so that a thread cannot be continued. */
+const edit = defineMiddleware({ name: "edit", version: "1.0.0" }, (next) => (turn) => {
+  const [first] = turn.blocks;
+  return next(first === undefined ? turn : turn.replace(first, first.withText("Otherwise?")));
+});
+
+test("a thread that takes no thinking is given up for whole requests, and asked for no more", async () => {
+  const { server } = await started(({ request }) => ({
+    output: [reasoning({ summary: "Hm." }), message(`${request}.`)],
+  }));
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  const provider = anthropic({ ...asked, baseURL: server.url, threads: true, model: "claude-opus-4-8" });
+  const say = async (text: string, middleware = [edit].slice(1)) => {
+    await conversation.append(text);
+    return (await conversation.run(createEngine({ provider, middleware }))).text;
+  };
+  await say("One?");
+  await say("Two?");
+  expect(await say("Three?", [edit])).toBe("2.");
+  await say("Four?");
+  expect(sentTo(server)).toEqual(["create 200", "continue 200", "create 400", "none 200", "none 200"]);
+  expect(dataOf(await eventsOf(conversation), "CapabilityLearned")).toMatchObject([
+    { capability: "chain", value: false, reason: expect.stringContaining("thinking") as unknown },
+  ]);
+  expect(await conversation.verify()).toMatchObject({ isSound: true });
+});
+
+test.each<[string, (server: Awaited<ReturnType<typeof started>>, id: string) => Promise<unknown>, string]>([
+  ["is gone", ({ clock }) => Promise.resolve(Object.assign(clock, { ms: 6 * minutes })), "not-found"],
+  ["somebody else has continued", ({ continued }, id) => continued(id), "continued"],
+])(
+  "a thread that %s is begun anew with everything, and the next request continues that",
+  async (_, happens, reason) => {
+    const world = await started();
+    await using store = await openStore("memory:");
+    const conversation = store.conversation();
+    const engine = createEngine({ provider: anthropic({ ...asked, baseURL: world.server.url, threads: true }) });
+    await conversation.append("One?");
+    await conversation.run(engine);
+    await happens(world, world.server.requests.at(-1)?.responseId ?? "");
+    const before = world.server.requests.length;
+    for (const text of ["Two?", "Three?"]) {
+      await conversation.append(text);
+      await conversation.run(engine);
+    }
+    const status = reason === "not-found" ? 404 : 400;
+    expect(sentTo(world.server).slice(before)).toEqual([`continue ${status}`, "create 200", "continue 200"]);
+    expect(dataOf(await eventsOf(conversation), "AnchorInvalidated")).toMatchObject([{ reason }]);
+    expect(dataOf(await eventsOf(conversation), "CapabilityLearned")).toEqual([]);
+  },
+);
