@@ -25,6 +25,8 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.retried).toBeGreaterThan(requestsWanted / 200);
   expect(tally.overSocket).toBeGreaterThan(requestsWanted / 20);
   expect(tally.lived).toBeGreaterThan(requestsWanted / 1_000);
+  expect(tally.warmUps).toBeGreaterThan(requestsWanted / 1_000);
+  expect(tally.warm).toBeGreaterThan(requestsWanted / 1_000);
   expect(tally.again).toBeGreaterThan(requestsWanted / 200);
   expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);
   expect(tally.compacted).toBeGreaterThan(requestsWanted / 100);
@@ -99,10 +101,12 @@ afterAll(() => {
     inObjects,
     overSocket,
     lived,
+    warmUps,
+    warm,
     compacted,
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${warmUps} warm-ups and ${warm} that continued from one, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
   );
 });

@@ -9,6 +9,9 @@ export type RecordedRequest = {
   readonly transport: string;
   /** Whether it continued from what ends with a connection. */
   readonly lives: boolean;
+  /** Whether it had something ready before anybody asked, and whether it continued from that. */
+  readonly isWarmUp: boolean;
+  readonly isWarm: boolean;
   readonly bodyText: string;
   isAnswered: boolean;
 };
@@ -17,20 +20,25 @@ export type RecordedRequest = {
 export async function recordedRequests(store: TurnlogStore): Promise<readonly RecordedRequest[]> {
   const requestByPlace = new Map<string, RecordedRequest>();
   const requestByInference = new Map<string, RecordedRequest>();
+  const warmUps = new Set<string>();
   for await (const id of store.conversations()) {
     const stream = `conversation-${id}`;
     let view = conversationView.initial(stream);
     for await (const recorded of store.conversation(id).history()) {
       view = conversationView.apply(view, recorded);
       const { event, revision } = recorded;
-      if (event.type === "ResponseReceived") {
+      if (event.type === "ResponseReceived" || event.type === "WarmUpAnswered") {
         const answered = requestByInference.get(event.data.inferenceId);
         if (answered !== undefined) answered.isAnswered = true;
       }
-      if (event.type !== "InferenceRequested" || recorded.stream !== stream) continue;
+      const isWarmUp = event.type === "WarmUpRequested";
+      if (isWarmUp) warmUps.add(event.data.inferenceId);
+      if ((!isWarmUp && event.type !== "InferenceRequested") || recorded.stream !== stream) continue;
       const { bodyText } = rebuildRequest(view, recorded, store.codecs);
       const { strategy, transport, anchor } = event.data.decision;
-      const request = { strategy, transport, lives: anchor?.lives !== undefined, bodyText, isAnswered: false };
+      const isWarm = warmUps.has(anchor?.inferenceId ?? "");
+      const lives = anchor?.lives !== undefined;
+      const request = { strategy, transport, lives, isWarmUp, isWarm, bodyText, isAnswered: false };
       requestByPlace.set(`${stream}@${revision}`, request);
       requestByInference.set(event.data.inferenceId, request);
     }

@@ -52,6 +52,9 @@ export type Tally = {
   /** Requests over WebSocket, and those of them that continued from what ended with their connection. */
   overSocket: number;
   lived: number;
+  /** Requests that had a connection ready before anybody asked, and those that continued from one. */
+  warmUps: number;
+  warm: number;
   /** Turns that the engine made shorter, before a request and after a run. */
   compacted: number;
   inObjects: number;
@@ -77,6 +80,8 @@ export const emptyTally = (): Tally => ({
   stateless: 0,
   overSocket: 0,
   lived: 0,
+  warmUps: 0,
+  warm: 0,
   compacted: 0,
   inObjects: 0,
   lost: 0,
@@ -105,6 +110,8 @@ class World {
   readonly #random: Random;
   /** Draws what is made shorter, so that the other draws of a seed stay what they are. */
   readonly #compacting: Random;
+  /** Draws what is had ready before anybody asks, likewise. */
+  readonly #warming: Random;
   readonly #server: Front;
   readonly #dialect: Dialect;
   readonly #speech: Speech;
@@ -112,12 +119,14 @@ class World {
   readonly #seed: number;
   #outgoing: Turn | null = null;
   #judged = 0;
+  readonly #answered: string[] = [];
   #hasForgotten = false;
 
   constructor(seed: number, { server, dialect }: { readonly server: Front; readonly dialect: Dialect }, tally: Tally) {
     this.#seed = seed;
     this.#random = createRandom(seed);
     this.#compacting = createRandom(seed + 0x5eed);
+    this.#warming = createRandom(seed + 0x3a54);
     this.#speech = new Speech(seed, this.#random, dialect);
     this.#server = server;
     this.#dialect = dialect;
@@ -189,6 +198,7 @@ class World {
         sleep: async () => undefined,
         observers: [{ next: (part) => this.#look(part, compact?.keep ?? 0) }],
       });
+      if (transport === "websocket" && this.#warming.chance(0.9)) await this.#warmUp(conversation, engine);
       const again = random.chance(0.1);
       const first = await this.#run(conversation, engine, {});
       if (first !== null && again) await this.#run(conversation, engine, { again });
@@ -254,6 +264,30 @@ class World {
     return conversation.fork(random.chance(0.4) ? revision : random.below(revision + 1));
   }
 
+  /** Nothing goes out for it that no layer has handed on; what continues from it is judged as every request. */
+  async #warmUp(conversation: Conversation, engine: Engine): Promise<void> {
+    const { requests } = this.#server;
+    const heard = new Set(
+      [...requests.map(({ bodyText }) => bodyText), ...this.#answered].flatMap((text) => text.match(/n\d+x/g) ?? []),
+    );
+    const before = requests.length;
+    const { status } = await conversation.warmUp(engine);
+    for (; this.#judged < requests.length; this.#judged += 1) {
+      const request = requests[this.#judged];
+      if (request === undefined) continue;
+      const { bodyText, hasFaultFired, body } = request;
+      const isWarmUp = this.#judged >= before && isJsonObject(body) && body["generate"] === false;
+      if (!isWarmUp) this.#blame(`request ${this.#judged} is no warm-up`);
+      const unheard = bodyText.match(/n\d+x/g)?.find((nonce) => !heard.has(nonce));
+      if (unheard !== undefined) this.#blame(`a warm-up says ${unheard}, which nobody has handed on`);
+      if (hasFaultFired) this.#tally.faulty += 1;
+      else if (request.status === 200) {
+        if (status !== "warm") this.#blame(`a warm-up that was answered is ${status}`);
+      } else if (this.#isLawfulRefusal(request)) this.#tally.lost += 1;
+      else this.#blame(`a warm-up was refused: ${request.status} ${bodyText.slice(0, 2000)}`);
+    }
+  }
+
   /** Between two runs; one that was cut off stands open. */
   async #compact(conversation: Conversation): Promise<void> {
     if ((await conversation.at(-1)).run !== null) return;
@@ -278,8 +312,10 @@ class World {
   /** Law 7: the bodies that the events give are the bodies that the server received. */
   async #compareBodies(store: TurnlogStore): Promise<void> {
     const recorded = await recordedRequests(store);
-    for (const { strategy, transport, lives } of recorded) {
-      this.#tally[strategy] += 1;
+    for (const { strategy, transport, lives, isWarmUp, isWarm } of recorded) {
+      if (isWarmUp) this.#tally.warmUps += 1;
+      else this.#tally[strategy] += 1;
+      if (isWarm) this.#tally.warm += 1;
       if (transport === "websocket") this.#tally.overSocket += 1;
       if (lives) this.#tally.lived += 1;
     }
@@ -297,6 +333,7 @@ class World {
   /** The model's answer to a request. */
   answer(): ScriptedAnswer {
     const answer = this.#speech.answer();
+    this.#answered.push(JSON.stringify(answer.output));
     const count = (type: string): number => answer.output.filter(({ item }) => item["type"] === type).length;
     this.#tally.responses += 1;
     if (count("function_call") > 1) this.#tally.parallel += 1;
