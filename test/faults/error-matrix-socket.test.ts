@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import {
@@ -10,51 +10,27 @@ import {
   reasoning,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
+import {
+  checkNothingLost,
+  errorOf,
+  type Held,
+  later,
+  maxRetries,
+  reactionTo,
+} from "../support/faults/error-reactions.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 /** What is continued from: what the server stores, what the connection remembers, or nothing. */
 type Mode = "stored" | "local" | "stateless";
 const modes: readonly Mode[] = ["stored", "local", "stateless"];
+const heldIn = { stored: "stored", local: "local", stateless: "nothing" } as const satisfies Record<Mode, Held>;
 
-const maxRetries = 2;
-
-/** What is sent for a request that is refused once, and for one that is refused each time, by mode: `C` continues, `F` is whole. */
-type Sent = Readonly<Record<Mode, readonly [once: string, always: string]>>;
-const once: Sent = { stored: ["C", "C"], local: ["C", "C"], stateless: ["F", "F"] };
-const whole: Sent = { stored: ["CF", "CF"], local: ["CF", "CF"], stateless: ["F", "F"] };
-// What a connection remembers a refusal takes away: what is stored is still there.
-const later: Sent = { stored: ["CC", "CCC"], local: ["CF", "CFF"], stateless: ["FF", "FFF"] };
-/** Another connection takes it; nothing that ended with this one is continued from there. */
-const elsewhere: Sent = { stored: ["CC", "CCC"], local: ["CF", "CFF"], stateless: ["FF", "FFF"] };
-
-/** The reaction to each kind of refusal. What is not named here is told to the caller at once. */
-const reactions: ReadonlyMap<string, Sent> = new Map([
-  ["lost-state", whole],
-  ["chaining-unsupported", whole],
-  ["missing-tool-output", whole],
-  ["orphan-tool-output", whole],
-  ["reasoning-pairing", whole],
-  ["duplicate-item", whole],
-  // The whole names items by their ids, where they are stored.
-  ["item-not-found", { ...whole, stored: ["CF", "CFF"] }],
-  // What is new holds no reasoning: what the server holds of it is sent whole without.
-  ["invalid-encrypted-content", { ...whole, stateless: ["FF", "FF"] }],
-  ["rate-limited", later],
-  ["conversation-locked", later],
-]);
-
-/** Two rows are about the connection, and not about what was asked. */
-const ofConnection: ReadonlyMap<string, Sent> = new Map([
-  ["a socket of sixty minutes", elsewhere],
-  ["too many lanes", elsewhere],
-]);
+/** Two rows are about the connection, and not about what was asked: another one takes it. */
+const ofConnection: ReadonlySet<string> = new Set(["a socket of sixty minutes", "too many lanes"]);
 
 type Row = (typeof rows)[number];
 const rows = catalogue.map((row) => ({ ...row, status: row.status ?? 400 }));
-
-const errorOf = (body: JsonValue): JsonObject =>
-  isJsonObject(body) && isJsonObject(body["error"]) ? body["error"] : {};
 
 /** One way in which a server says no on a socket: a frame, and how many of the answer's come before it. */
 type Shape = {
@@ -177,24 +153,11 @@ function talkTo(mode: Mode) {
   };
 }
 
-/** Everything that was said is in the Turn once, a failure is on record, and the conversation goes on with all of it. */
-async function checkNothingLost({ failure, talk }: Asked): Promise<void> {
-  const { workshop } = talk;
-  const texts = async (): Promise<readonly string[]> => {
-    const turn = await workshop.conversation.turn();
-    return turn.blocks.filter(({ kind }) => kind !== "reasoning").map(({ text }) => text);
-  };
-  const answered = failure === null ? ["answer"] : [];
-  expect(await texts()).toEqual(["one", "answer", "two", ...answered]);
-  await talk.say("three");
-  expect((await texts()).slice(0, -1)).toEqual(["one", "answer", "two", ...answered, "three"]);
-  const { responseId = "" } = server.requests.at(-1) ?? {};
-  const read = JSON.stringify(server.reading(responseId)?.items);
-  for (const text of ["one", "two", "three"]) expect(read.split(`"${text}"`)).toHaveLength(2);
-}
+const nothingLost = ({ failure, talk }: Asked): Promise<void> =>
+  checkNothingLost(server, { conversation: talk.workshop.conversation, say: talk.say, failure });
 
-const reactionTo = ({ of, kind }: Row, mode: Mode): readonly [string, string] =>
-  (ofConnection.get(of) ?? reactions.get(kind) ?? once)[mode];
+const reaction = ({ of, kind }: Row, mode: Mode): readonly [string, string] =>
+  (ofConnection.has(of) ? later : reactionTo(kind))[heldIn[mode]];
 
 /** As what it is recorded: what is about a connection is no more of the request than a connection that was refused. */
 const kindOf = ({ of, kind }: Row): string => (ofConnection.has(of) ? "connection" : kind);
@@ -208,23 +171,23 @@ describe.each(shapes)("over WebSocket, told in $name", (shape) => {
   );
 
   test.each(inModes)("%s, %s: the reaction of its kind, and nothing lost", async (_, mode, row) => {
-    const [sentOnce] = reactionTo(row, mode);
+    const [sentOnce] = reaction(row, mode);
     const asked = await ask(shape, row, { mode, times: 1 });
     expect(asked.sent).toBe(sentOnce);
     if (sentOnce.length > 1) expect(asked.failure).toBeNull();
     else expect(asked.failure).toMatchObject({ kind: kindOf(row), outcome: row.outcome ?? "rejected" });
     const failed = dataOf(await eventsOf(asked.talk.workshop.conversation), "InferenceFailed");
     expect(failed.map(({ kind }) => kind)).toEqual([kindOf(row)]);
-    await checkNothingLost(asked);
+    await nothingLost(asked);
   });
 
   const stubborn = kinds.flatMap((row) => modes.map((mode) => [kindOf(row), mode, row] as const));
 
   test.each(stubborn)("%s each time, %s: as often as its reaction says, and nothing lost", async (kind, mode, row) => {
-    const [, sentAlways] = reactionTo(row, mode);
+    const [, sentAlways] = reaction(row, mode);
     const asked = await ask(shape, row, { mode, times: Number.POSITIVE_INFINITY });
     expect(asked.sent).toBe(sentAlways);
     expect(asked.failure).toMatchObject({ kind, outcome: row.outcome ?? "rejected" });
-    await checkNothingLost(asked);
+    await nothingLost(asked);
   });
 });

@@ -1,42 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
+import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { message, type ReferenceServer, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
+import { checkNothingLost, errorOf, type Held, maxRetries, reactionTo } from "../support/faults/error-reactions.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 type Mode = "chained" | "stateless" | "conversation";
 const modes: readonly Mode[] = ["chained", "stateless", "conversation"];
 
-const maxRetries = 2;
-
-/**
- * What is sent for a request that is refused once, and for one that is refused each time, by mode: `C` continues from a response, or in
- * the object of the request before; `F` is whole, in a new object where the mode has them.
- */
-type Sent = Readonly<Record<Mode, readonly [once: string, always: string]>>;
-const once: Sent = { chained: ["C", "C"], stateless: ["F", "F"], conversation: ["C", "C"] };
-const whole: Sent = { chained: ["CF", "CF"], stateless: ["F", "F"], conversation: ["CF", "CF"] };
-const later: Sent = { chained: ["CC", "CCC"], stateless: ["FF", "FFF"], conversation: ["CC", "CCC"] };
-
-/** The reaction to each kind of refusal. What is not named here is told to the caller at once. */
-const reactions: ReadonlyMap<string, Sent> = new Map([
-  ["lost-state", whole],
-  ["chaining-unsupported", whole],
-  ["missing-tool-output", whole],
-  ["orphan-tool-output", whole],
-  ["reasoning-pairing", whole],
-  ["duplicate-item", whole],
-  // The whole names items by their ids, where they are stored; without ids it goes to the same new object, which holds nothing yet.
-  ["item-not-found", { chained: ["CF", "CFF"], stateless: ["F", "F"], conversation: ["CF", "CFC"] }],
-  // What is new holds no reasoning: what the server holds of it is sent whole without.
-  ["invalid-encrypted-content", { chained: ["CF", "CF"], stateless: ["FF", "FF"], conversation: ["CF", "CF"] }],
-  ["rate-limited", later],
-  ["conversation-locked", later],
-  // An object that is gone is made anew, and so is one that is gone as soon as it was made, once.
-  ["conversation-not-found", { ...once, conversation: ["CF", "CFF"] }],
-]);
+/** What a request of each mode continues from. */
+const heldIn = { chained: "stored", stateless: "nothing", conversation: "object" } as const satisfies Record<
+  Mode,
+  Held
+>;
 
 /** One way in which a server says no. */
 type Frame = { readonly status: number; readonly contentType: string; readonly text: string };
@@ -57,9 +35,6 @@ const created: JsonObject = {
   sequence_number: 0,
   response: { id: "resp_begun", object: "response", status: "in_progress", output: [] },
 };
-
-const errorOf = (body: JsonValue): JsonObject =>
-  isJsonObject(body) && isJsonObject(body["error"]) ? body["error"] : {};
 
 const shapes: readonly Shape[] = [
   {
@@ -164,21 +139,8 @@ async function talkTo(mode: Mode) {
   };
 }
 
-/** Everything that was said is in the Turn once, a failure is on record, and the conversation goes on with all of it. */
-async function checkNothingLost({ failure, talk }: Asked): Promise<void> {
-  const { workshop } = talk;
-  const texts = async (): Promise<readonly string[]> => {
-    const turn = await workshop.conversation.turn();
-    return turn.blocks.filter(({ kind }) => kind !== "reasoning").map(({ text }) => text);
-  };
-  const answered = failure === null ? ["answer"] : [];
-  expect(await texts()).toEqual(["one", "answer", "two", ...answered]);
-  await talk.say("three");
-  expect((await texts()).slice(0, -1)).toEqual(["one", "answer", "two", ...answered, "three"]);
-  const { responseId = "" } = server.requests.at(-1) ?? {};
-  const read = JSON.stringify(server.reading(responseId)?.items);
-  for (const text of ["one", "two", "three"]) expect(read.split(`"${text}"`)).toHaveLength(2);
-}
+const nothingLost = ({ failure, talk }: Asked): Promise<void> =>
+  checkNothingLost(server, { conversation: talk.workshop.conversation, say: talk.say, failure });
 
 const rows = catalogue.map((row) => ({ ...row, status: row.status ?? 400 }));
 
@@ -188,25 +150,25 @@ describe.each(shapes)("told in $name", ({ frame, isEvent }) => {
   const inEachMode = told.flatMap((row) => modes.map((mode) => [row.of, mode, row] as const));
 
   test.each(inEachMode)("%s, %s: the reaction of its kind, and nothing lost", async (_, mode, row) => {
-    const [sentOnce] = (reactions.get(row.kind) ?? once)[mode];
+    const [sentOnce] = reactionTo(row.kind)[heldIn[mode]];
     const asked = await ask(frame(row), { mode, isAlways: false });
     expect(asked.sent).toBe(sentOnce);
     if (sentOnce.length > 1) expect(asked.failure).toBeNull();
     else expect(asked.failure).toMatchObject({ kind: row.kind, outcome: row.outcome ?? "rejected" });
     const failed = dataOf(await eventsOf(asked.talk.workshop.conversation), "InferenceFailed");
     expect(failed.map(({ kind }) => kind)).toEqual([row.kind]);
-    await checkNothingLost(asked);
+    await nothingLost(asked);
   });
 
   const kinds = [...Map.groupBy(told, ({ kind }) => kind).values()].flatMap((of) => of.slice(0, 1));
   const stubborn = kinds.flatMap((row) => modes.map((mode) => [row.kind, mode, row] as const));
 
   test.each(stubborn)("%s each time, %s: as often as its reaction says, and nothing lost", async (kind, mode, row) => {
-    const [, sentAlways] = (reactions.get(kind) ?? once)[mode];
+    const [, sentAlways] = reactionTo(kind)[heldIn[mode]];
     const asked = await ask(frame(row), { mode, isAlways: true });
     expect(asked.sent).toBe(sentAlways);
     expect(asked.failure).toMatchObject({ kind, outcome: row.outcome ?? "rejected" });
-    await checkNothingLost(asked);
+    await nothingLost(asked);
   });
 });
 
@@ -230,7 +192,7 @@ describe("told by a proxy in front of the server", () => {
       expect(asked.sent).toBe((mode === "stateless" ? "F" : "C").repeat(times));
       const failed = dataOf(await eventsOf(asked.talk.workshop.conversation), "InferenceFailed");
       expect(failed).toMatchObject([{ kind, outcome }]);
-      await checkNothingLost(asked);
+      await nothingLost(asked);
     }
   });
 });
