@@ -28,33 +28,39 @@ const rounds = cases(2, 100);
 
 type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogStore };
 
-type Kind =
-  | "sqlite"
-  | "sqlite, in another dialect"
-  | "sqlite, in Chat Completions"
-  | "sqlite, in the Messages API"
-  | "sqlite, by Gemini"
-  | "sqlite, by Ollama"
-  | "sqlite, by the AI SDK"
-  | "sqlite, over WebSocket"
-  | "sqlite, in mode conversation"
-  | "eventstoredb"
-  | "an unkind eventstoredb"
-  | "the server of TURNLOG_TEST_ESDB";
+type Served = Partial<Pick<Place, "dialect" | "transport" | "mode" | "isStored">>;
 
-/** The others speak the Responses API. */
-const dialectByKind: ReadonlyMap<Kind, DialectName> = new Map([
-  ["sqlite, in another dialect", "toy"],
-  ["sqlite, in Chat Completions", "chat"],
-  ["sqlite, in the Messages API", "anthropic"],
-  ["sqlite, by Gemini", "google"],
-  ["sqlite, by Ollama", "ollama"],
-  ["sqlite, by the AI SDK", "ai-sdk"],
-]);
+/** How the model is asked, by where its log is; of so many stops one where there is little time. */
+const kinds: readonly (readonly [name: string, served: Served, everyNth: number])[] = [
+  ["sqlite", {}, 1],
+  ["sqlite, over SSE", { transport: "sse" }, 40],
+  ["sqlite, over WebSocket", { transport: "websocket", isStored: false }, 5],
+  ["sqlite, over WebSocket, stored", { transport: "websocket" }, 40],
+  ["sqlite, over WebSocket, stateless", { transport: "websocket", mode: "stateless", isStored: false }, 40],
+  ["sqlite, in mode conversation", { mode: "conversation" }, 5],
+  ["sqlite, in mode conversation over SSE", { mode: "conversation", transport: "sse" }, 40],
+  ["sqlite, in mode stateless", { mode: "stateless" }, 40],
+  ["sqlite, in mode auto", { mode: "auto" }, 40],
+  ["sqlite, in another dialect", { dialect: "toy" }, 10],
+  ["sqlite, in Chat Completions", { dialect: "chat" }, 10],
+  ["sqlite, in the Messages API", { dialect: "anthropic" }, 40],
+  ["sqlite, in message threads", { dialect: "anthropic-threads" }, 40],
+  ["sqlite, by Gemini", { dialect: "google" }, 40],
+  ["sqlite, by Interactions", { dialect: "google-interactions" }, 40],
+  ["sqlite, by Ollama", { dialect: "ollama" }, 40],
+  ["sqlite, by the AI SDK", { dialect: "ai-sdk" }, 40],
+  ["eventstoredb", {}, 5],
+  ["an unkind eventstoredb", {}, 10],
+  ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),
+];
 
-async function createWorld(kind: Kind): Promise<World> {
+/** Wires that send everything each time. */
+const wholeWires: ReadonlySet<DialectName> = new Set(["toy", "chat", "anthropic", "google", "ollama", "ai-sdk"]);
+const isChainingIn = ({ mode, dialect }: Place): boolean => mode !== "stateless" && !wholeWires.has(dialect);
+
+async function createWorld(kind: string, served: Served = {}): Promise<World> {
   const folder = temporaryFolder();
-  const dialect: DialectName = dialectByKind.get(kind) ?? "responses";
+  const { dialect = "responses", transport = "json", mode = "chained", isStored = true } = served;
   const model = await dialects[dialect].start(think);
   const events = kind.endsWith("eventstoredb")
     ? await startServerProcess(kind === "eventstoredb" ? 0 : firstSeed)
@@ -62,9 +68,7 @@ async function createWorld(kind: Kind): Promise<World> {
   const url = kind.startsWith("sqlite")
     ? `sqlite:${folder.file("turnlog.db")}`
     : (events?.url ?? freshAddress(runningServers[0] ?? ""));
-  const transport: Place["transport"] = kind.endsWith("WebSocket") ? "websocket" : "json";
-  const mode: Place["mode"] = kind.endsWith("conversation") ? "conversation" : "chained";
-  const place = { url, dialect, transport, mode, modelUrl: model.url, ledger: folder.file("ledger") };
+  const place = { url, dialect, transport, mode, isStored, modelUrl: model.url, ledger: folder.file("ledger") };
   const store = await openWorld(place);
   return {
     place,
@@ -134,8 +138,9 @@ async function check({ place, store }: World, id: string, expected: Expected): P
   expect({ id, isTold: later === turn.length - 1 && later > 0 }).toEqual({ id, isTold });
   const answered = isTold ? turn.slice(turn.length - 1) : turn;
   expect({ id, says: dialects[place.dialect].essence(answered) }).toEqual({ id, says: expected.says });
-  // What a connection remembered is gone with the process, and an object that an answer may still enter: another plan, the same Turn.
-  const isPlanKept = place.transport === "json" && place.mode === "chained";
+  // What a connection remembered is gone with the process, an object that an answer may still enter, and what is continued once where a
+  // lost answer may have continued it: another plan, the same Turn.
+  const isPlanKept = place.transport !== "websocket" && place.mode !== "conversation" && !linear.has(place.dialect);
   if (isPlanKept) expect({ id, asked: askedIn(events) }).toEqual({ id, asked: expected.asked });
   expect(await conversation.resume(engineOf(place, id))).toBeNull();
   expect((await eventsOf(conversation)).length).toBe(events.length);
@@ -145,6 +150,8 @@ function checkLedger({ place }: World): void {
   const twice = [...readLedger(place)].filter(([, entries]) => entries.length > 1);
   expect(twice.filter(([, entries]) => onceOnly.has(entries[0]?.name ?? ""))).toEqual([]);
 }
+
+const linear: ReadonlySet<DialectName> = new Set(["anthropic-threads"]);
 
 const batchesOf = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size));
@@ -170,29 +177,14 @@ const sampled = (count: number, everyNth: number): readonly number[] =>
 /** Appends around what a recovery asks of a conversation object: that it was cut off, a listing, a new object. */
 const looks = 6;
 
-const kinds: readonly (readonly [Kind, number])[] = [
-  ["sqlite", 1],
-  ["sqlite, in another dialect", 10],
-  ["sqlite, in Chat Completions", 10],
-  ["sqlite, in the Messages API", 40],
-  ["sqlite, by Gemini", 40],
-  ["sqlite, by Ollama", 40],
-  ["sqlite, by the AI SDK", 40],
-  ["sqlite, over WebSocket", 5],
-  ["sqlite, in mode conversation", 5],
-  ["eventstoredb", 5],
-  ["an unkind eventstoredb", 10],
-  ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", 5] as const),
-];
-
-describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => {
+describe.each(kinds)("a run on %s whose process is killed", (kind, served, everyNth) => {
   test("before and after every durable write and every effect ends as if nothing had happened", {
     timeout: 3_600_000,
   }, async () => {
-    await using world = await createWorld(kind);
+    await using world = await createWorld(kind, served);
     const expected = await uninterrupted(world);
     const isChaining = [...expected.asked.values()].includes("chained");
-    expect({ kind, isChaining }).toEqual({ kind, isChaining: !dialectByKind.has(kind) });
+    expect({ kind, isChaining }).toEqual({ kind, isChaining: isChainingIn(world.place) });
     let parked = 0;
     for (const batch of batchesOf(sampled(expected.stops, everyNth), isLong ? 1 : 24)) {
       const jobs = batch.map((stop): Job => {
@@ -221,7 +213,7 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, everyNth) => 
   });
 
   test("and whose recoveries are killed too, wherever, ends all the same", { timeout: 3_600_000 }, async () => {
-    await using world = await createWorld(kind);
+    await using world = await createWorld(kind, served);
     const expected = await uninterrupted(world);
     const cuts = sampled(expected.stops, 6 * everyNth);
     const { below } = createRandom(firstSeed);

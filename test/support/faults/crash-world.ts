@@ -25,8 +25,9 @@ import { dialectNames, dialects } from "../dialects.ts";
 export const placeSchema = z.object({
   url: z.string(),
   dialect: z.enum(dialectNames),
-  transport: z.enum(["json", "websocket"]).default("json"),
-  mode: z.enum(["chained", "conversation"]).default("chained"),
+  transport: z.enum(["json", "sse", "websocket"]).default("json"),
+  mode: z.enum(["chained", "stateless", "conversation", "auto"]).default("chained"),
+  isStored: z.boolean().default(true),
   modelUrl: z.string(),
   ledger: z.string(),
 });
@@ -160,12 +161,12 @@ function rewritten(block: Block, from: string, to: string): Block {
 }
 
 /**
- * Over WebSocket nothing is stored: what a process has said goes with it. A new conversation object is given the whole Turn, in
+ * What is not stored goes with the connection of the process that said it. A new conversation object is given the whole Turn, in
  * which items cannot be named: the model gives the reasoning of all runs the same ids.
  */
-const askedBy = ({ transport, mode }: Place) => ({
-  model: "thinking",
-  ...(transport === "websocket" ? ({ transport, store: false } as const) : {}),
+const askedBy = ({ transport, mode, isStored }: Place) => ({
+  ...{ model: "thinking", transport },
+  ...(isStored ? {} : ({ store: false } as const)),
   ...(mode === "conversation" ? { capabilities: { itemIds: false } } : {}),
 });
 
@@ -175,7 +176,7 @@ export function engineOf(place: Place, id: string): Engine {
   return createEngine({
     provider: dialects[place.dialect].provider(place.modelUrl, askedBy(place)),
     // What does not chain has no modes to choose from.
-    ...(place.mode === "conversation" ? { mode: place.mode } : {}),
+    ...(place.mode === "chained" ? {} : { mode: place.mode }),
     tools: ledgerTools(place),
     middleware: layers(place),
     clock: () => noon,
