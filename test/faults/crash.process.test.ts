@@ -208,7 +208,8 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, served, every
       await Promise.all(ends);
     }
     checkLedger(world);
-    expect(parked).toBeGreaterThan(0);
+    // Of few stops none may leave it open whether an effect was done.
+    if (isLong || everyNth < 40) expect(parked).toBeGreaterThan(0);
     process.stdout.write(`crash: ${expected.stops} stops on ${kind}, ${parked} times something in doubt\n`);
   });
 
