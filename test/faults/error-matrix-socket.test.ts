@@ -154,7 +154,7 @@ function talkTo(mode: Mode) {
 }
 
 const nothingLost = ({ failure, talk }: Asked): Promise<void> =>
-  checkNothingLost(server, { conversation: talk.workshop.conversation, say: talk.say, failure });
+  checkNothingLost(server, { conversation: talk.workshop.conversation, say: (text) => talk.say(text), failure });
 
 const reaction = ({ of, kind }: Row, mode: Mode): readonly [string, string] =>
   (ofConnection.has(of) ? later : reactionTo(kind))[heldIn[mode]];

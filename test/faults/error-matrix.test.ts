@@ -140,7 +140,7 @@ async function talkTo(mode: Mode) {
 }
 
 const nothingLost = ({ failure, talk }: Asked): Promise<void> =>
-  checkNothingLost(server, { conversation: talk.workshop.conversation, say: talk.say, failure });
+  checkNothingLost(server, { conversation: talk.workshop.conversation, say: (text) => talk.say(text), failure });
 
 const rows = catalogue.map((row) => ({ ...row, status: row.status ?? 400 }));
 
