@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
-import { audio, createEngine, text, toolResult, user } from "../../../src/index.ts";
+import { audio, createEngine, toolResult, user } from "../../../src/index.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
@@ -19,7 +19,7 @@ test("nobody is made to say more behind a Turn of which nothing is sent", async 
   const provider = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: server.url });
   await using store = new TurnlogStore(createMemoryStore());
   const conversation = store.conversation();
-  await conversation.append(user([text("What is said there?"), audio("UklGRg==", "wav")]));
+  await conversation.append(user([audio("UklGRg==", "wav")]));
   const failure = await conversation.run(createEngine({ provider })).catch((error: unknown) => error);
   expect(failure).toMatchObject({ kind: "nothing-to-send" });
   expect(String(failure)).toMatch(/of the last one: .*audio/);
