@@ -15,8 +15,8 @@ test("an answer that a server's tool paused is gone on with as it stands, when t
   const messages: unknown[] = [];
   const provider = anthropic({
     ...{ model: "claude-sonnet-5", apiKey: "none", transport: "json", cache: false },
-    fetch: async (_, { body } = {}) => {
-      const asked: unknown = JSON.parse(String(body));
+    fetch: async (input, init) => {
+      const asked: unknown = await new Request(input, init).json();
       if (isJsonObject(asked)) messages.push(asked["messages"]);
       const usage = { input_tokens: 1, output_tokens: 1 };
       return Response.json({ ...answers[messages.length - 1], type: "message", role: "assistant", usage });
