@@ -3,38 +3,32 @@ import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "../answer-form.ts";
 import { withPartial } from "../classify-error.ts";
+import { type OpenItem, StreamedItems } from "../streamed-items.ts";
 import { inputOf } from "./content-blocks.ts";
 import { messagesError } from "./errors.ts";
 import { tokensIn, withText } from "./messages-answer.ts";
 
-/** A block of content that comes in pieces. */
-type OpenBlock = { readonly content: Record<string, JsonValue>; json: string; bytes: number };
-
 /** Puts a streamed message together (Anthropic's API reference): it is the message that would have come whole. */
 export class MessageStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
-  readonly #itemBytes: number;
   readonly #message: Record<string, JsonValue> = {};
-  readonly #done = new Map<number, JsonObject>();
-  readonly #open = new Map<number, OpenBlock>();
+  readonly #blocks: StreamedItems;
 
   /** @param itemBytes - The most that the text of a block may have that is not complete. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
-    this.#itemBytes = itemBytes;
+    this.#blocks = new StreamedItems(onDelta, itemBytes, complete);
   }
 
-  /** Whether the text of a block that is not complete has more bytes than it may. */
   get isTooLarge(): boolean {
-    return [...this.#open.values()].some(({ bytes }) => bytes > this.#itemBytes);
+    return this.#blocks.isTooLarge;
   }
 
   /** The blocks that are complete, and the text so far of one that is not. */
   get partial(): readonly JsonObject[] {
-    const texts = [...this.#open].flatMap(([index, { content }]): [number, JsonObject][] =>
-      content["type"] === "text" && content["text"] !== "" ? [[index, { type: "text", text: content["text"] }]] : [],
+    return this.#blocks.partial(({ type, text }) =>
+      type === "text" && text !== undefined && text !== "" ? { type, text } : null,
     );
-    return inOrder([...this.#done, ...texts]);
   }
 
   /**
@@ -52,21 +46,20 @@ export class MessageStream implements AnswerStream {
         if (isJsonObject(message)) this.#set(message);
         break;
       case "content_block_start":
-        if (isJsonObject(content)) this.#open.set(index, { content: { ...copyOf(content) }, json: "", bytes: 0 });
+        if (isJsonObject(content)) this.#blocks.begin(index, content);
         break;
       case "content_block_delta":
         if (isJsonObject(delta)) this.#grow(index, delta);
         break;
       case "content_block_stop":
-        this.#finish(index);
+        this.#blocks.finish(index);
         break;
       case "message_delta":
         this.#set({ ...restOf(event), ...(isJsonObject(delta) ? delta : {}) });
         if (isJsonObject(usage)) this.#count(usage);
         break;
       case "message_stop":
-        for (const open of [...this.#open.keys()]) this.#finish(open);
-        return { ...this.#message, content: inOrder([...this.#done]) };
+        return { ...this.#message, content: this.#blocks.finishAll() };
       case null:
         // Proxies tell an error without saying that it is one.
         if (isJsonObject(event["error"])) throw this.#failure(event);
@@ -94,40 +87,36 @@ export class MessageStream implements AnswerStream {
   }
 
   #grow(index: number, { type: _, citation, partial_json: json, ...members }: JsonObject): void {
-    const open = this.#open.get(index);
+    const open = this.#blocks.at(index);
     if (open === undefined) return;
     if (typeof json === "string") {
       open.json += json;
       this.#tell(open, index, json);
     }
     if (citation !== undefined) {
-      const before = open.content["citations"];
-      setMember(open.content, "citations", [...(isJsonList(before) ? before : []), citation]);
+      const before = open.item["citations"];
+      setMember(open.item, "citations", [...(isJsonList(before) ? before : []), citation]);
     }
     for (const [name, value] of Object.entries(members)) {
       if (value === undefined) continue;
-      const before = open.content[name];
-      setMember(open.content, name, typeof value === "string" && typeof before === "string" ? before + value : value);
+      const before = open.item[name];
+      setMember(open.item, name, typeof value === "string" && typeof before === "string" ? before + value : value);
       if (typeof value === "string" && name !== "signature") this.#tell(open, index, value);
     }
   }
 
-  #tell(open: OpenBlock, outputIndex: number, text: string): void {
+  #tell(open: OpenItem, outputIndex: number, text: string): void {
     open.bytes += utf8Length(text);
-    const type = deltaType(open.content);
+    const type = deltaType(open.item);
     if (type !== undefined && text !== "") this.#onDelta({ type, outputIndex, text });
   }
+}
 
-  #finish(index: number): void {
-    const open = this.#open.get(index);
-    if (open === undefined) return;
-    const { content, json } = open;
-    const called = json === "" ? content : { ...content, input: inputOf(json) };
-    const item = json !== "" && content["type"] === "tool_use" ? withText(called, json) : called;
-    this.#open.delete(index);
-    this.#done.set(index, item);
-    this.#onDelta({ type: "item-done", outputIndex: index, item });
-  }
+/** A block as a message that came whole has it. */
+function complete({ item, json }: OpenItem): JsonObject {
+  if (json === "") return item;
+  const called = { ...item, input: inputOf(json) };
+  return item["type"] === "tool_use" ? withText(called, json) : called;
 }
 
 const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-call-delta"> = new Map([
@@ -142,15 +131,6 @@ const deltaType = ({ type }: JsonObject) => (typeof type === "string" ? deltaTyp
 
 /** What an event says beside its type and its counts. */
 const restOf = ({ type: _, delta: __, usage: ___, ...rest }: JsonObject): JsonObject => rest;
-
-function copyOf(content: JsonObject): Record<string, JsonValue> {
-  const copy: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(content)) if (value !== undefined) setMember(copy, name, value);
-  return copy;
-}
-
-const inOrder = (contents: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
-  contents.toSorted(([left], [right]) => left - right).map(([, content]) => content);
 
 const contentsIn = ({ content }: JsonObject): readonly JsonObject[] =>
   isJsonList(content) ? content.filter(isJsonObject) : [];

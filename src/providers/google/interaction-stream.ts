@@ -1,39 +1,33 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerStream } from "../answer-form.ts";
 import { providerError, withPartial } from "../classify-error.ts";
 import { jsonOf } from "../json-text.ts";
+import { type OpenItem, StreamedItems } from "../streamed-items.ts";
 import { tokensIn } from "./interaction-answer.ts";
-
-/** A step that comes in pieces. */
-type OpenStep = { readonly step: Record<string, JsonValue>; json: string; bytes: number };
 
 /** Puts a streamed interaction together (Google's guide to streaming interactions): it is the one that would have come whole. */
 export class InteractionStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
-  readonly #itemBytes: number;
   readonly #interaction: Record<string, JsonValue> = {};
-  readonly #done = new Map<number, JsonObject>();
-  readonly #open = new Map<number, OpenStep>();
+  readonly #steps: StreamedItems;
 
   /** @param itemBytes - The most that a step may have that is not complete. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
-    this.#itemBytes = itemBytes;
+    this.#steps = new StreamedItems(onDelta, itemBytes, complete);
   }
 
-  /** Whether a step that is not complete has more bytes than it may. */
   get isTooLarge(): boolean {
-    return [...this.#open.values()].some(({ bytes }) => bytes > this.#itemBytes);
+    return this.#steps.isTooLarge;
   }
 
   /** The steps that are complete, and what was said so far in one that is not. */
   get partial(): readonly JsonObject[] {
-    const said = [...this.#open].filter(
-      ([, { step }]) => step["type"] === "model_output" && isJsonList(step["content"]),
+    return this.#steps.partial((step) =>
+      step["type"] === "model_output" && isJsonList(step["content"]) ? step : null,
     );
-    return inOrder([...this.#done, ...said.map(([index, { step }]) => [index, step] as const)]);
   }
 
   /**
@@ -60,7 +54,7 @@ export class InteractionStream implements AnswerStream {
         if (isJsonObject(delta)) this.#grow(index, delta);
         break;
       case "step.stop":
-        this.#finish(index);
+        this.#steps.finish(index);
         break;
       case "interaction.completed":
         return this.#complete(isJsonObject(interaction) ? interaction : {});
@@ -79,10 +73,10 @@ export class InteractionStream implements AnswerStream {
   }
 
   #complete(interaction: JsonObject): JsonObject {
-    for (const open of [...this.#open.keys()]) this.#finish(open);
+    const steps = this.#steps.finishAll();
     this.#set(interaction);
     if (isJsonObject(interaction["usage"])) this.#onDelta({ type: "usage", usage: tokensIn(interaction["usage"]) });
-    return { ...this.#interaction, steps: inOrder([...this.#done]) };
+    return { ...this.#interaction, steps };
   }
 
   /** An interaction that is told in an event need not tell its steps, which have come. */
@@ -93,18 +87,17 @@ export class InteractionStream implements AnswerStream {
 
   /** A step may begin with a part of what it says. */
   #begin(index: number, given: JsonObject): void {
-    const step: Record<string, JsonValue> = {};
-    for (const [name, value] of Object.entries(given)) if (value !== undefined) setMember(step, name, value);
-    this.#open.set(index, { step, json: "", bytes: utf8Length(JSON.stringify(step)) });
+    const open = this.#steps.begin(index, given);
+    open.bytes = utf8Length(JSON.stringify(open.item));
     for (const [name, type] of saying)
-      for (const part of listOf(step[name])) {
+      for (const part of objectsOf(open.item[name])) {
         const { text } = part;
         if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex: index, text });
       }
   }
 
   #grow(index: number, { type, ...members }: JsonObject): void {
-    const open = this.#open.get(index);
+    const open = this.#steps.at(index);
     if (open === undefined) return;
     open.bytes += utf8Length(JSON.stringify(members));
     const { arguments: json, content, signature } = members;
@@ -113,46 +106,39 @@ export class InteractionStream implements AnswerStream {
       open.json += json;
       if (json !== "") this.#onDelta({ type: "tool-call-delta", outputIndex: index, text: json });
     } else if (type === "thought_signature") {
-      const { signature: before = "" } = open.step;
+      const { signature: before = "" } = open.item;
       if (typeof signature === "string")
-        open.step["signature"] = `${typeof before === "string" ? before : ""}${signature}`;
+        open.item["signature"] = `${typeof before === "string" ? before : ""}${signature}`;
     } else if (type === "thought_summary") {
       if (isJsonObject(content)) this.#say(open, "summary", content, index);
     } else if (type === "text_annotation_delta") {
-      annotate(open.step, members);
-    } else if (open.step["type"] === "model_output") {
+      annotate(open.item, members);
+    } else if (open.item["type"] === "model_output") {
       this.#say(open, "content", { type: type ?? "", ...members }, index);
     } else {
       // What a tool of Google's does comes as members of its step.
-      for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(open.step, name, value);
+      for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(open.item, name, value);
     }
   }
 
   /** A text goes on with the one before it. */
-  #say(open: OpenStep, member: "content" | "summary", part: JsonObject, outputIndex: number): void {
-    const before = listOf(open.step[member]);
+  #say(open: OpenItem, member: "content" | "summary", part: JsonObject, outputIndex: number): void {
+    const before = objectsOf(open.item[member]);
     const last = before.at(-1);
     const { text } = part;
     const said = last?.["type"] === "text" && part["type"] === "text" ? last["text"] : undefined;
-    open.step[member] =
+    open.item[member] =
       typeof said === "string" && typeof text === "string"
         ? [...before.slice(0, -1), { ...last, text: said + text }]
         : [...before, part];
     const type = member === "content" ? "text-delta" : "reasoning-delta";
     if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex, text });
   }
-
-  #finish(index: number): void {
-    const open = this.#open.get(index);
-    if (open === undefined) return;
-    const { step, json } = open;
-    // What is no JSON came broken: the text is kept, and the call is none.
-    const item = json === "" ? step : { ...step, arguments: jsonOf(json) ?? json };
-    this.#open.delete(index);
-    this.#done.set(index, item);
-    this.#onDelta({ type: "item-done", outputIndex: index, item });
-  }
 }
+
+/** A step as an interaction that came whole has it. What is no JSON came broken: the text is kept, and the call is none. */
+const complete = ({ item, json }: OpenItem): JsonObject =>
+  json === "" ? item : { ...item, arguments: jsonOf(json) ?? json };
 
 const saying = [
   ["content", "text-delta"],
@@ -161,17 +147,11 @@ const saying = [
 
 /** Annotations are those of the newest text. */
 function annotate(step: Record<string, JsonValue>, { annotations }: JsonObject): void {
-  const content = listOf(step["content"]);
+  const content = objectsOf(step["content"]);
   const last = content.at(-1);
   if (last === undefined || !isJsonList(annotations)) return;
   step["content"] = [
     ...content.slice(0, -1),
-    { ...last, annotations: [...listOf(last["annotations"]), ...annotations] },
+    { ...last, annotations: [...objectsOf(last["annotations"]), ...annotations] },
   ];
 }
-
-const listOf = (value: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonList(value) ? value.filter(isJsonObject) : [];
-
-const inOrder = (steps: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
-  steps.toSorted(([left], [right]) => left - right).map(([, step]) => step);

@@ -1,0 +1,69 @@
+import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import type { StreamDelta } from "../engine/stack/provider.ts";
+
+/** An item that comes in pieces: its members so far, the text of the JSON in it, and the bytes that have come. */
+export type OpenItem = { readonly item: Record<string, JsonValue>; json: string; bytes: number };
+
+/** What a stream has told of an answer's items, each by its place: those that are complete, and those that are not. */
+export class StreamedItems {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
+  readonly #complete: (open: OpenItem) => JsonObject;
+  readonly #done = new Map<number, JsonObject>();
+  readonly #open = new Map<number, OpenItem>();
+
+  /**
+   * @param itemBytes - The most that an item may have that is not complete.
+   * @param complete - An item as an answer that came whole would have it.
+   */
+  constructor(onDelta: (delta: StreamDelta) => void, itemBytes: number, complete: (open: OpenItem) => JsonObject) {
+    this.#onDelta = onDelta;
+    this.#itemBytes = itemBytes;
+    this.#complete = complete;
+  }
+
+  /** Whether an item that is not complete has more bytes than it may. */
+  get isTooLarge(): boolean {
+    return [...this.#open.values()].some(({ bytes }) => bytes > this.#itemBytes);
+  }
+
+  /** The items that are complete, and what was said so far in those that are not; null: nothing that is worth keeping. */
+  partial(said: (item: JsonObject) => JsonObject | null): readonly JsonObject[] {
+    const open = [...this.#open].flatMap(([index, { item }]) => {
+      const kept = said(item);
+      return kept === null ? [] : [[index, kept] as const];
+    });
+    return inOrder([...this.#done, ...open]);
+  }
+
+  begin(index: number, given: JsonObject): OpenItem {
+    const item: Record<string, JsonValue> = {};
+    for (const [name, value] of Object.entries(given)) if (value !== undefined) setMember(item, name, value);
+    const open = { item, json: "", bytes: 0 };
+    this.#open.set(index, open);
+    return open;
+  }
+
+  /** The item of a place, while it is not complete. */
+  at(index: number): OpenItem | undefined {
+    return this.#open.get(index);
+  }
+
+  finish(index: number): void {
+    const open = this.#open.get(index);
+    if (open === undefined) return;
+    const item = this.#complete(open);
+    this.#open.delete(index);
+    this.#done.set(index, item);
+    this.#onDelta({ type: "item-done", outputIndex: index, item });
+  }
+
+  /** All items, when nothing more comes. */
+  finishAll(): readonly JsonObject[] {
+    for (const index of [...this.#open.keys()]) this.finish(index);
+    return inOrder([...this.#done]);
+  }
+}
+
+const inOrder = (items: readonly (readonly [number, JsonObject])[]): readonly JsonObject[] =>
+  items.toSorted(([left], [right]) => left - right).map(([, item]) => item);
