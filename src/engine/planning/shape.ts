@@ -55,7 +55,9 @@ function promptBehind(
   });
   // Of a Turn of which nothing is sent there is nothing to go on with.
   if (from === 0 && blocks.length > 0 && sent.length === 0) return [];
-  return codec.prompt.isNeeded(sent, settings) ? [promptAt(from + blocks.length, "model-speaks-last")] : [];
+  return codec.prompt.isNeeded(sent, { settings, isContinued: from > 0 })
+    ? [promptAt(from + blocks.length, "model-speaks-last")]
+    : [];
 }
 
 /** What is sent with what stands for a signature: that depends on what goes out before it. */

@@ -10,7 +10,7 @@ import { failureData } from "../inference/failure-data.ts";
 import { buildRequest, newRequest } from "../planning/build-request.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { contextsOf, learnedCapabilities } from "../planning/contexts.ts";
-import { refusalOf } from "../planning/plan.ts";
+import { plan, refusalOf } from "../planning/plan.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { decodeResponse } from "../planning/response.ts";
@@ -26,8 +26,8 @@ export type WarmUpOptions = { readonly signal?: AbortSignal };
 /** What a warm-up came to. */
 export type WarmUp = {
   /**
-   * `warm`: the next run sends what is new, on a connection that is open. `connected`: the connection is open, and the run's mode
-   * sends everything. `unavailable`: neither; the next run does what it would have done.
+   * `warm`: the next run sends what is new, on a connection that is open. `connected`: the connection is open, and the next run sends
+   * everything, because of its mode or because calls are still to be answered. `unavailable`: neither; the next run does what it would have done.
    */
   readonly status: "warm" | "connected" | "unavailable";
   /** The request that was sent for it; null where none was needed, or the connection could not be had. */
@@ -144,7 +144,9 @@ function neededFor(request: PlanRequest): "warm" | "connected" | null {
   const { policy, capabilities, contexts, scope } = request;
   if (policy.mode === "stateless" || capabilities.chain !== true) return "connected";
   const newest = contexts.newest(scope);
-  return newest !== null && refusalOf(request, newest.context) === null ? "warm" : null;
+  if (newest !== null && refusalOf(request, newest.context) === null) return "warm";
+  // Calls that nobody has answered yet would be told as aborted, and what answers them later not be read.
+  return plan(request).repairs.some(({ rule }) => rule === "answer") ? "connected" : null;
 }
 
 type Asked = { readonly request: PlanRequest; readonly data: InferenceRequestedData; readonly bodyText: string };

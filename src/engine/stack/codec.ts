@@ -221,8 +221,8 @@ export type SentBlock = {
 
 /** Words of the user that are in no Turn: a request that needs them is decided to have them (`prompt`). */
 export type Prompt = {
-  /** Whether a request that sends these blocks cannot end with them. */
-  isNeeded(sent: readonly Block[], settings: Settings): boolean;
+  /** Whether a request that sends these blocks, behind what the server holds or nothing, cannot end with them. */
+  isNeeded(sent: readonly Block[], asked: { readonly settings: Settings; readonly isContinued: boolean }): boolean;
   /** What is said, as a draft; frozen under the name of the codec. */
   readonly block: Block;
 };

@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
-import type { RequestParts, Settings } from "../../engine/stack/codec.ts";
+import type { Prompt, RequestParts } from "../../engine/stack/codec.ts";
 import { defineCodec, offer } from "../define-codec.ts";
 import { cacheDetails } from "./cache-marks.ts";
 import { contentsOf, partRefusalIn, refusalOf } from "./content-blocks.ts";
@@ -67,9 +67,12 @@ const takesPrefill = /^claude-(3|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/;
  * Behind what the model said the API asks for a word of the user, and where there is nothing but the system prompt. What a server's
  * tool has open is gone on with as it is, and a message that says nothing is not there.
  */
-function asksForUser(sent: readonly Block[], { model }: Settings): boolean {
+function asksForUser(
+  sent: readonly Block[],
+  { settings: { model }, isContinued }: Parameters<Prompt["isNeeded"]>[1],
+): boolean {
   const last = sent.findLast((block) => block.kind !== "assistant" || contentsOf(block).some(says));
-  if (last === undefined || sent.every(({ kind }) => kind === "system")) return true;
+  if (last === undefined || (!isContinued && sent.every(({ kind }) => kind === "system"))) return true;
   if (typeof model === "string" && takesPrefill.test(model)) return false;
   return last.kind === "assistant" || last.kind === "reasoning" || last.kind === "tool_call";
 }

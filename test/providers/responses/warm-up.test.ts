@@ -2,12 +2,15 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { verification } from "../../../src/audit/verify.ts";
 import { messageOf } from "../../../src/base/error-message.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { toolResult } from "../../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   cannedError,
+  functionCall,
+  message,
   type ReferenceServer,
   type ReferenceServerOptions,
   startReferenceServer,
@@ -101,6 +104,27 @@ test("nothing is sent where the next request can continue as it is", async () =>
   expect(await other.warmUp(stored)).toMatchObject({ status: "warm", inferenceId: null });
   expect(server.sockets.open).toBe(1);
   expect(server.requests.length).toBe(2);
+});
+
+test("what answers a call later is read: nothing is said for it before", async () => {
+  const answers = [[functionCall("approve", "{}", { callId: "call_1" })], [message("Thanks.")]];
+  const server = await start({ answer: ({ request }) => ({ output: answers[request] ?? [] }) });
+  const workshop = createWorkshop();
+  const { conversation } = workshop;
+  const engine = engineOn(server, workshop);
+  await conversation.append("Buy it.");
+  expect((await conversation.run(engine)).status).toBe("calls-open");
+  server.sockets.cut();
+  await expect.poll(() => server.sockets.open).toBe(0);
+  expect(await conversation.warmUp(engine)).toEqual({ status: "connected", inferenceId: null, failure: null });
+  expect(server.sockets.open).toBe(1);
+  await conversation.append(toolResult({ callId: "call_1", output: "yes" }));
+  await conversation.run(engine);
+  const { responseId = "" } = server.requests.at(-1) ?? {};
+  expect(server.context(responseId)?.map((item) => item["output"] ?? item["type"])).toEqual([
+    ...["message", "function_call", "yes", "message"],
+  ]);
+  await expectSound(workshop);
 });
 
 test("a run that sends whole Turns finds its connection open, and nothing else", async () => {
