@@ -12,7 +12,7 @@ import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { forgetEvicted, type Retry, reactTo } from "./reactions.ts";
 import type { Received } from "./record-answer.ts";
 import { waitToRetry } from "./retry.ts";
-import { routed, sessionOn } from "./routing.ts";
+import { countStep, routed, sessionOn } from "./routing.ts";
 import { shrink } from "./shrink.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
@@ -51,6 +51,7 @@ async function exchange(
   let { outgoing } = step;
   let isShrunk = step.aside !== undefined;
   meetObjectEffects(session, step.frame);
+  if (step.aside === undefined) countStep(session, frame);
   const reactions = new Map<string, number>();
   const failed: FailedProvider[] = [];
   let asked: RunSession | null = null;

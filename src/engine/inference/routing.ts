@@ -45,12 +45,12 @@ export function routed(session: RunSession, step: Step, failed: readonly FailedP
   const { engine, spent } = session;
   if (engine.routing === null || step.aside !== undefined) return session;
   const usage = { totalTokens: spent.tokens };
-  const number = stepNumber(session, step.frame);
+  const number = countStep(session, step.frame);
   return sessionOn(session, chosenRoute(engine, { turn: step.outgoing, step: number, usage, failed: [...failed] }));
 }
 
-/** Which step of the run a frame is, from 0. */
-function stepNumber({ steps }: RunSession, frame: string): number {
+/** Which step of the run a frame is, from 0: those that a run which is taken up has behind it count as well. */
+export function countStep({ steps }: RunSession, frame: string): number {
   const number = steps.get(frame) ?? steps.size;
   steps.set(frame, number);
   return number;

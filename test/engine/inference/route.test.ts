@@ -128,6 +128,38 @@ test("a run that is taken up asks whom its log says, whatever the router says by
   expect(await story(next)).toEqual([["large", "full"], "interrupted", ["large", "full"]]);
 });
 
+test("a router is told the step of the run, also of one that is taken up", async () => {
+  const events = createMemoryStore();
+  const look = tool({
+    ...{ name: "look", description: "Looks.", inputSchema: z.object({}), idempotent: true },
+    execute: () => "seen",
+  });
+  const calls = { calls: [{ name: "look", arguments: {} }] };
+  const models = two({ small: [calls, calls, "done", "done"] });
+  const asked: number[] = [];
+  const engine = engineOf(models, {
+    tools: [look],
+    route({ step }) {
+      asked.push(step);
+      return null;
+    },
+  });
+  const first = new TurnlogStore(events).conversation("cnv_steps");
+  await first.append("go");
+  let tools = 0;
+  let isDead = false;
+  const interceptor: Interceptor = async ({ kind, phase }) => {
+    if (kind === "tool" && phase === "before") tools += 1;
+    isDead ||= tools === 2;
+    if (isDead) throw new Crash();
+    return null;
+  };
+  await expect(first.run(engine, { interceptor })).rejects.toThrow(Crash);
+  expect(asked).toEqual([0, 1]);
+  await new TurnlogStore(events).conversation("cnv_steps").resume(engine);
+  expect(asked).toEqual([0, 1, 2]);
+});
+
 test("what a provider cannot be asked is refused when the run begins, and a stranger when the router gives it", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const { small, large } = two();

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
@@ -39,25 +40,7 @@ type ThinkingProvider = Provider & { readonly requests: readonly unknown[] };
 
 /** A model in a dialect whose answer follows from what it reads, and from nothing else; now and then it is busy when it reads that first. */
 const thinkingProviders: Readonly<Record<DialectName, (seed: number) => ThinkingProvider>> = {
-  responses(seed) {
-    const think = createThinker(seed);
-    return scripted(
-      ({ context }): ScriptedHere => {
-        const reading = JSON.stringify(context.map(({ id: _, status: __, ...read }) => read));
-        const thought = think(reading, context.filter(({ type }) => type === "function_call_output").length);
-        if ("error" in thought) return thought;
-        const item = {
-          type: "reasoning",
-          id: `rs_${thought.name.slice(0, 20)}`,
-          summary: [{ type: "summary_text", text: `thought ${thought.name.slice(0, 6)}` }],
-          encrypted_content: `sealed ${thought.name}`,
-        };
-        const text = thought.text === null ? {} : { text: thought.text };
-        return { items: thought.isReasoned ? [item] : [], ...text, calls: thought.calls };
-      },
-      { settings: { model: "thinking" } },
-    );
-  },
+  responses: (seed) => thinkingResponses(seed, (context) => context),
   chat: (seed) =>
     atFront({ seed }, createChatFront({ chat: "vllm", seed: "thinking" }), (fetch) =>
       chatCompletions({ model: "thinking", dialect: "vllm", transport: "json", fetch }),
@@ -110,6 +93,41 @@ const thinkingProviders: Readonly<Record<DialectName, (seed: number) => Thinking
 };
 
 const baseURL = "http://front.test";
+
+function thinkingResponses(
+  seed: number,
+  read: (context: readonly JsonObject[]) => readonly JsonObject[],
+): ThinkingProvider {
+  const think = createThinker(seed);
+  return scripted(
+    ({ context }): ScriptedHere => {
+      const reading = JSON.stringify(read(context).map(({ id: _, status: __, ...rest }) => rest));
+      const thought = think(reading, context.filter(({ type }) => type === "function_call_output").length);
+      if ("error" in thought) return thought;
+      const item = {
+        type: "reasoning",
+        id: `rs_${thought.name.slice(0, 20)}`,
+        summary: [{ type: "summary_text", text: `thought ${thought.name.slice(0, 6)}` }],
+        encrypted_content: `sealed ${thought.name}`,
+      };
+      const text = thought.text === null ? {} : { text: thought.text };
+      return { items: thought.isReasoned ? [item] : [], ...text, calls: thought.calls };
+    },
+    { settings: { model: "thinking" } },
+  );
+}
+
+/** Calls by their places: the ids of another wire's follow from which of its requests was answered. */
+function withoutCallIds(context: readonly JsonObject[]): readonly JsonObject[] {
+  const places = new Map<JsonValue, number>();
+  return context.map((item) => {
+    const { call_id: id } = item;
+    if (id === undefined) return item;
+    const place = places.get(id) ?? places.size;
+    places.set(id, place);
+    return { ...item, call_id: place };
+  });
+}
 
 type Thinker = {
   readonly seed: number;
@@ -234,7 +252,9 @@ const pairs: readonly (readonly [DialectName, DialectName])[] = [
 /** The Turn says who answers; where that one fails for good, the other does. */
 function routedThinking(seed: number): Thinking {
   const [first, second] = pairs[seed % pairs.length] ?? ["responses", "chat"];
-  const [provider, other] = [thinkingProviders[first](seed), thinkingProviders[second](seed)];
+  const thinking = (name: DialectName): ThinkingProvider =>
+    name === "responses" ? thinkingResponses(seed, withoutCallIds) : thinkingProviders[name](seed);
+  const [provider, other] = [thinking(first), thinking(second)];
   const route: Route = ({ turn, failed }) => {
     const chosen = numberOf(saidWithoutIds(turn)) % 2 === 0 ? provider : other;
     if (!failed.some((each) => each.provider === chosen)) return chosen;
