@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { message, startReferenceServer } from "../../../src/entries/testing.ts";
 import { createEngine, openStore } from "../../../src/index.ts";
@@ -15,18 +18,22 @@ const metadata = createServer(({ url = "" }, answer) => {
   answer.end(url.includes("/token") ? JSON.stringify(token) : url.includes("project-id") ? "my-project" : '"ok"');
 });
 
+/** Where nobody has left credentials. */
+const home = mkdtempSync(join(tmpdir(), "turnlog-vertex-"));
+
 beforeAll(async () => {
   await new Promise<void>((listening) => metadata.listen(0, "127.0.0.1", listening));
   // An address of Node's is one of a port here.
   const { port } = metadata.address() as AddressInfo;
   vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${port}`);
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "");
-  vi.stubEnv("CLOUDSDK_CONFIG", import.meta.dirname);
-  vi.stubEnv("HOME", import.meta.dirname);
+  vi.stubEnv("CLOUDSDK_CONFIG", home);
+  vi.stubEnv("HOME", home);
 });
 afterAll(() => {
   vi.unstubAllEnvs();
   metadata.close();
+  rmSync(home, { recursive: true, force: true });
 });
 
 test("without credentials Vertex is asked with a token of the machine, which is fetched once and masked", async () => {
@@ -55,7 +62,7 @@ test("without credentials Vertex is asked with a token of the machine, which is 
 });
 
 test("credentials that cannot be read are told in one error, and nothing is sent", async () => {
-  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", `${import.meta.dirname}/none.json`);
+  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(home, "none.json"));
   await using server = await startReferenceServer();
   const provider = googleVertex({
     project: "p",
