@@ -3,8 +3,8 @@
  * space as one space. `STRASSE` and `straße` are equal, `é` and `e` are not.
  */
 export const foldText = (text: string): string =>
-  // Through upper case, so that every lower-case form of a letter (final sigma, ß) comes to the same.
-  inOneSpace(text.normalize("NFC")).toUpperCase().toLowerCase().replaceAll("ς", "σ");
+  // Through upper case, so that every lower-case form of a letter (final sigma, ß) comes to the same; of ẞ the lower case is one of them.
+  inOneSpace(text.normalize("NFC")).toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
 
 /** A text with every run of white space as one space. */
 export const inOneSpace = (text: string): string => text.replace(/\s+/gu, " ");
