@@ -253,3 +253,9 @@ test("an answer is continued from where threads were asked for", () => {
   expect(threaded.anchor).toEqual({ kind: "thread", id: "msg_1" });
   expect(messagesCodec.readAnswer(answer, { ...asked, settings }).anchor).toBeUndefined();
 });
+
+test("the user is made to say more behind a system prompt alone, and not behind a system message that a thread goes on with", () => {
+  const isNeeded = (isContinued: boolean) =>
+    messagesCodec.prompt?.isNeeded([system("Be brief.")], { settings: { ...settings, threads: true }, isContinued });
+  expect([isNeeded(false), isNeeded(true)]).toEqual([true, false]);
+});

@@ -3,54 +3,16 @@ import { verification } from "../../../src/audit/verify.ts";
 import { messageOf } from "../../../src/base/error-message.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
-import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import {
-  cannedError,
-  functionCall,
-  message,
-  type ReferenceServer,
-  type ReferenceServerOptions,
-  startReferenceServer,
-} from "../../../src/reference-server/server.ts";
-import { replayed } from "../../support/replayed.ts";
-import { createWorkshop, dataOf, eventsOf, rejectionOf, type Workshop } from "../../support/workshop.ts";
-
-type Given = Partial<OpenaiResponsesOptions> & { readonly config?: Partial<EngineConfig> };
-
-async function start(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
-  const server = await startReferenceServer(options);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return server;
-}
-
-function engineOn({ baseUrl }: ReferenceServer, workshop: Workshop, { config = {}, ...options }: Given = {}): Engine {
-  const provider = openaiResponses({
-    ...{ model: "m", baseURL: baseUrl, apiKey: "key", transport: "websocket", store: false },
-    ...options,
-  });
-  const engine = workshop.engine({ provider, ...config });
-  onTestFinished(() => engine[Symbol.asyncDispose]());
-  return engine;
-}
-
-async function say(conversation: Conversation, engine: Engine, text: string): Promise<string> {
-  await conversation.append(text);
-  return (await conversation.run(engine)).text;
-}
+import { cannedError, functionCall, message } from "../../../src/reference-server/server.ts";
+import { engineOn, expectSound, say, startServer } from "../../support/providers/over-socket.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const strategiesOf = async (conversation: Conversation): Promise<readonly string[]> =>
   dataOf(await eventsOf(conversation), "InferenceRequested").map(({ decision }) => decision.strategy);
 
-/** Every request is planned and made again as it was, those that ready a connection among them. */
-async function expectSound({ store, conversation }: Workshop): Promise<void> {
-  expect(await replayed(store, conversation)).toMatchObject({ difference: null });
-}
-
 test("the first request of a new conversation continues from its settings, and brings what is new", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop, { instructions: "Be brief." });
@@ -66,7 +28,7 @@ test("the first request of a new conversation continues from its settings, and b
 });
 
 test("what ended with a connection is had again on the next one, before anybody asks", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop);
@@ -90,7 +52,7 @@ test("what ended with a connection is had again on the next one, before anybody 
 });
 
 test("nothing is sent where the next request can continue as it is", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop);
@@ -108,7 +70,7 @@ test("nothing is sent where the next request can continue as it is", async () =>
 
 test("what answers a call later is read: nothing is said for it before", async () => {
   const answers = [[functionCall("approve", "{}", { callId: "call_1" })], [message("Thanks.")]];
-  const server = await start({ answer: ({ request }) => ({ output: answers[request] ?? [] }) });
+  const server = await startServer({ answer: ({ request }) => ({ output: answers[request] ?? [] }) });
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop);
@@ -128,7 +90,7 @@ test("what answers a call later is read: nothing is said for it before", async (
 });
 
 test("a run that sends whole Turns finds its connection open, and nothing else", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const engine = engineOn(server, workshop, { config: { mode: "stateless" } });
   const others = ["cnv_one", "cnv_two"].map((id) => workshop.store.conversation(id));
@@ -144,7 +106,7 @@ test("a run that sends whole Turns finds its connection open, and nothing else",
 });
 
 test("what layers keep from the model is not sent for it", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const redact = defineMiddleware({ name: "redact", version: "1.0.0" }, (next) => async (turn) => {
@@ -165,7 +127,7 @@ test("what layers keep from the model is not sent for it", async () => {
 });
 
 test("a fork is warmed up with what it has inherited, and what both have recorded verifies", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation, store } = workshop;
   const engine = engineOn(server, workshop);
@@ -183,7 +145,7 @@ test("a fork is warmed up with what it has inherited, and what both have recorde
 });
 
 test("an edit behind it has everything sent, as behind every other context", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop);
@@ -202,7 +164,7 @@ test("an edit behind it has everything sent, as behind every other context", asy
 
 describe("a warm-up that fails", () => {
   test("is told and recorded, and the next run does without", async () => {
-    const server = await start();
+    const server = await startServer();
     const workshop = createWorkshop();
     const { conversation } = workshop;
     const engine = engineOn(server, workshop);
@@ -218,7 +180,7 @@ describe("a warm-up that fails", () => {
   });
 
   test("for the want of WebSockets says so", async () => {
-    const server = await start({ webSocket: { refused: 426 } });
+    const server = await startServer({ webSocket: { refused: 426 } });
     const workshop = createWorkshop();
     const told = await workshop.conversation.warmUp(engineOn(server, workshop));
     expect(told).toMatchObject({
@@ -229,7 +191,7 @@ describe("a warm-up that fails", () => {
   });
 
   test("for the name of its lane is sent once more, without it", async () => {
-    const server = await start({ webSocket: { lanes: "none" } });
+    const server = await startServer({ webSocket: { lanes: "none" } });
     const workshop = createWorkshop();
     const { conversation } = workshop;
     const engine = engineOn(server, workshop);
@@ -241,7 +203,7 @@ describe("a warm-up that fails", () => {
   });
 
   test("is aborted like a run", async () => {
-    const server = await start();
+    const server = await startServer();
     const workshop = createWorkshop();
     const held = Promise.withResolvers();
     onTestFinished(() => held.resolve(null));
@@ -255,7 +217,7 @@ describe("a warm-up that fails", () => {
 });
 
 test("an endpoint that answers it all the same is not continued from there", async () => {
-  const server = await start({ webSocket: { generates: "always" } });
+  const server = await startServer({ webSocket: { generates: "always" } });
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop);
@@ -271,7 +233,7 @@ test("an endpoint that answers it all the same is not continued from there", asy
 });
 
 test("what it costs counts as what the conversation has used", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = engineOn(server, workshop, { instructions: "Be brief. ".repeat(100) });
@@ -285,7 +247,7 @@ test("what it costs counts as what the conversation has used", async () => {
 });
 
 test("is refused where there is nothing to warm", async () => {
-  const server = await start();
+  const server = await startServer();
   const workshop = createWorkshop();
   const engine = engineOn(server, workshop, { transport: "sse" });
   const refusal = await rejectionOf(workshop.conversation.warmUp(engine));
