@@ -104,8 +104,8 @@ function earlier(
 /** Folds events one by one, and compares each with what those before it give. */
 class FoldComparison {
   readonly #folds: CheckedFold;
-  /** Whether the server has refused to continue, in the step that is being made: from then on it is sent everything. */
-  #isRefused = false;
+  /** Whom the newest request of each frame went to, by the router's name, and whether it failed there. */
+  readonly #asked = new Map<string | null, { readonly route: string | null; hasFailed: boolean }>();
   events = 0;
   turns = 0;
   requests = 0;
@@ -126,11 +126,17 @@ class FoldComparison {
     }
     this.events += 1;
     if (isTurnCompared(event)) this.turns += 1;
-    if (event.type === "AnchorInvalidated" && recorded.runId !== null) this.#isRefused = true;
+    const { frame } = recorded;
+    const asked = this.#asked.get(frame);
+    if (event.type === "InferenceFailed" && asked !== undefined) asked.hasFailed = true;
     if (!isRequest(event)) return;
-    if (event.data.attempt === 0) this.#isRefused = false;
     this.requests += 1;
-    const decide = (asked: PlanRequest) => plan(this.#isRefused ? { ...asked, full: "refused" } : asked);
+    const route = (event.type === "InferenceRequested" ? event.data.route : undefined) ?? null;
+    const hasRefused = event.data.attempt > 0 && asked?.route === route && asked.hasFailed;
+    // Whoever refused to continue is sent everything from then on; what one refused says nothing of another.
+    const isRefused = hasRefused && event.data.decision.reason === "refused";
+    this.#asked.set(frame, { route, hasFailed: false });
+    const decide = (request: PlanRequest) => plan(isRefused ? { ...request, full: "refused" } : request);
     const other = this.#folds.checkRequest(recorded, decide);
     if (other !== null) this.#differ(recorded, other);
   }

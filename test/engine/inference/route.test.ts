@@ -108,6 +108,29 @@ test("a failure stands where the router has nobody else, and the Turn is as it w
 
 class Crash extends Error {}
 
+test("what one provider refuses to continue says nothing of the one that takes over, also when its log is folded again", async () => {
+  await using store = new TurnlogStore(createMemoryStore());
+  const conversation = store.conversation();
+  const lost: ScriptedAnswer = { error: { status: 400, code: "previous_response_not_found", message: "not found" } };
+  const models = two({ small: ["hello", lost, refused] });
+  const route: Route = ({ turn, failed }) => {
+    const isThinking = turn.blocks.at(-1)?.text.includes("think") === true;
+    return isThinking || failed.length > 0 ? models.large : null;
+  };
+  const engine = engineOf(models, { route });
+  for (const text of ["hi", "think", "thanks"]) await say(conversation, text, engine);
+  expect(await story(conversation)).toEqual([
+    [null, "full"],
+    ["large", "full"],
+    [null, "chained"],
+    "lost-state",
+    [null, "full"],
+    "invalid-request",
+    ["large", "chained"],
+  ]);
+  expect((await replayed(store, conversation)).difference).toBeNull();
+});
+
 test("a run that is taken up asks whom its log says, whatever the router says by then", async () => {
   const events = createMemoryStore();
   const models = two();
