@@ -2,9 +2,10 @@
  * A text as searching compares it: composed (NFC), without a difference between upper and lower case, with every run of white
  * space as one space. `STRASSE` and `straße` are equal, `é` and `e` are not.
  */
-export const foldText = (text: string): string =>
-  // Through upper case, so that every lower-case form of a letter (final sigma, ß) comes to the same; of ẞ the lower case is one of them.
-  inOneSpace(text.normalize("NFC")).toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
+export const foldText = (text: string): string => inOneSpace(withoutCase(text.normalize("NFD")).normalize("NFC"));
+
+/** Through upper case, so that every lower-case form of a letter (final sigma, ß) comes to the same; of ẞ the lower case is one of them. */
+const withoutCase = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
 
 /** A text with every run of white space as one space. */
 export const inOneSpace = (text: string): string => text.replace(/\s+/gu, " ");
