@@ -5,11 +5,39 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
 /** What other tools call some options, and we call them. */
 const otherWords: Readonly<Record<string, string>> = {
-  ...{ layers: "middleware", system: "instructions", systemPrompt: "instructions", model: "provider" },
+  ...{ layers: "middleware", system: "instructions", systemPrompt: "instructions" },
   ...{ maxTokens: "maxOutputTokens", max_tokens: "maxOutputTokens", maxTurns: "maxSteps", maxIterations: "maxSteps" },
   ...{ parameters: "inputSchema", schema: "inputSchema", handler: "execute", run: "execute", func: "execute" },
-  ...{ abortSignal: "signal", responseFormat: "output", outputSchema: "output", outputType: "output" },
+  ...{
+    prompt: "input",
+    messages: "input",
+    abortSignal: "signal",
+    responseFormat: "output",
+    outputSchema: "output",
+    outputType: "output",
+  },
 };
+
+/** What is easily given to another than it belongs to, of those that make a run together. */
+const ofEngine = [
+  ...["provider", "otherProviders", "route", "middleware", "chain", "compact", "retry", "observers", "onInDoubt"],
+  ...["onLostResponse", "onToolError", "onUnsendablePart", "interruptionNote", "layerTimeoutMs"],
+];
+const ofEngineAndRun = ["mode", "budget", "maxSteps", "output", "context"];
+const ofProvider = ["apiKey", "baseURL", "transport", "background", "store", "headers"];
+const ofProviderAndRun = ["model", "instructions", "temperature", "topP", "maxOutputTokens", "reasoningEffort"];
+const homes = {
+  engine: { "the provider": ofProvider, "the provider, or to run": [...ofProviderAndRun, "toolChoice"] },
+  run: { createEngine: [...ofEngine, "tools"], "the provider": ofProvider },
+  provider: { createEngine: ofEngine, "createEngine, or to run": ofEngineAndRun },
+};
+const runMethods = ["run", "stream", "step"];
+
+/** To whom an option belongs that another was given; null where nobody of these has it. */
+export function homeOf(given: keyof typeof homes, name: string): string | null {
+  const asked = otherWords[name] ?? name;
+  return Object.entries(homes[given]).find(([, names]) => names.includes(asked))?.[0] ?? null;
+}
 
 /** What other tools, and earlier ones of ours, call some choices. */
 const otherChoices: Readonly<Record<string, string>> = {
@@ -31,11 +59,16 @@ export function checkOptions(
     throw new TypeError(`${where} takes an object of options, not ${kindOf(given)}`);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(names, name)) continue;
-    const other = otherWords[name];
-    const instead =
-      other !== undefined && Object.hasOwn(names, other) ? `did you mean '${other}'?` : meant(name, Object.keys(names));
-    throw new TypeError(`${where} has no option '${name}': ${instead}`);
+    throw new TypeError(`${where} has no option '${name}': ${insteadOf(where, name, names)}`);
   }
+}
+
+function insteadOf(where: string, name: string, names: Readonly<Record<string, true>>): string {
+  const other = otherWords[name];
+  if (other !== undefined && Object.hasOwn(names, other)) return `did you mean '${other}'?`;
+  const given = where === "createEngine" ? "engine" : runMethods.includes(where) ? "run" : null;
+  const home = given === null ? null : homeOf(given, name);
+  return home === null ? meant(name, Object.keys(names)) : `give it to ${home}`;
 }
 
 /**
@@ -64,6 +97,11 @@ export function checkChoice<Choice extends string>(
  */
 export function checkText(what: string, given: unknown, wanted: string): asserts given is string {
   if (typeof given !== "string" || given === "") throw new TypeError(`${what} is ${kindOf(given)}: give ${wanted}`);
+}
+
+/** Refuses what is neither true nor false. */
+export function checkFlag(what: string, given: unknown): void {
+  if (typeof given !== "boolean") throw new TypeError(`${what} is ${kindOf(given)}: give true or false`);
 }
 
 /** Refuses what cannot be called. */

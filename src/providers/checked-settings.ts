@@ -1,7 +1,7 @@
 import { frozenJson } from "../base/frozen-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { nearestName } from "../base/nearest-name.ts";
-import { kindOf, meant } from "../base/options.ts";
+import { homeOf, kindOf, meant } from "../base/options.ts";
 import type { Settings } from "../engine/stack/codec.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
@@ -31,9 +31,11 @@ export type OptionWords = {
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides anew.
  */
 export function checkedSettings(
-  { extraBody, ...options }: Connection & { readonly extraBody?: JsonObject | undefined },
+  given: Connection & { readonly extraBody?: JsonObject | undefined },
   words: OptionWords,
 ): Settings {
+  checkGiven(words.provider, given);
+  const { extraBody, ...options } = given;
   const { connectionNames, settingNames, refusals } = words;
   const settings: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(options)) {
@@ -54,6 +56,18 @@ export function checkedSettings(
   return settings;
 }
 
+/**
+ * Refuses what is no object of options, such as the name of a model alone.
+ *
+ * @throws {ProviderSettingsError} with what to write.
+ */
+export function checkGiven(provider: string, options: unknown): void {
+  if (isJsonObject(options)) return;
+  throw new ProviderSettingsError(
+    `${provider} takes an object of options, not ${kindOf(options)}: write ${provider}({ model })`,
+  );
+}
+
 /** What is looked at of the options that say where a model is; the rest is looked at where it is used. */
 type Connection = {
   readonly model?: unknown;
@@ -61,11 +75,12 @@ type Connection = {
   readonly timeoutMs?: unknown;
   readonly fetch?: unknown;
   readonly headers?: unknown;
+  readonly instructions?: unknown;
 };
 
 /** Refuses what would fail with the first request only, or be passed over. */
 function checkConnection(
-  { model, transport, timeoutMs, fetch, headers }: Connection,
+  { model, transport, timeoutMs, fetch, headers, instructions }: Connection,
   { provider, modelExample: example, transports }: OptionWords,
 ): void {
   const refuse = (what: string, given: unknown, wanted: string): ProviderSettingsError =>
@@ -77,6 +92,8 @@ function checkConnection(
   // How long it may be is for the engine to say.
   if (timeoutMs !== undefined && typeof timeoutMs !== "number") throw refuse("timeoutMs", timeoutMs, "milliseconds");
   if (fetch !== undefined && typeof fetch !== "function") throw refuse("fetch", fetch, "a function such as fetch");
+  if (typeof instructions === "number" || typeof instructions === "boolean")
+    throw refuse("instructions", instructions, "what the model is told, as a text");
   if (headers === undefined) return;
   if (!isJsonObject(headers)) throw refuse("headers", headers, 'an object such as { "x-team": "search" }');
   const wrong = Object.keys(headers).find((name) => !headerName.test(name));
@@ -102,6 +119,8 @@ const hasOption = ({ connectionNames, settingNames }: OptionWords, name: string)
   Object.hasOwn(connectionNames, name) || Object.hasOwn(settingNames, name);
 
 function unknownOption(name: string, words: OptionWords): ProviderSettingsError {
+  const home = homeOf("provider", name);
+  if (home !== null) return new ProviderSettingsError(`${words.provider} has no option '${name}': give it to ${home}`);
   const near = nearOption(name, words);
   const advice = near === null ? "; " : `: did you mean ${near}? `;
   const elsewhere = restOf(words);

@@ -12,8 +12,8 @@ import { ProviderSettingsError } from "./settings-error.ts";
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, for settings that would put the context
  * out of our hands, and for a credential of an MCP tool that would be recorded.
  */
-export function settingsOf(options: OpenaiResponsesOptions): Settings {
-  const settings = checkedSettings(options, words);
+export function settingsOf(options: OpenaiResponsesOptions, provider = "openaiResponses"): Settings {
+  const settings = checkedSettings(options, { ...words, provider });
   checkCredentials(settings);
   if (options.transport === "websocket") checkFrame(settings);
   return settings;

@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, test, vi } from "vitest";
-import { openaiResponses } from "../../src/index.ts";
+import { azureResponses, openaiResponses } from "../../src/index.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
@@ -18,6 +18,8 @@ const token = () => "ya29.token";
 /** Every function that makes a provider, as JavaScript and configuration files call it. */
 const makers: Readonly<Record<string, (options: object) => unknown>> = {
   openaiResponses: (options) => openaiResponses({ model: "m", apiKey: "none", ...options }),
+  azureResponses: (options) =>
+    azureResponses({ model: "m", apiKey: "none", endpoint: "https://r.openai.azure.com", ...options }),
   chatCompletions: (options) => chatCompletions({ model: "m", apiKey: "none", ...options }),
   anthropic: (options) => anthropic({ model: "m", apiKey: "none", ...options }),
   googleGemini: (options) => googleGemini({ model: "m", apiKey: "none", ...options }),
@@ -50,6 +52,8 @@ describe.each(Object.keys(makers))("%s", (provider) => {
     [{ timeout: 5 }, "has no option 'timeout': did you mean 'timeoutMs'?"],
     [{ instruction: "x" }, "has no option 'instruction': did you mean 'instructions'?"],
     [{ zzz: 1 }, "has no option 'zzz'; "],
+    [{ middleware: [] }, "has no option 'middleware': give it to createEngine"],
+    [{ mode: "chained" }, "has no option 'mode': give it to createEngine, or to run"],
   ])("says what was meant by %j", (options, text) => {
     expect(refusalOf(provider, options)).toContain(`${provider} ${text}`);
   });
@@ -57,6 +61,7 @@ describe.each(Object.keys(makers))("%s", (provider) => {
   test.each([
     [{ timeoutMs: "x" }, "timeoutMs is a text: give milliseconds"],
     [{ timeoutMs: null }, "timeoutMs is null: give milliseconds"],
+    [{ instructions: 5 }, "instructions is 5: give what the model is told, as a text"],
   ])("refuses %j when it is made", (options, text) => {
     expect(refusalOf(provider, options)).toContain(`${provider}: ${text}`);
   });
@@ -122,6 +127,26 @@ test.each([
   ["claudeCli", { model: "" }, "claudeCli: model is an empty text: give the name of a model"],
 ])("%s refuses %j", (provider, options, text) => {
   expect(refusalOf(provider, options)).toContain(text);
+});
+
+const given: Readonly<Record<string, (options: never) => unknown>> = {
+  ...{ openaiResponses, azureResponses, chatCompletions, anthropic, googleGemini, googleVertex, googleCodeAssist },
+  ...{ googleInteractions, ollama, aiSdk, claudeCli },
+};
+
+test.each(
+  Object.entries(given).flatMap(([name, make]) => [
+    { name, make, options: null, what: "null" },
+    { name, make, options: "gpt-5.4", what: "a text" },
+  ]),
+)("$name takes options, and says so where it is given $what", ({ name, make, options, what }) => {
+  expect(() => make(options as never)).toThrow(
+    new ProviderSettingsError(`${name} takes an object of options, not ${what}: write ${name}({ model })`),
+  );
+});
+
+test.each([{ project: undefined }, { location: "" }])("Vertex needs %j", (options) => {
+  expect(refusalOf("googleVertex", options)).toMatch(/^googleVertex: (project|location) is .*: give /);
 });
 
 test("what a model of Ollama's takes is passed on, also by a name that is new", () => {

@@ -1,4 +1,4 @@
-import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { checkChoice, checkFlag, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
@@ -127,8 +127,7 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   }
   for (const name of ["again", "takeover"] as const) {
     const value: unknown = options[name];
-    if (value !== undefined && typeof value !== "boolean")
-      throw new TypeError(`${where}: ${name} is ${kindOf(value)}: give true or false`);
+    if (value !== undefined) checkFlag(`${where}: ${name}`, value);
   }
   if (key !== undefined) checkText(`${where}: key`, key, "the key that the message was appended with");
   const { mode } = options;

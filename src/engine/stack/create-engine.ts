@@ -8,7 +8,7 @@ import { type ChainPolicy, type Mode, policyOf } from "./chain-policy.ts";
 import { type CompactPolicy, recordedCompactPolicy } from "./compact-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { type Engine, type EngineOptions, engineOf, type Observer, thisCopy } from "./engine.ts";
-import { checkConfig, checkMode, checkNames, refuseBesideLoop } from "./engine-checks.ts";
+import { checkConfig, checkMode, checkNames, refuseBesideLoop, refuseProvider } from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
@@ -100,6 +100,7 @@ export const takeoverAfterMsDefault = 15 * 60_000;
 export function createEngine<Context = unknown, Output = undefined>(
   config: EngineConfig<Context, Output>,
 ): Engine<Context, Output> {
+  refuseProvider(config);
   checkOptions("createEngine", config, optionNames);
   checkConfig(config);
   // What context they want is what the engine's type asks of its runs.

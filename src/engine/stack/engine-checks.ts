@@ -2,6 +2,7 @@ import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject } from "../../base/json.ts";
 import {
   checkChoice,
+  checkFlag,
   checkFunction,
   checkOptions,
   checkText,
@@ -50,6 +51,12 @@ export function checkConfig({
     checkText("createEngine: interruptionNote", interruptionNote, "true, false, or what the model is to be told");
   for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
     if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
+}
+
+/** Refuses what `createEngine` is easily given in the place of its options. */
+export function refuseProvider(config: object): void {
+  if (isJsonObject(config) && typeof config["infer"] === "function")
+    throw new TypeError("createEngine takes an object of options, not a provider: write createEngine({ provider })");
 }
 
 function checkRouting(others: unknown, route: unknown): void {
@@ -116,8 +123,7 @@ function checkChain(chain: unknown): void {
   checkOptions("createEngine's chain", chain, chainNames);
   const given: Readonly<Record<string, unknown>> = { ...chain };
   const { require = false, onRefused = "fallback", maxAgeMs = 0, onSettingsChange = {} } = given;
-  if (typeof require !== "boolean")
-    throw new TypeError(`createEngine: chain.require is ${kindOf(require)}: give true or false`);
+  checkFlag("createEngine: chain.require", require);
   checkChoice("createEngine: chain.onRefused", onRefused, ["fallback", "throw"]);
   if (typeof maxAgeMs !== "number" || !Number.isFinite(maxAgeMs) || maxAgeMs < 0)
     throw new RangeError(`createEngine: chain.maxAgeMs is ${kindOf(maxAgeMs)}: give milliseconds`);

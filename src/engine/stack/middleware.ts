@@ -114,6 +114,10 @@ export function defineMiddleware<Context = unknown>(
   description: LayerIdentity,
   handle: (next: Next) => LayerHandler<Context>,
 ): Layer<Context> {
+  if (!isJsonObject(description))
+    throw new TypeError(
+      `defineMiddleware takes the layer's name first, not ${kindOf(description)}: write defineMiddleware({ name, version }, ${howHandled})`,
+    );
   checkOptions("defineMiddleware", description, layerNames);
   const { name, version, config = null } = description;
   checkLayerName("defineMiddleware", name, version);
@@ -122,8 +126,10 @@ export function defineMiddleware<Context = unknown>(
   if (typeof given === "function" && given.length < 2)
     return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };
   const what = typeof given === "function" ? `a function of ${given.length} parameters` : kindOf(given);
-  throw new TypeError(`defineMiddleware: '${name}' is ${what}: write (next) => async (turn, ctx) => next(turn)`);
+  throw new TypeError(`defineMiddleware: '${name}' is ${what}: write ${howHandled}`);
 }
+
+const howHandled = "(next) => async (turn, ctx) => next(turn)";
 
 export const describeLayer = ({ name, version, configDigest }: Omit<Layer, "handle">): LayerDescription => ({
   name,
@@ -179,7 +185,7 @@ export const isHandler = (given: unknown): given is LayerHandler => typeof given
 export function noHandler(name: string, given: unknown): LayerError {
   // It may have begun its work without `next`, and fail at it.
   unwatched(given);
-  const what = `gave ${kindOf(given)} for next, and not a function: write (next) => async (turn, ctx) => next(turn)`;
+  const what = `gave ${kindOf(given)} for next, and not a function: write ${howHandled}`;
   return new LayerError("not-a-handler", name, what);
 }
 

@@ -1,4 +1,4 @@
-import { checkChoice, checkText, checkWhole, kindOf, meant, type OptionNames } from "../../base/options.ts";
+import { checkChoice, checkFlag, checkText, checkWhole, kindOf, meant, type OptionNames } from "../../base/options.ts";
 
 /** Whether the model calls tools: as it likes, not at all, at least one, or this one. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
@@ -53,8 +53,7 @@ export function checkModelSettings(where: string, given: Given): void {
       throw new RangeError(`${where}: ${name} is ${kindOf(value)}: give a number from 0 on`);
   }
   if (maxOutputTokens !== undefined) checkWhole(`${where}: maxOutputTokens`, maxOutputTokens);
-  if (parallelToolCalls !== undefined && typeof parallelToolCalls !== "boolean")
-    throw new TypeError(`${where}: parallelToolCalls is ${kindOf(parallelToolCalls)}: give true or false`);
+  if (parallelToolCalls !== undefined) checkFlag(`${where}: parallelToolCalls`, parallelToolCalls);
 }
 
 /** @throws {TypeError | RangeError} for a value that the setting cannot have, and for a tool that the run does not offer. */

@@ -1,6 +1,6 @@
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
-import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { checkFlag, checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
@@ -88,6 +88,7 @@ export function tool<Input, Result, Context = unknown>(
   const { execute } = definition;
   checkText("tool: name", name, "the name that the model calls");
   checkFunction(`tool '${name}': execute`, execute);
+  checkFlag(`tool '${name}': idempotent`, idempotent);
   const inputOf = (argumentsText: string) => validArguments(inputSchema, argumentsText);
   return {
     name,

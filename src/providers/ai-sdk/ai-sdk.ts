@@ -7,7 +7,7 @@ import {
   type Provider,
   ProviderError,
 } from "../../engine/stack/provider.ts";
-import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
 import { createDeadline, type Deadline, interruption } from "../deadline.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
@@ -97,6 +97,7 @@ const words: OptionWords = {
  * @throws {ProviderSettingsError} for what is no model of V3 or newer, and a setting that is no JSON or that the model has no word for.
  */
 export function aiSdk(options: AiSdkOptions): Provider {
+  checkGiven("aiSdk", options);
   const { model: given, ...others } = options;
   const named = checkedSettings(others, words);
   const { endpoint = "", transport = "sse", timeoutMs = 600_000 } = options;

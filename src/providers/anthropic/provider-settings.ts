@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
 import { refuseSecretsIn } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
@@ -17,7 +17,9 @@ const maxTokensDefault = 16_000;
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for a credential of an MCP server that
  * would be recorded.
  */
-export function settingsOf({ model, max_tokens: maxTokens, ...options }: AnthropicOptions): Settings {
+export function settingsOf(given: AnthropicOptions): Settings {
+  checkGiven("anthropic", given);
+  const { model, max_tokens: maxTokens, ...options } = given;
   const checked = checkedSettings({ model, ...options }, words);
   const asked: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checked };
   const betas: unknown = options.betas ?? [];

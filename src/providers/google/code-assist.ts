@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
+import { checkGiven } from "../checked-settings.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider, type Wrap } from "./gemini-provider.ts";
@@ -36,6 +37,7 @@ const ownOptions: OptionNames<Pick<CodeAssistOptions, "credentials" | "project" 
  * @throws {ProviderSettingsError} without credentials, or where a setting cannot be sent.
  */
 export function googleCodeAssist(options: CodeAssistOptions): Provider {
+  checkGiven("googleCodeAssist", options);
   const { credentials, credentialsOwner, project, path, ...others } = options;
   if (typeof credentials !== "function" || typeof credentialsOwner !== "string" || credentialsOwner === "")
     throw new ProviderSettingsError(

@@ -1,4 +1,5 @@
 import type { Provider } from "../../engine/stack/provider.ts";
+import { checkGiven } from "../checked-settings.ts";
 import type { GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";
@@ -13,6 +14,7 @@ export type GoogleGeminiOptions = GeminiSettings & GeminiConnection & GoogleKey;
  * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
  */
 export function googleGemini(options: GoogleGeminiOptions): Provider {
+  checkGiven("googleGemini", options);
   return geminiProvider(options, {
     ...{ where: "googleGemini", name: "google-gemini", options: keyOption, ...googleApi(options) },
     path: ({ model, method }) => `/models/${encodeURIComponent(model.replace(/^models\//, ""))}:${method}`,

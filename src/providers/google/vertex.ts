@@ -1,5 +1,6 @@
-import { checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
+import { checkGiven } from "../checked-settings.ts";
 import type { KeySource } from "../openai-options.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";
@@ -26,13 +27,14 @@ const ownOptions: OptionNames<Pick<GoogleVertexOptions, "project" | "location" |
  * @throws {ProviderSettingsError} where a setting cannot be sent.
  */
 export function googleVertex(options: GoogleVertexOptions): Provider {
+  checkGiven("googleVertex", options);
   const { project, location, credentials = defaultCredentials(), ...others } = options;
-  checkText("googleVertex: project", project, "the project's id in Google Cloud");
-  checkText("googleVertex: location", location, "'global', or a region such as 'europe-west4'");
+  const refuse = (what: string, given: unknown, wanted: string): ProviderSettingsError =>
+    new ProviderSettingsError(`googleVertex: ${what} is ${kindOf(given)}: give ${wanted}`);
+  if (!isNamed(project)) throw refuse("project", project, "the project's id in Google Cloud");
+  if (!isNamed(location)) throw refuse("location", location, "'global', or a region such as 'europe-west4'");
   if (typeof credentials !== "function")
-    throw new ProviderSettingsError(
-      `googleVertex: credentials is ${kindOf(credentials)}: give a function that gives an access token, or leave it out`,
-    );
+    throw refuse("credentials", credentials, "a function that gives an access token, or leave it out");
   const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
   const models = `/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}/publishers/google/models/`;
   const base = options.baseURL ?? `https://${host}/v1`;
@@ -44,6 +46,8 @@ export function googleVertex(options: GoogleVertexOptions): Provider {
     header: (token) => ({ authorization: `Bearer ${token}` }),
   });
 }
+
+const isNamed = (given: unknown): boolean => typeof given === "string" && given !== "";
 
 /** The library keeps a token while it is good; where the server refuses it all the same, it begins anew. */
 function defaultCredentials(): KeySource {

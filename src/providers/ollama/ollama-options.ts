@@ -3,7 +3,7 @@ import { nearestName } from "../../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
-import { checkedSettings, type OptionWords } from "../checked-settings.ts";
+import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 
@@ -94,6 +94,7 @@ const words: OptionWords = {
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides.
  */
 export function settingsOf(options: OllamaOptions): Settings {
+  checkGiven("ollama", options);
   checkModelOptions(options.options);
   return checkedSettings(options, words);
 }

@@ -1,4 +1,5 @@
 import type { ResponseInputItem } from "openai/resources/responses/responses";
+import { checkGiven } from "../checked-settings.ts";
 import type {
   KeySource,
   OpenaiResponses,
@@ -43,6 +44,8 @@ export type AzureResponsesOptions = Omit<
  * @throws {ProviderSettingsError} when there is no endpoint, neither key nor token, or a setting that cannot be sent.
  */
 export function azureResponses(options: AzureResponsesOptions): OpenaiResponses {
+  const where = "azureResponses";
+  checkGiven(where, options);
   const { endpoint, apiKey, token, apiVersion, credentialsOwner = "resource", ...others } = options;
   for (const [name, instead] of otherNames) {
     if (Object.hasOwn(options, name)) throw refused(`no option '${name}': give ${instead}`);
@@ -56,10 +59,11 @@ export function azureResponses(options: AzureResponsesOptions): OpenaiResponses 
   const capabilities = { lanes: false, ...options.capabilities };
   const common = { ...rest, baseURL, credentialsOwner, capabilities };
   if (token !== undefined && apiKey !== undefined) throw refused("both an apiKey and a token: give one of them");
-  if (token !== undefined) return responsesProvider({ ...common, apiKey: token }, "authorization");
+  if (token !== undefined)
+    return responsesProvider({ ...common, apiKey: token }, { where, keyHeader: "authorization" });
   const key = apiKey ?? process.env["AZURE_OPENAI_API_KEY"] ?? "";
   if (key === "") throw refused("no key: set AZURE_OPENAI_API_KEY, or give apiKey, or token for Entra");
-  return responsesProvider({ ...common, apiKey: key }, "api-key");
+  return responsesProvider({ ...common, apiKey: key }, { where, keyHeader: "api-key" });
 }
 
 const refused = (what: string): ProviderSettingsError => new ProviderSettingsError(`azureResponses has ${what}`);

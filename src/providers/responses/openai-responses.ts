@@ -42,15 +42,21 @@ export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints
  * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
  */
 export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponses =>
-  responsesProvider(options, "authorization");
+  responsesProvider(options, { where: "openaiResponses", keyHeader: "authorization" });
+
+/** What the caller calls, and how its endpoint wants its key. */
+type ResponsesMaker = {
+  readonly where: string;
+  readonly keyHeader: KeyHeader;
+  readonly timing?: SocketTiming;
+};
 
 /** @internal The same, for endpoints that want their key in another header. */
 export function responsesProvider(
   options: OpenaiResponsesOptions,
-  keyHeader: KeyHeader,
-  timing?: SocketTiming,
+  { where, keyHeader, timing }: ResponsesMaker,
 ): OpenaiResponses {
-  const settings = settingsOf(options);
+  const settings = settingsOf(options, where);
   const { secrets = {} } = options;
   checkSecrets(settings, secrets);
   const endpoint = endpointOf(options, keyHeader);

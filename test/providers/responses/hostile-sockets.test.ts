@@ -211,7 +211,11 @@ test("a connection that the network has let go of is found out before anything i
   );
   let now = 0;
   const settings = { model: "m", apiKey: "key", baseURL: server.baseURL, transport: "websocket" } as const;
-  const provider = responsesProvider(settings, "authorization", { now: () => now, pongMs: 50 });
+  const provider = responsesProvider(settings, {
+    where: "openaiResponses",
+    keyHeader: "authorization",
+    timing: { now: () => now, pongMs: 50 },
+  });
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const engine = workshop.engine({ provider });

@@ -39,7 +39,11 @@ describe("a connection that grows old", () => {
       store: false,
       transport: "websocket",
     } as const;
-    const provider = responsesProvider(settings, "authorization", { now: () => clock.now });
+    const provider = responsesProvider(settings, {
+      where: "openaiResponses",
+      keyHeader: "authorization",
+      timing: { now: () => clock.now },
+    });
     const engine = workshop.engine({ provider });
     onTestFinished(() => engine[Symbol.asyncDispose]());
     return { server, workshop, engine };

@@ -7,6 +7,8 @@ const actor = (kind: unknown) => append("hello", { actor: { kind } });
 
 /** What is done with conversations. */
 export const conversationMistakes: readonly Mistake[] = [
+  ["run({ tools })", () => run({ tools: [] }), "run has no option 'tools': give it to createEngine"],
+  ["run({ apiKey })", () => run({ apiKey: "sk" }), "run has no option 'apiKey': give it to the provider"],
   [
     "append()",
     () => append(undefined),

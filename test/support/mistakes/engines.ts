@@ -1,5 +1,6 @@
-import { toolLoop } from "../../../src/index.ts";
-import { engine, layer, type Mistake, weather } from "./mistake.ts";
+import { scripted } from "../../../src/entries/testing.ts";
+import { createEngine, toolLoop } from "../../../src/index.ts";
+import { engine, layer, type Mistake, odd, weather } from "./mistake.ts";
 
 const provider = { name: "mine" };
 
@@ -13,7 +14,22 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ model })",
     () => engine({ model: "gpt" }),
-    "createEngine has no option 'model': did you mean 'provider'?",
+    "createEngine has no option 'model': give it to the provider, or to run",
+  ],
+  [
+    "createEngine({ system })",
+    () => engine({ system: "Be brief." }),
+    "createEngine has no option 'system': give it to the provider, or to run",
+  ],
+  [
+    "createEngine({ apiKey })",
+    () => engine({ apiKey: "sk" }),
+    "createEngine has no option 'apiKey': give it to the provider",
+  ],
+  [
+    "createEngine(provider)",
+    () => createEngine(odd(scripted([]))),
+    "createEngine takes an object of options, not a provider: write createEngine({ provider })",
   ],
   [
     "createEngine({}) without provider",

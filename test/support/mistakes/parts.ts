@@ -84,6 +84,11 @@ export const partMistakes: readonly Mistake[] = [
     "tool: name is an empty text: give the name that the model calls",
   ],
   [
+    "tool({ idempotent: 'yes' })",
+    () => weather({ idempotent: "yes" }),
+    "tool 'weather': idempotent is a text: give true or false",
+  ],
+  [
     "a tool whose input is a text",
     () => engine({ tools: [weather({ inputSchema: z.string() })] }),
     "createEngine: tools[0], 'weather': its input is no object, and models take no other: wrap it in z.object({ … })",
@@ -120,7 +125,7 @@ export const partMistakes: readonly Mistake[] = [
         odd(() => null),
         odd(undefined),
       ),
-    "defineMiddleware takes an object of options, not a function",
+    "defineMiddleware takes the layer's name first, not a function: write defineMiddleware({ name, version }, (next) => async (turn, ctx) => next(turn))",
   ],
   [
     "defineMiddleware({ nmae })",
