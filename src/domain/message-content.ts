@@ -58,6 +58,14 @@ function isMadePart(value: unknown): boolean {
   return (type === "text" && hasTexts("text")) || (type === "image" && hasTexts("detail url"));
 }
 
+/** The parts of what a tool gave; null where it is a text, or a value: a list with anything else in it is one value. */
+export function resultParts(output: JsonValue | undefined): readonly JsonObject[] | null {
+  return isJsonList(output) && output.every(isOwnPart) ? output : null;
+}
+
+const isOwnPart = (part: JsonValue): part is JsonObject =>
+  isJsonObject(part) && typeof part["type"] === "string" && partTypes.has(part["type"]);
+
 /** What a part cannot do without: one of these, as a text. */
 const neededMembers: ReadonlyMap<string, readonly string[]> = new Map([
   ["text", ["text"]],

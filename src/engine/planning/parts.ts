@@ -1,6 +1,7 @@
-import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonList, type JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Codec } from "../stack/codec.ts";
 
 /** A part that a request cannot carry: its place in its block, and why, in words for people. */
@@ -41,13 +42,7 @@ export function withoutParts(block: Block, { detail }: Repair): Block | null {
 }
 
 /** A list of another kind, which a tool gave, has no parts: it is one value. */
-function partsIn({ kind, payload, parts }: Block): readonly JsonObject[] {
-  if (kind !== "tool_result") return parts;
-  const { output } = payload;
-  const isParts = isJsonList(output) && output.every((part) => isJsonObject(part) && partTypes.has(typeOf(part)));
-  return isParts ? output.filter(isJsonObject) : [];
-}
-
-const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
+const partsIn = ({ kind, payload, parts }: Block): readonly JsonObject[] =>
+  kind === "tool_result" ? (resultParts(payload["output"]) ?? []) : parts;
 
 const typeOf = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");

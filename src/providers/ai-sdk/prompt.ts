@@ -1,5 +1,6 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, textOrEmpty } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, textOrEmpty } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import { jsonOf } from "../json-text.ts";
 import { isReadAgain, metadataOf } from "./content.ts";
 
@@ -37,10 +38,9 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
       return jsonOf(given) === undefined && given !== ""
         ? "the AI SDK takes arguments that are JSON, and no others"
         : null;
-    case "tool_result": {
-      const { output } = payload;
-      return firstRefusal(isJsonList(output) ? output.map(objectOf) : [], kind);
-    }
+    case "tool_result":
+      // A list with other things in it is a value, which a prompt has as JSON.
+      return firstRefusal(resultParts(payload["output"]) ?? [], kind);
     case "other":
       return isReadAgain(payload) ? null : `the AI SDK takes no ${type} back`;
     default: {
@@ -128,8 +128,6 @@ function resultPart({ callId, payload: { output = "" } }: Block, toolName: strin
 
 function outputOf(output: JsonValue): JsonObject {
   if (typeof output === "string") return { type: "text", value: output };
-  const isParts = isJsonList(output) && output.every((part) => isJsonObject(part) && typeof part["type"] === "string");
-  return isParts
-    ? { type: "content", value: output.filter(isJsonObject).map(userPart) }
-    : { type: "json", value: output };
+  const parts = resultParts(output);
+  return parts === null ? { type: "json", value: output } : { type: "content", value: parts.map(userPart) };
 }

@@ -8,7 +8,8 @@ import {
   textOrEmpty,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import type { BlockKind, Wire } from "../../domain/block.ts";
+import type { Block, BlockKind, Wire } from "../../domain/block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
 import { contentOf, isEmptyText, partOf, partRefusal, resultContent, resultOutput } from "./content-parts.ts";
@@ -48,6 +49,12 @@ export function contentsOf(draft: Draft): readonly JsonObject[] {
   if (!isJsonList(contents) || !contents.every(isJsonObject))
     throw new Error("the residue of a block does not rebuild the content of a message");
   return contents;
+}
+
+/** Whether a result is said as its JSON text: what a tool gave is data, or a list with parts that the API has not. */
+export function isSaidAsJson(block: Block): boolean {
+  if (block.kind !== "tool_result" || typeof block.payload["output"] === "string") return false;
+  return contentsOf(block).some(({ content }) => typeof content === "string");
 }
 
 /** What was kept of the message that a block began. */
@@ -150,7 +157,7 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
     case "tool_result": {
       const { type, output } = payload;
       if (type !== "function") return `the Messages API has no ${kind} of type ${nameOf(type)}`;
-      const parts = kind === "tool_result" ? objectsOf(output) : [];
+      const parts = kind === "tool_result" ? (resultParts(output) ?? []) : [];
       return parts.map(partRefusal).find((reason) => reason !== null) ?? null;
     }
     case "reasoning":

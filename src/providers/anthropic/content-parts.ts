@@ -60,9 +60,21 @@ export const isEmptyText = ({ type, text }: JsonObject): boolean =>
 /** What a tool answered, as the content of its result. */
 export function resultContent(output: JsonValue | undefined): JsonValue {
   if (typeof output === "string") return output;
-  if (isJsonList(output) && output.every(isJsonObject)) return output.map(contentOf);
-  return JSON.stringify(output ?? null);
+  const content = contentIn(output);
+  return content === null ? JSON.stringify(output ?? null) : content.map(contentOf);
 }
+
+/** What a tool gave as a list of parts, ours and those that the API's results have besides; null for all else. */
+function contentIn(output: JsonValue | undefined): readonly JsonObject[] | null {
+  const isContent = (part: JsonValue): part is JsonObject =>
+    isJsonObject(part) && isText(part["type"]) && contentTypes.has(part["type"]);
+  return isJsonList(output) && output.every(isContent) ? output : null;
+}
+
+const contentTypes: ReadonlySet<string> = new Set([
+  ...["text", "image", "file"],
+  ...["document", "search_result", "tool_reference", "browser_state"],
+]);
 
 /** The same as a block has it. */
 export const resultOutput = (content: JsonValue): JsonValue =>

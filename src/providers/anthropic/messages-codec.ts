@@ -5,7 +5,7 @@ import { user } from "../../domain/make-block.ts";
 import type { Prompt, RequestParts } from "../../engine/stack/codec.ts";
 import { defineCodec, offer } from "../define-codec.ts";
 import { cacheDetails } from "./cache-marks.ts";
-import { contentsOf, partRefusalIn, refusalOf } from "./content-blocks.ts";
+import { contentsOf, isSaidAsJson, partRefusalIn, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
 import { adjust, instruct } from "./messages-settings.ts";
@@ -21,7 +21,8 @@ export const messagesCodec = defineCodec({
   name: "anthropic-messages/1",
   resultsStandTogether: true,
   callIdFor,
-  ...{ instruct, adjust, restated, anchors, unstored },
+  ...{ instruct, adjust, anchors, unstored },
+  restated: (block, before) => (isSaidAsJson(block) ? "result-as-json" : restated(block, before)),
   // A server that was seen to have no threads is asked for none.
   offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
   prompt: { isNeeded: asksForUser, block: user("Continue.") },

@@ -1,14 +1,7 @@
-import {
-  isJsonList,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  listOf,
-  objectOf,
-  objectsOf,
-} from "../../base/json.ts";
+import { type JsonObject, type JsonValue, listOf, objectOf, objectsOf } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 
@@ -78,13 +71,6 @@ function resultContent(output: JsonValue | undefined): JsonValue {
   const parts = resultParts(output);
   if (parts === null) return output === undefined ? "" : JSON.stringify(output);
   return contentOf(parts.map(wirePart)) ?? "";
-}
-
-/** The parts of a result; null where it is a text, or data. */
-function resultParts(output: JsonValue | undefined): readonly JsonObject[] | null {
-  if (!isJsonList(output)) return null;
-  const parts = output.filter((part) => isJsonObject(part) && partTypes.user.has(typeName(part))).filter(isJsonObject);
-  return parts.length === output.length ? parts : null;
 }
 
 /** A text alone is a text, nothing is null. */

@@ -1,14 +1,7 @@
-import {
-  isJsonList,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  objectOf,
-  objectsOf,
-  textOrEmpty,
-} from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, objectsOf } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
 import { mediaFor, mediaIn, mediaRefusal } from "./media-parts.ts";
@@ -95,10 +88,8 @@ function responseFor(output: JsonValue): JsonObject {
 }
 
 /** Whether what a tool gave is a list of parts, and no other JSON. */
-export const isPartList = (output: JsonValue): output is readonly (JsonObject & { readonly type: string })[] =>
-  isJsonList(output) &&
-  output.length > 0 &&
-  output.every((part) => isJsonObject(part) && partTypes.has(textOrEmpty(part["type"])));
+export const isPartList = (output: JsonValue): output is readonly JsonObject[] =>
+  (resultParts(output) ?? []).length > 0;
 
 const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
 

@@ -3,7 +3,7 @@ import { defineCodec } from "../define-codec.ts";
 import { partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
 import { readAnswer, writeAnswer } from "./interaction-answer.ts";
 import { adjust, bodySettings, unstored } from "./interaction-settings.ts";
-import { isSignedStep, stepsOf } from "./interaction-steps.ts";
+import { isSaidAsJson, isSignedStep, stepsOf } from "./interaction-steps.ts";
 
 /** The steps of Google's Interactions API. An interaction that is kept is continued by its id, as often as one likes. */
 export const interactionSteps = defineCodec({
@@ -11,7 +11,7 @@ export const interactionSteps = defineCodec({
   anchors: { interaction: {} },
   ...{ resultsStandTogether: true, namesCalls: true },
   ...{ adjust, unstored, readAnswer, writeAnswer },
-  restated: restatedRule,
+  restated: (block) => (isSaidAsJson(block) ? "result-as-json" : restatedRule(block)),
   unsendableReason: refusalOf,
   unsendablePart: partRefusal,
   standInRule: (block, { isForeign }) => (isForeign && isSignedStep(block) ? "foreign-signature" : null),

@@ -74,6 +74,10 @@ function plainStep({ kind, payload }: Said, name?: string): JsonObject {
   }
 }
 
+/** Whether a result is said as its JSON text: a list that is none of parts, a number. */
+export const isSaidAsJson = ({ kind, payload: { output = null } }: Said): boolean =>
+  kind === "tool_result" && typeof output !== "string" && !isJsonObject(output) && !isPartList(output);
+
 /** A text, an object, or parts; another list goes as its JSON text. */
 function resultFor(output: JsonValue): JsonValue {
   if (typeof output === "string" || isJsonObject(output)) return output;

@@ -1,5 +1,6 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, objectsOf } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
 
@@ -59,12 +60,21 @@ function resultMessage({ payload }: Said, names: ReadonlyMap<string, JsonValue>)
   const name = typeof callId === "string" ? names.get(callId) : undefined;
   return {
     role: "tool",
-    content: typeof output === "string" ? output : textOf(output),
-    ...imagesOf(output),
+    content: resultText(output),
+    ...(isData(output) ? {} : imagesOf(output)),
     ...(name === undefined ? {} : { tool_name: name }),
     ...(callId === undefined ? {} : { tool_call_id: callId }),
   };
 }
+
+/** What a tool gave that is neither a text nor a list of parts is said as JSON. */
+function resultText(output: JsonValue | undefined): string {
+  if (typeof output === "string") return output;
+  return isData(output) ? JSON.stringify(output) : textOf(output);
+}
+
+const isData = (output: JsonValue | undefined): output is JsonValue =>
+  typeof output !== "string" && output !== undefined && resultParts(output) === null;
 
 const callOf = ({ payload: { callId, name, arguments: given } }: Said): JsonObject => ({
   id: callId,
@@ -108,13 +118,8 @@ export function refusalOf(block: Block): string | null {
       return argumentsOf(payload["arguments"]) === null
         ? "Ollama takes the arguments of a call as a JSON object"
         : null;
-    case "tool_result": {
-      const { output } = payload;
-      if (typeof output === "string") return null;
-      return isJsonList(output)
-        ? firstRefusal(output.map(objectOf), block)
-        : "Ollama takes a tool's result as text and images";
-    }
+    case "tool_result":
+      return firstRefusal(resultParts(payload["output"]) ?? [], block);
     case "other":
       return `Ollama has nothing like ${type}`;
     default:
@@ -136,10 +141,11 @@ export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): st
 
 /**
  * What a message loses of how a block stood, by name: the order of thoughts, texts and calls in one message, the bounds of texts
- * and thoughts that are joined, the place of images, the role of developers. Null where it loses nothing.
+ * and thoughts that are joined, the place of images, the role of developers, what a tool gave as data. Null where it loses nothing.
  */
 export function restated({ kind, role, parts, payload }: Block, before: Block | null): string | null {
   if (role === "developer") return "role";
+  if (kind === "tool_result" && isData(payload["output"])) return "result-as-json";
   const all = kind === "tool_result" ? objectsOf(payload["output"]) : parts;
   if (all.length > 1) return "joined-parts";
   const [place, last] = [places.get(kind), before === null ? undefined : places.get(before.kind)];

@@ -10,6 +10,7 @@ import {
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
 import { toolResult } from "../../domain/make-block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
 import { offeredTools } from "../define-codec.ts";
 import { encodeBody, encodeFrame } from "../request-body.ts";
@@ -35,6 +36,7 @@ export const responsesItems = {
   unsendableReason: refusal,
   unsendablePart: (part: JsonObject, { kind }: Block) => (isMessage(kind) ? partRefusal(kind, part) : null),
   brokenGroupRule,
+  restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
   standsLast: ({ type }: Block) => type === "compaction_trigger",
   readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { draftOf }),
   writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
@@ -84,6 +86,7 @@ function requestItem(block: Block, { withId }: { readonly withId: boolean }): Js
     if (value !== undefined && value !== null && !isBookkeeping(itemType, name)) setMember(item, name, value);
   }
   if (isMessage(block.kind) && block.kind !== "assistant") delete item["phase"];
+  if (isSaidAsJson(block)) item["output"] = JSON.stringify(block.payload["output"]);
   if (statusRequired.has(itemType)) item["status"] = receivedStatus(block) ?? "completed";
   if (block.wire?.ciphertext !== undefined) item["encrypted_content"] = block.wire.ciphertext;
   return item;
@@ -184,6 +187,12 @@ function inOrder(item: JsonObject, order: readonly JsonValue[]): JsonObject {
 /** What a function answers is a text or a list of parts, as a message's content is. */
 const isPartOutput = (type: string, name: string): boolean =>
   name === "output" && (type === "function_call_output" || type === "custom_tool_call_output");
+
+/** Whether a result is said as its JSON text: what a tool gave is neither a text nor a list of parts. An item goes back as it came. */
+function isSaidAsJson({ kind, type, wire, payload: { output } }: Block): boolean {
+  if (wire !== null || kind !== "tool_result" || (type !== "function" && type !== "custom")) return false;
+  return typeof output !== "string" && output !== undefined && resultParts(output) === null;
+}
 
 /** Members that say how an item fared, not what it says. */
 function isBookkeeping(type: string, name: string): boolean {

@@ -74,13 +74,30 @@ function checkMessage(
   for (const [index, block] of blocks.entries()) {
     const type = stringOf(block["type"]) ?? "";
     const path = `${place}.content.${index}`;
-    if (!isTaken(type))
-      return said(`${path}: Input tag '${type}' found using 'type' does not match any of the expected tags`);
+    if (!isTaken(type)) return wrongTag(path, type);
     const wrong = checkBlock(block, type, path);
     if (wrong !== undefined) return wrong;
   }
   return undefined;
 }
+
+/** What the content of a result may hold. */
+const resultTypes = /^(text|image|document|search_result|tool_reference|browser_state)$/;
+
+function checkResult({ content = "" }: JsonObject, path: string): Refusal | undefined {
+  if (typeof content === "string") return undefined;
+  if (!isArray(content)) return said(`${path}.tool_result.content: Input should be a valid array`);
+  for (const [index, part] of content.entries()) {
+    const place = `${path}.tool_result.content.${index}`;
+    if (!isObject(part)) return said(`${place}: Input should be an object`);
+    const type = stringOf(part["type"]) ?? "";
+    if (!resultTypes.test(type)) return wrongTag(place, type);
+  }
+  return undefined;
+}
+
+const wrongTag = (path: string, type: string): Refusal =>
+  said(`${path}: Input tag '${type}' found using 'type' does not match any of the expected tags`);
 
 function checkBlock(block: JsonObject, type: string, path: string): Refusal | undefined {
   if (type === "text" && (stringOf(block["text"]) ?? "").trim() === "")
@@ -90,6 +107,7 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
   const { cache_control: mark } = block;
   if (mark !== undefined && !(isObject(mark) && mark["type"] === "ephemeral" && isLifetime(mark["ttl"])))
     return said(`${path}.${type}.cache_control: Input should be {"type": "ephemeral"}, with a ttl of '5m' or '1h'`);
+  if (type === "tool_result") return checkResult(block, path);
   if (type !== "tool_use") return undefined;
   if (!isObject(block["input"])) return said(`${path}.tool_use.input: Input should be a valid dictionary`);
   if (!/^[a-zA-Z0-9_-]+$/.test(stringOf(block["id"]) ?? ""))

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../../src/base/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { assistant, audio, file, image, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
@@ -144,9 +144,49 @@ describe.each(wires)("on the wire of %s", (wire) => {
   });
 });
 
-test("a list that a tool gave and that is none of parts is one value", () => {
-  const turn = recorded(user("Go."), call, toolResult({ callId: "toolu0001", output: [1, { type: 2 }] }));
-  expect(planned(turn, geminiContents).repairs.filter(({ rule }) => rule === "omit-parts")).toEqual([]);
+/** What a tool gave that is neither a text nor a list of our parts. */
+const values = {
+  "a list of numbers": [1, { type: 2 }],
+  "an object": { sky: "blue" },
+  "parts of a type that nobody knows": [{ type: "video", url: "https://a.example/a.mp4" }],
+  "such a part among others": [text("See:"), { type: "video" }],
+  "parts of Anthropic's results": [{ type: "tool_reference", tool_name: "look" }],
+} as const satisfies Readonly<Record<string, JsonValue>>;
+const valueNames = Object.keys(values) as readonly (keyof typeof values)[];
+
+/** Wires whose results are texts or lists of parts: there a value is the text of its JSON, and that is on record. */
+const saysAsText: ReadonlySet<Wire> = new Set([
+  "responses",
+  "chat of OpenAI",
+  "chat of Mistral",
+  "anthropic",
+  "ollama",
+]);
+
+/** A text as it stands within a JSON text. */
+const quoted = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+describe.each(wires)("on the wire of %s", (wire) => {
+  test.each(valueNames)(
+    "%s that a tool gave is one value: it is said, and never as if the tool was aborted",
+    (name) => {
+      const codec: Codec = codecs[wire];
+      const turn = recorded(user("Go."), call, toolResult({ callId: "toolu0001", output: values[name] }), user("On."));
+      const { repairs, sent } = planned(turn, codec);
+      expect(repairs.filter(({ rule }) => rule === "omit-parts" || rule === "omit" || rule === "answer")).toEqual([]);
+      const input = sent.map((block) => ({ block, withId: false }));
+      const body = codec.encodeRequest({ settings: { model: "m" }, input, anchor: null, transport: "json" });
+      // As JSON, or as the text of it; the CLI has it within a text within its standard input.
+      const said = JSON.stringify(values[name]);
+      const forms = [said, quoted(said), quoted(quoted(said))];
+      expect(forms.some((form) => body.includes(form))).toBe(true);
+      const isOwn = wire === "anthropic" && name === "parts of Anthropic's results";
+      const told = repairs.map(({ rule, index, detail }) => ({ rule, index, detail }));
+      if (saysAsText.has(wire) && !isOwn)
+        expect(told).toContainEqual({ rule: "restate", index: 2, detail: { reason: "result-as-json" } });
+      else if (wire === "ai-sdk") expect(told.filter(({ rule }) => rule === "restate")).toEqual([]);
+    },
+  );
 });
 
 test("an answer that is sent without a part is not the one that its endpoint gave: its reasoning stays behind", () => {

@@ -46,6 +46,16 @@ test.each<[string, readonly unknown[], object]>([
   ],
   ["`tool_use` ids must be unique", [go, said(call("a"), call("a")), answered(result("a"))], {}],
   ["should match pattern '^[a-zA-Z0-9_-]+$'", [go, said(call("a/b")), answered(result("a/b"))], {}],
+  [
+    "messages.2.content.0.tool_result.content.1: Input tag 'video' found using 'type' does not match any of the expected tags",
+    [go, said(call("a")), answered({ ...result("a"), content: [text("See:"), { type: "video" }] })],
+    {},
+  ],
+  [
+    "messages.2.content.0.tool_result.content: Input should be a valid array",
+    [go, said(call("a")), answered({ ...result("a"), content: { sky: "blue" } })],
+    {},
+  ],
   ["does not support assistant message prefill", [go, said(text("I"))], {}],
   ["Found 5.", [answered(marked, marked, marked, marked, marked)], {}],
   ["must not come after a ttl='5m'", [answered(marked, { ...marked, cache_control: anHour })], {}],
