@@ -1,16 +1,24 @@
 import type { Entry } from "./entries.ts";
 import { type Expected, instructionsIn } from "./expected.ts";
-import { isElsewhere, takesParts, withoutDetail, withParsedArguments } from "./read-otherwise.ts";
+import { isElsewhere, isInline, takesParts, withoutDetail, withParsedArguments } from "./read-otherwise.ts";
 
 /** What a model reads of `generateContent`: results stand in the order of their calls, and each is one text. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
   const inOrder: Expected[] = [];
-  for (const each of joinedResults(readByGoogle(expected))) {
+  for (const each of joinedResults(readByGoogle(expected)).map(asItsMediaType)) {
     const start = inOrder.findLastIndex(({ kind }) => kind !== "result") + 1;
     const later = each.kind === "result" ? inOrder.slice(start).filter((other) => isAfter(other, each)).length : 0;
     inOrder.splice(inOrder.length - later, 0, each);
   }
   return inOrder;
+}
+
+/** What is at an address is an image where the address ends as those do, and else a file: there is no other word for it. */
+function asItsMediaType(expected: Expected): Expected {
+  if ((expected.kind !== "image" && expected.kind !== "file") || isInline(expected.source)) return expected;
+  const { role, source } = expected;
+  const isImage = /^[^?#]*\.(png|jpe?g|webp|gif|hei[cf])([?#]|$)/i.test(source);
+  return { kind: isImage ? "image" : "file", role, source };
 }
 
 function joinedResults(expected: readonly Expected[]): readonly Expected[] {

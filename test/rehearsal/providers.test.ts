@@ -70,6 +70,8 @@ const shown: ChatDocument = {
       content: [
         { type: "text", text: "Look and listen." },
         { type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } },
+        { type: "image_url", image_url: { url: "https://here.example/dog.png?size=1" } },
+        { type: "image_url", image_url: { url: "https://here.example/dog" } },
         { type: "file", file: { file_id: "file-1" } },
         { type: "input_audio", input_audio: { data: "aGk=", format: "wav" } },
       ],

@@ -9,8 +9,21 @@ export function mediaFor(part: JsonObject): JsonObject | null {
   const address = [part["url"], part["data"]].find((value) => typeof value === "string") ?? null;
   const data = address === null ? null : dataUrl(address);
   if (data !== null) return inlineData(data.mimeType, data.data);
-  return address === null ? null : { fileData: { fileUri: address } };
+  return address === null ? null : { fileData: { ...mediaTypeOf(address), fileUri: address } };
 }
+
+/** What the end of an address says of what is there: `fileData` says nothing else of whether it is an image. */
+function mediaTypeOf(address: string): { readonly mimeType?: string } {
+  const [, ending = ""] = /^[^?#]*\.(\w+)(?:[?#]|$)/.exec(address) ?? [];
+  const mimeType = mediaTypes.get(ending.toLowerCase());
+  return mimeType === undefined ? {} : { mimeType };
+}
+
+const mediaTypes: ReadonlyMap<string, string> = new Map([
+  ...["png", "jpeg", "webp", "gif", "heic", "heif"].map((form) => [form, `image/${form}`] as const),
+  ["jpg", "image/jpeg"],
+  ["pdf", "application/pdf"],
+]);
 
 /** Why a request cannot carry such a part; null when it can. */
 export function mediaRefusal({ type, url, data, fileId, audio }: JsonObject): string | null {

@@ -89,7 +89,11 @@ function outputOf({ response = {}, parts = null }: JsonObject): Json {
 }
 
 function partOf({ text, inlineData: inline = null, fileData: file = null }: JsonObject): JsonObject {
-  if (isObject(file)) return { type: "input_file", file_url: file["fileUri"] ?? "" };
+  if (isObject(file)) {
+    const { fileUri = "", mimeType = "" } = file;
+    const isImage = stringOf(mimeType)?.startsWith("image/") === true;
+    return isImage ? { type: "input_image", image_url: fileUri } : { type: "input_file", file_url: fileUri };
+  }
   if (!isObject(inline)) return { type: "text", text: text ?? "" };
   const [mimeType, data] = [stringOf(inline["mimeType"]) ?? "", stringOf(inline["data"]) ?? ""];
   const [family = "", format = ""] = mimeType.split("/");

@@ -175,7 +175,7 @@ test("images and files that a tool gave stand beside its texts", () => {
           ...{ id: "abc", name: "f1", response: { output: "See." } },
           parts: [
             { inlineData: { mimeType: "image/png", data: "AA==" } },
-            { fileData: { fileUri: "https://here.example/a.png" } },
+            { fileData: { mimeType: "image/png", fileUri: "https://here.example/a.png" } },
           ],
         },
       },
