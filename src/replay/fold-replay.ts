@@ -1,7 +1,7 @@
 import type { OptionNames } from "../base/options.ts";
 import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { CheckedFold, type Mismatch } from "../engine/planning/checked-fold.ts";
+import { CheckedFold, firstDifference, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
@@ -132,11 +132,16 @@ class FoldComparison {
     if (!isRequest(event)) return;
     this.requests += 1;
     const route = (event.type === "InferenceRequested" ? event.data.route : undefined) ?? null;
-    const hasRefused = event.data.attempt > 0 && asked?.route === route && asked.hasFailed;
+    const { attempt, decision } = event.data;
     // Whoever refused to continue is sent everything from then on; what one refused says nothing of another.
-    const isRefused = hasRefused && event.data.decision.reason === "refused";
+    const hasRefused = attempt > 0 && asked?.route === route && asked.hasFailed && decision.reason === "refused";
     this.#asked.set(frame, { route, hasFailed: false });
-    const decide = (request: PlanRequest) => plan(isRefused ? { ...request, full: "refused" } : request);
+    const decide = (request: PlanRequest) => {
+      const planned = plan(request);
+      // Or it failed otherwise, and what an earlier refusal says of the contexts led to the same.
+      const isPlanned = !hasRefused || firstDifference(decision, planned, "decision") === null;
+      return isPlanned ? planned : plan({ ...request, full: "refused" });
+    };
     const other = this.#folds.checkRequest(recorded, decide);
     if (other !== null) this.#differ(recorded, other);
   }

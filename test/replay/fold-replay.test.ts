@@ -194,3 +194,28 @@ test("plans under the policy that each run had", async () => {
   expect(reasons.slice(0, 3)).toEqual(["first-request", "settings-changed", "policy"]);
   expect((await replayed(store, conversation)).difference).toBeNull();
 });
+
+test("plans again what an earlier refusal led to, where the attempt before it failed for another reason", async () => {
+  const { conversation, store } = createWorkshop();
+  const mismatch = { error: { status: 400, message: "No tool output found for function call c1." } };
+  const busy = { error: { status: 503, message: "Busy." } };
+  const provider = scripted(["One.", mismatch, "Two.", busy, "Three."]);
+  const engine = createEngine({ provider, retry: { maxDelayMs: 0 } });
+  await conversation.append("one");
+  await conversation.run(engine);
+  const answered = (await conversation.head())?.revision ?? 0;
+  await conversation.append("two");
+  await conversation.run(engine);
+  await conversation.revertTo(answered);
+  await conversation.append("three");
+  await conversation.run(engine);
+  const decisions = dataOf(await eventsOf(conversation), "InferenceRequested").map(({ decision }) => decision);
+  expect(decisions.map(({ reason, rejected }) => [reason, rejected?.reason ?? null])).toEqual([
+    ["first-request", null],
+    [null, null],
+    ["refused", "refused"],
+    ["refused", "no-anchor"],
+    ["refused", "no-anchor"],
+  ]);
+  expect((await replayed(store, conversation)).difference).toBeNull();
+});
