@@ -24,11 +24,11 @@ export type Screen = {
   readonly note: (text: string) => void;
 };
 
-/** What a command does with the store: one that is not there is created only where it need not exist. */
-type StoreUse =
-  | { readonly mustExist: false }
-  /** Without `isWritten` a store is opened also by who may only read it. */
-  | { readonly mustExist: true; readonly isWritten?: boolean };
+/**
+ * What a command does with the store. One that is not there is made only to `create`; to `read` one is opened by who may only read
+ * it, too.
+ */
+type StoreUse = "read" | "write" | "create";
 
 /** What every command works with. */
 export type CliContext = Screen & {
@@ -37,14 +37,14 @@ export type CliContext = Screen & {
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   /** Opens the store, or the one at another address, as the command needs it. */
-  readonly openStore: (options: StoreUse & { readonly url?: string }) => Promise<TurnlogStore>;
+  readonly openStore: (use: StoreUse, url?: string) => Promise<TurnlogStore>;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Resolves when the reader of stdout has taken what was written, so that much data waits for a slow reader. */
   readonly drained: () => Promise<void>;
   /** The one document of `--json`: `{"version": 1, "data": …}`. */
   readonly printJson: (data: unknown) => void;
-  /** A bar on stderr, once half a second has passed, on a terminal only. */
-  readonly progress: (label: string) => Progress;
+  /** Shows how far some work has come: a bar on stderr, once half a second has passed, on a terminal only. */
+  readonly progress: <T>(label: string, work: (update: Progress["update"]) => Promise<T>) => Promise<T>;
   /** Aborts at the first SIGINT or SIGTERM: a command that asks for it ends by itself. The second one kills. */
   readonly signal: AbortSignal;
 };
@@ -106,10 +106,9 @@ export function createContext(
     columns,
     style: createStyle(hasColour),
     commandName: commandName(env),
-    async openStore({ url = storeUrl, ...use }) {
+    async openStore(use, url = storeUrl) {
       const { openStore } = await import("../open-store.ts");
-      const { mustExist } = use;
-      return openStore(url, { mustExist, mayBeReadOnly: use.mustExist && use.isWritten !== true });
+      return openStore(url, { mustExist: use !== "create", mayBeReadOnly: use === "read" });
     },
     write,
     // Not before it is asked for: a process opens it then.
@@ -131,10 +130,16 @@ export function createContext(
     note: (text) => {
       if (!quiet) stderr.write(`${shown(text, hasColour)}\n`);
     },
-    progress: (label) =>
-      stderr.isTTY === true && !quiet
-        ? createProgress({ label, write: (text) => void stderr.write(text), now: () => performance.now() })
-        : noProgress,
+    async progress(label, work) {
+      const write = (text: string): void => void stderr.write(text);
+      const bar =
+        stderr.isTTY === true && !quiet ? createProgress({ label, write, now: () => performance.now() }) : noProgress;
+      try {
+        return await work(bar.update);
+      } finally {
+        bar.end();
+      }
+    },
     get signal() {
       interruption ??= listenForSignals();
       return interruption;

@@ -14,7 +14,6 @@ import { UsageError } from "./exit-codes.ts";
  * @throws {UsageError} when the module cannot be loaded, exports no engine, or one that another copy of turnlog made.
  */
 export async function loadEngine(path: string): Promise<Engine> {
-  await access(path);
   const loaded = await load(path);
   const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
   const given: unknown = isFunction(exported) ? await exported() : exported;
@@ -37,13 +36,13 @@ export async function loadEngine(path: string): Promise<Engine> {
  */
 export async function codecsOf(path: string | undefined): Promise<Codecs> {
   if (path === undefined) return codecs;
-  await access(path);
-  const listed = member(await load(path), "codecs");
+  const loaded = await load(path);
+  const listed = member(loaded, "codecs");
   if (listed !== undefined && !isCodecList(listed))
     throw new UsageError(
       `${path} exports codecs that are no list of codecs: export const codecs = [defineCodec({ … })]`,
     );
-  if (listed === undefined || hasEngine(await load(path))) {
+  if (listed === undefined || hasEngine(loaded)) {
     const { provider } = (await loadEngine(path)).options;
     return codecsWith([...(listed ?? []), provider.codec]);
   }
@@ -52,7 +51,6 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
 
 /** The engine of such a module; null where it exports codecs alone. */
 export async function engineIn(path: string): Promise<Engine | null> {
-  await access(path);
   const loaded = await load(path);
   return member(loaded, "codecs") !== undefined && !hasEngine(loaded) ? null : loadEngine(path);
 }
@@ -64,6 +62,7 @@ const isCodecList = (value: unknown): value is readonly Codec[] =>
   value.every((each) => typeof member(each, "name") === "string" && isFunction(member(each, "encodeRequest")));
 
 async function load(path: string): Promise<unknown> {
+  await access(path);
   try {
     const loaded: unknown = await import(pathToFileURL(resolve(path)).href);
     return loaded;

@@ -30,9 +30,7 @@ export const append = commandCode({
     checkOptions(name, options);
     const text = await textOf(context, typed);
     const isNewConversation = name === begun;
-    await using store = await context.openStore(
-      isNewConversation ? { mustExist: false } : { mustExist: true, isWritten: true },
-    );
+    await using store = await context.openStore(isNewConversation ? "create" : "write");
     const conversation = isNewConversation
       ? await newConversation(store, options.id)
       : await findConversation(store, name);

@@ -17,7 +17,7 @@ export const blame = commandCode({
   document: blameDocument,
 
   async *run(context, { arguments: [text = "", wanted] }) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const place = await openPlace(store, text);
     yield documentOf(place, wanted === undefined ? null : blockIdOf(place, wanted));
   },

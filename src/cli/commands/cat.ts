@@ -17,7 +17,7 @@ export const cat = commandCode({
   document: catDocument,
 
   async *run(context, { arguments: [place = ""], options: { full = false } }: CommandInput<Options>) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const { conversation, revision } = await findPlace(store, place);
     const stream = conversationStream(conversation.id);
     const envelope = await envelopeAt(store.events, stream, revision);

@@ -14,7 +14,7 @@ export const compare = commandCode({
   document: compareDocument,
 
   async *run(context, { arguments: [leftName = "", rightName = ""] }) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const both = { left: await openPlace(store, leftName), right: await openPlace(store, rightName) };
     const parting = await compareConversations(store.log, both.left.past, both.right.past);
     const { event, blocks } = parting;

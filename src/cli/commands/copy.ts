@@ -14,17 +14,14 @@ export const copy = commandCode({
     { arguments: names, options: { from, to } }: CommandInput<{ readonly from?: string; readonly to: string }>,
   ) {
     const { signal } = context;
-    await using source = await context.openStore({ url: from ?? context.storeUrl, mustExist: true });
+    await using source = await context.openStore("read", from);
     const conversations = await findConversations(source, names);
-    await using target = await context.openStore({ url: to, mustExist: false });
-    const progress = context.progress("copying");
-    try {
-      const chosen = names.length === 0 ? {} : { conversations };
-      const copied = await copyConversations(source, target, { ...chosen, signal, onProgress: progress.update });
-      yield copyReport(copied);
-    } finally {
-      progress.end();
-    }
+    await using target = await context.openStore("create", to);
+    const chosen = names.length === 0 ? {} : { conversations };
+    const copied = await context.progress("copying", (onProgress) =>
+      copyConversations(source, target, { ...chosen, signal, onProgress }),
+    );
+    yield copyReport(copied);
   },
 
   render(report, { print }) {

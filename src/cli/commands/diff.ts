@@ -14,7 +14,7 @@ export const diff = commandCode({
   document: diffDocument,
 
   async *run(context, { arguments: names }) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const [from, to] = await findBoth(store, names);
     const place = ({ conversation, revision }: FoundRevision) => ({ conversation: conversation.id, revision });
     const changes = await diffRevisions(store.log, place(from), place(to));

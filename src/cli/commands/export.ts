@@ -19,7 +19,7 @@ export const exportBundle = commandCode({
     const file = output === "-" || output === "/dev/stdout" ? undefined : output;
     if (file === undefined && context.isJson)
       throw new UsageError("a bundle on stdout is JSON already: leave out --json, or name a file with --output");
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const conversations = await findConversations(store, names);
     const source = await openStoreSource(store.events, conversations);
     const lines = bundleLines(source, { storeId: store.events.storeId, isRedacted });
@@ -27,22 +27,17 @@ export const exportBundle = commandCode({
       await writeOut(context, lines);
       return;
     }
-    const progress = context.progress("exporting");
     // All lines but the first and the last are events.
     const events = source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
-    try {
-      await writeWholeFile(file, {
-        name: "bundle",
-        begin: bundleBegin,
-        pieces: lines,
+    await context.progress("exporting", (update) =>
+      writeWholeFile(file, {
+        ...{ name: "bundle", begin: bundleBegin, pieces: lines },
         onPiece(written) {
           context.signal.throwIfAborted();
-          progress.update(written, events);
+          update(written, events);
         },
-      });
-    } finally {
-      progress.end();
-    }
+      }),
+    );
     yield { file, conversations, streams: source.heads.length, events, isRedacted };
   },
 

@@ -9,7 +9,7 @@ export const fork = commandCode({
 
   async *run(context, { arguments: [place = ""], options: { id } }: CommandInput<{ readonly id?: string }>) {
     const wanted = id === undefined ? {} : { id: newConversationId(id) };
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const { conversation: parent, revision } = await findPlace(store, place);
     const conversation = await parent.fork(revision, { actor: { kind: "operator" }, ...wanted });
     yield { conversation: conversation.id, parent: parent.id, revision };

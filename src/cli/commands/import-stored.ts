@@ -20,7 +20,7 @@ export async function importStored(
 ): Promise<Imported> {
   const { provider } = (await loadEngine(stack)).options;
   const options = { signal: context.signal, ...(id === undefined ? {} : { id: newConversationId(id) }) };
-  await using store = await context.openStore({ mustExist: false });
+  await using store = await context.openStore("create");
   try {
     const { conversation, ...imported } = await (source.kind === "response"
       ? store.importResponse(provider, source.id, options)

@@ -63,27 +63,20 @@ export const importFile = commandCode({
     const header = format === "chat" ? null : readBundleHeader(await firstLine(file));
     if (header === null && format === "bundle")
       throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
-    const progress = context.progress("importing");
-    try {
-      if (header !== null) {
-        if (id !== undefined) throw new UsageError("the conversations of a bundle keep their ids: leave out --id");
-        yield await importBundle(context, { file, header, progress });
-        return;
-      }
-      const report = await importChats(context, {
-        file,
-        limit,
-        progress,
-        id: id === undefined ? null : await onlyOf(file, newConversationId(id)),
-      });
-      for (const { line, message } of report.malformed) context.note(`${file}, line ${line}: ${message}`);
-      if (report.conversations.length === 0) context.note(`no conversation was imported from ${file}`);
-      yield report;
-      if (context.signal.aborted) return exitCodes.interrupted;
-      return report.malformed.length > 0 || report.conversations.length === 0 ? exitCodes.failure : exitCodes.ok;
-    } finally {
-      progress.end();
+    if (header !== null) {
+      if (id !== undefined) throw new UsageError("the conversations of a bundle keep their ids: leave out --id");
+      yield await importBundle(context, { file, header });
+      return;
     }
+    const wanted = id === undefined ? null : await onlyOf(file, newConversationId(id));
+    const report = await context.progress("importing", (update) =>
+      importChats(context, { file, limit, id: wanted, update }),
+    );
+    for (const { line, message } of report.malformed) context.note(`${file}, line ${line}: ${message}`);
+    if (report.conversations.length === 0) context.note(`no conversation was imported from ${file}`);
+    yield report;
+    if (context.signal.aborted) return exitCodes.interrupted;
+    return report.malformed.length > 0 || report.conversations.length === 0 ? exitCodes.failure : exitCodes.ok;
   },
 
   render(report, { print }) {
@@ -97,12 +90,10 @@ function storedIn({ response, conversation }: Options): StoredThere | null {
   return conversation === undefined ? null : { kind: "conversation", id: conversation };
 }
 
-type Import = { readonly file: string; readonly progress: Progress };
-
 /** Takes a bundle's conversations into the store under their own names. Nothing is written of one that is not whole. */
 async function importBundle(
   context: CliContext,
-  { file, header, progress }: Import & { readonly header: BundleHeader },
+  { file, header }: { readonly file: string; readonly header: BundleHeader },
 ) {
   if (header.isRedacted)
     throw new UsageError(`${file} is a redacted bundle, whose texts are gone: import one exported without --redact`);
@@ -110,8 +101,11 @@ async function importBundle(
   const source = bundleSource(header, () => linesOf(textOf(file)));
   // Read to its end before a store is opened, which would be made for it.
   for await (const _ of source.events()) signal.throwIfAborted();
-  await using store = await context.openStore({ mustExist: false });
-  return copyReport(await copyEvents(source, store.events, { signal, onProgress: progress.update }));
+  await using store = await context.openStore("create");
+  const copied = await context.progress("importing", (onProgress) =>
+    copyEvents(source, store.events, { signal, onProgress }),
+  );
+  return copyReport(copied);
 }
 
 /** The beginning of a file, up to its first line feed: what it is can be told by it. */
@@ -137,23 +131,25 @@ async function importChats(
   {
     file,
     limit = Number.POSITIVE_INFINITY,
-    progress,
     id,
-  }: Import & {
+    update,
+  }: {
+    readonly file: string;
     readonly limit: number | undefined;
     readonly id: ConversationId | null;
+    readonly update: Progress["update"];
   },
 ) {
   const lines = await readChatFile(file);
   const conversations: Imported[] = [];
   const malformed: Line[] = [];
-  await using store = await context.openStore({ mustExist: false });
+  await using store = await context.openStore("create");
   for await (const line of lines) {
     if (context.signal.aborted) break;
     const taken = line.status === "malformed" ? line : await take(store, { source: basename(file), id }, line);
     if ("message" in taken) malformed.push({ line: taken.line, message: taken.message });
     else conversations.push(taken);
-    progress.update(conversations.length);
+    update(conversations.length);
     if (conversations.length >= limit) break;
   }
   return { conversations, malformed };

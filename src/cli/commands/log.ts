@@ -1,18 +1,17 @@
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { type WalkedEvent, Walker } from "../../conversation/walk.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { followEnvelopes } from "../../log/codec/recorded.ts";
 import { actorLabel } from "../../projections/wording.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import { differenceLines } from "../difference.ts";
+import { differenceDocumentOf, differenceLines } from "../difference.ts";
 import { type LoggedEvent, logDocument } from "../documents/conversations.ts";
-import { eventFilter, type FilterOptions } from "../event-filter.ts";
+import { eventFilter, type FilteredEvent, type FilterOptions } from "../event-filter.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
-import { EventTeller } from "../logged-events.ts";
-import { Newest } from "../newest.ts";
 import { firstRevision, lastRevision, parsePlace, type RevisionPlace } from "../revision.ts";
 import { type Cell, type Style, tableLines } from "../screen.ts";
 import { renderTranscript, transcriptOf } from "../transcript.ts";
@@ -34,19 +33,13 @@ export const log = commandCode({
 
   async *run(context, { arguments: [text = ""], options }: CommandInput<Options>) {
     const isWanted = eventFilter(options);
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const { conversation: name, at } = parsePlace(text);
     const conversation = await findConversation(store, name);
     const range = await findRange(store, conversation, at);
     if (range.from > range.to)
       throw new UsageError(`the start must not be after the end: '${text}' goes from ${range.from} to ${range.to}`);
     const { limit = 0, reverse: isReversed = false, patch: isPatched = false } = options;
-    const asked: Asked = { store, conversation, isPatched, isWanted };
-    if (options.follow === true) {
-      if (at.type === "range") throw new UsageError("--follow shows events from one revision on: name no range");
-      const before = options.limit ?? (at.type === "one" ? 0 : shownBefore);
-      return yield* follow(context, { ...asked, from: at.type === "one" ? range.from : 0, before });
-    }
     const inOrder = <Item>(items: readonly Item[]): readonly Item[] => (isReversed ? items.toReversed() : items);
     if (options.transcript === true) {
       const { utterances, ...about } = await transcriptOf(context, store, conversation, range);
@@ -54,15 +47,22 @@ export const log = commandCode({
       yield { ...about, utterances: inOrder(said.slice(-limit)) };
       return;
     }
-    const teller = await EventTeller.of(asked);
+    const parts = { changes: isPatched, bodies: null };
+    const walker = await Walker.start(store.log, conversationStream(conversation.id), parts);
+    const asked: Asked = { store, conversation, walker, isPatched, isWanted };
+    if (options.follow === true) {
+      if (at.type === "range") throw new UsageError("--follow shows events from one revision on: name no range");
+      const before = options.limit ?? (at.type === "one" ? 0 : shownBefore);
+      return yield* follow(context, { ...asked, from: at.type === "one" ? range.from : 0, before });
+    }
     const events = new Newest<LoggedEvent>(limit);
     for await (const envelope of store.events.readStream(conversationStream(conversation.id), {
       limit: range.to + 1,
     })) {
-      const { told, seen } = await teller.tell(envelope);
-      if (told.revision >= range.from && isWanted(seen)) events.add(told);
+      const { logged, seen } = told(await walker.take(envelope), isPatched);
+      if (logged.revision >= range.from && isWanted(seen)) events.add(logged);
     }
-    if (teller.isLost)
+    if (isPatched && walker.isLost)
       context.note("what events changed is unknown from the first damaged one on: `turnlog verify` names it");
     if (events.items.length === 0) context.note(`no event of ${conversation.id} is of that kind`);
     yield { conversation: conversation.id, events: inOrder(events.items) };
@@ -97,27 +97,42 @@ async function findRange(store: TurnlogStore, conversation: Conversation, at: Re
 type Asked = {
   readonly store: TurnlogStore;
   readonly conversation: Conversation;
+  readonly walker: Walker;
+  /** Whether every event comes with what it changed. */
   readonly isPatched: boolean;
   readonly isWanted: ReturnType<typeof eventFilter>;
 };
 
+/** An event as the log shows it, and what a filter looks at. */
+function told(walked: WalkedEvent, isPatched: boolean): { readonly logged: LoggedEvent; readonly seen: FilteredEvent } {
+  const { changes, event, request: _, ...rest } = walked;
+  const logged = isPatched ? { ...rest, changes: changes && differenceDocumentOf(changes) } : rest;
+  return { logged, seen: { ...rest, data: event?.data ?? null } };
+}
+
 /** Shows the newest of what there is, and then what comes, each at once; ends when it is interrupted. */
 async function* follow(
   { signal, drained }: CliContext,
-  { from, before, isWanted, ...asked }: Asked & { readonly from: number; readonly before: number },
+  {
+    store,
+    conversation,
+    walker,
+    isPatched,
+    isWanted,
+    from,
+    before,
+  }: Asked & { readonly from: number; readonly before: number },
 ): Documents<{ readonly conversation: Conversation["id"]; readonly event: LoggedEvent }> {
-  const { store, conversation } = asked;
   const stream = conversationStream(conversation.id);
   const interrupted = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => {
       resolve();
     });
   });
-  const teller = await EventTeller.of(asked);
   const head = (await store.events.head(stream))?.revision ?? -1;
   const newest = new Newest<LoggedEvent>(before);
   for await (const envelope of followEnvelopes(store.events, stream, { signal })) {
-    const { told: event, seen } = await teller.tell(envelope);
+    const { logged: event, seen } = told(await walker.take(envelope), isPatched);
     const isShown = event.revision >= from && isWanted(seen);
     if (isShown && event.revision <= head) newest.add(event);
     const due = event.revision < head ? [] : event.revision === head ? newest.items : isShown ? [event] : [];
@@ -128,6 +143,28 @@ async function* follow(
     }
   }
   return exitCodes.interrupted;
+}
+
+/** The newest of what is added: as many as were asked for, or all. */
+class Newest<Item> {
+  readonly #limit: number;
+  readonly #items: Item[] = [];
+
+  /** @param limit - 0 keeps all. */
+  constructor(limit: number) {
+    this.#limit = limit === 0 ? Number.POSITIVE_INFINITY : limit;
+  }
+
+  add(item: Item): void {
+    this.#items.push(item);
+    // Only now and then, because what is in front of a list is dear to take away.
+    if (this.#items.length >= this.#limit * 2) this.#items.splice(0, this.#items.length - this.#limit);
+  }
+
+  /** The oldest first. */
+  get items(): readonly Item[] {
+    return Number.isFinite(this.#limit) ? this.#items.slice(-this.#limit) : this.#items;
+  }
 }
 
 function renderEvents(events: readonly LoggedEvent[], hasDays: boolean, { style, columns, print }: Screen): void {

@@ -13,16 +13,11 @@ export const ls = commandCode({
   document: lsDocument,
 
   async *run(context, { options: { limit, label: labels = {}, all: withHidden = false } }: CommandInput<Options>) {
-    await using store = await context.openStore({ mustExist: true });
-    const progress = context.progress("events read");
-    const { conversations, total, hidden } = await store.list({
-      limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit,
-      ...{ labels, withHidden },
-      onProgress: (events) => {
-        progress.update(events);
-      },
-    });
-    progress.end();
+    await using store = await context.openStore("read");
+    const asked = { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, labels, withHidden };
+    const { conversations, total, hidden } = await context.progress("events read", (onProgress) =>
+      store.list({ ...asked, onProgress }),
+    );
     yield { conversations, total, hidden };
   },
 

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { type AnyProjector, allReadModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
@@ -6,19 +7,23 @@ import { counted, grouped, printable } from "../../projections/wording.ts";
 import { maxBehind } from "../../read-models/status.ts";
 import { commandCode } from "../command.ts";
 import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } from "../documents/stores.ts";
-import { exitCodes } from "../exit-codes.ts";
+import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
-import { findReadModel } from "../read-models.ts";
 
-/** Some read models, or the one of them that was named. */
-const chosen = (models: readonly AnyProjector[], name: string | undefined): readonly AnyProjector[] =>
-  name === undefined ? models : [findReadModel(models, name)];
+/** Some read models, or the one of them that was named. @throws {UsageError} when there is none of that name. */
+function chosen(models: readonly AnyProjector[], name: string | undefined): readonly AnyProjector[] {
+  const found = models.filter((model) => name === undefined || model.name === name);
+  if (found.length > 0) return found;
+  throw new UsageError(
+    `there is no projection '${name ?? ""}': there are ${models.map((model) => model.name).join(" and ")}; \`turnlog help projections\` lists what can be done with them`,
+  );
+}
 
 export const status = commandCode({
   document: statusDocument,
 
   async *run(context, { arguments: [name] }) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     // The state is that of a projector that runs, and none does here.
     const states = await Promise.all(chosen(allReadModels(store.events), name).map((projector) => projector.status()));
     yield { projections: states.map(({ state: _, ...told }) => told) };
@@ -50,17 +55,14 @@ export const rebuild = commandCode({
   document: rebuildDocument,
 
   async *run(context, { arguments: [name] }) {
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const { signal, storeUrl } = context;
     const total = storeUrl.startsWith("sqlite:") ? await totalEvents(store) : undefined;
     const rebuilt = [];
     for (const projector of chosen(allReadModels(store.events), name)) {
-      const progress = context.progress(`rebuilding ${projector.name}`);
-      const onProgress = (events: number): void => {
-        progress.update(events, total);
-      };
-      await projector.rebuild({ signal, onProgress });
-      progress.end();
+      await context.progress(`rebuilding ${projector.name}`, (update) =>
+        projector.rebuild({ signal, onProgress: (events) => update(events, total) }),
+      );
       // The rows that were there are the ones that are read; the next rebuild begins anew.
       if (signal.aborted) return exitCodes.interrupted;
       const { events, degraded } = await projector.status();
@@ -97,7 +99,7 @@ export const quarantine = commandCode({
   document: quarantineDocument,
 
   async *run(context, { arguments: [name] }) {
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const degraded = [];
     for (const projector of chosen(allReadModels(store.events), name)) {
       // What is lacking can be said of rows that are up to date.
@@ -128,28 +130,29 @@ export const quarantine = commandCode({
   },
 });
 
+type Retried = z.infer<typeof retryDocument>["retried"][number];
+
 /** Makes the rows of one conversation again, or all that lack something. */
 export const retry = commandCode({
   document: retryDocument,
 
   async *run(context, { arguments: [name] }) {
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const named = name === undefined ? null : conversationStream((await findConversation(store, name)).id);
-    const retried = [];
+    const retried: Retried[] = [];
     for (const projector of allReadModels(store.events)) {
       await projector.catchUp();
       const degraded = new Set((await projector.degraded()).map(({ key }) => key));
       const keys = named === null ? [...degraded] : await keysOf(store, projector, named);
-      const progress = context.progress(`retrying for ${projector.name}`);
-      for (const [index, key] of keys.entries()) {
-        const view = await projector.retry(key);
-        const conversation = conversationOf(projector, key);
-        const wasDegraded = degraded.has(key);
-        if (view !== null)
-          retried.push({ projection: projector.name, conversation, events: view.quarantine?.events ?? 0, wasDegraded });
-        progress.update(index + 1, keys.length);
-      }
-      progress.end();
+      const about = { projection: projector.name };
+      await context.progress(`retrying for ${projector.name}`, async (update) => {
+        for (const [index, key] of keys.entries()) {
+          const view = await projector.retry(key);
+          const told = { conversation: conversationOf(projector, key), wasDegraded: degraded.has(key) };
+          if (view !== null) retried.push({ ...about, ...told, events: view.quarantine?.events ?? 0 });
+          update(index + 1, keys.length);
+        }
+      });
     }
     yield { retried };
     return retried.every(({ events }) => events === 0) ? exitCodes.ok : exitCodes.integrity;

@@ -62,24 +62,20 @@ export const rehearse = commandCode({
       );
     const incoherent: Incoherence[] = [];
     const malformed: string[] = [];
-    const progress = context.progress("rehearsing");
     const { signal } = context;
     const documents = await openDocuments(source, malformed);
-    await using store = keep ? await context.openStore({ mustExist: false }) : null;
+    await using store = keep ? await context.openStore("create") : null;
     let figures: RehearsalFigures;
     try {
-      figures = await rehearseAll(documents, rehearsalParts(store, ...providers), {
-        ...{ seed, editRate, edits, mode, transport, switchModes, reasoning, parallel, signal },
-        onIncoherence: (incoherence) => incoherent.push(incoherence),
-        onConversation: (done) => {
-          progress.update(done);
-        },
-      });
+      figures = await context.progress("rehearsing", (onConversation) =>
+        rehearseAll(documents, rehearsalParts(store, ...providers), {
+          ...{ seed, editRate, edits, mode, transport, switchModes, reasoning, parallel, signal, onConversation },
+          onIncoherence: (incoherence) => incoherent.push(incoherence),
+        }),
+      );
     } catch (error) {
       if (signal.aborted) return exitCodes.interrupted;
       throw error;
-    } finally {
-      progress.end();
     }
     for (const line of malformed) context.note(line);
     if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);

@@ -55,7 +55,7 @@ function relabelling<Options = unknown>({ work, said }: Relabelling<Options>) {
     document: relabelDocument,
 
     async *run(context, { arguments: [name = "", ...rest], options }: CommandInput<Options>) {
-      await using store = await context.openStore({ mustExist: true, isWritten: true });
+      await using store = await context.openStore("write");
       const conversation = await findConversation(store, name);
       const before = await conversation.head();
       await work(conversation, rest, options);

@@ -35,7 +35,7 @@ export const replay = commandCode({
   async *run(context, { arguments: [name = ""], options }: CommandInput<Options>) {
     checkOptions(options);
     refuseRevision(name);
-    await using store = await context.openStore({ mustExist: true, isWritten: options.save === true });
+    await using store = await context.openStore(options.save === true ? "write" : "read");
     const conversation = await findConversation(store, name);
     const asked = { store, conversation, to: await lastOf(store, conversation, options.to), options };
     if (options.with === undefined && options.without === undefined) {
@@ -88,18 +88,13 @@ type Asked = {
 
 async function replayAll(context: CliContext, { store, conversation, to, options }: Asked): Promise<ReplayedDocument> {
   const stream = conversationStream(conversation.id);
-  const progress = context.progress("events replayed");
-  const folds = await replayFolds(store.log, stream, {
-    codecs: await codecsOf(options.stack),
-    to,
-    onProgress: progress.update,
+  const { folds, layers } = await context.progress("events replayed", async (onProgress) => {
+    const asked = { to, onProgress };
+    const replayed = await replayFolds(store.log, stream, { ...asked, codecs: await codecsOf(options.stack) });
+    const engine = options.stack === undefined ? null : await engineIn(options.stack);
+    const isDone = engine === null || replayed.difference !== null;
+    return { folds: replayed, layers: isDone ? null : await reexecute(store.log, stream, engine, asked) };
   });
-  const engine = options.stack === undefined ? null : await engineIn(options.stack);
-  const layers =
-    engine === null || folds.difference !== null
-      ? null
-      : await reexecute(store.log, stream, engine, { to, onProgress: progress.update });
-  progress.end();
   const { events, turns, requests } = folds;
   return {
     ...{ conversation: conversation.id, to: folds.to, events, turns, requests },
@@ -112,13 +107,11 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   const { without, body, save = false, id, with: path = options.stack ?? "" } = options;
   // What cannot be written is told before anything is asked.
   const saved = save ? await newConversation(store, id) : null;
-  const progress = context.progress("events played again");
-  const answer = await counterfactual(store.log, conversation.id, await loadEngine(path), {
-    ...{ codecs: await codecsOf(path), to, without: without ?? null },
-    bodies: body !== undefined,
-    onProgress: progress.update,
-  });
-  progress.end();
+  const engine = await loadEngine(path);
+  const asked = { codecs: await codecsOf(path), to, without: without ?? null, bodies: body !== undefined };
+  const answer = await context.progress("events played again", (onProgress) =>
+    counterfactual(store.log, conversation.id, engine, { ...asked, onProgress }),
+  );
   if (saved !== null) {
     const how = without === undefined ? "with another stack" : `without ${without}`;
     await saveCounterfactual(saved, answer.turn, `${placeName(conversation.id, to)} ${how}`);

@@ -14,7 +14,7 @@ export const request = commandCode({
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
     const codecs = await codecsOf(options.stack);
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const { conversation, request: found } = await findRecordedRequest(store, place, { codecs, orBefore: false });
     yield { conversation: conversation.id, ...sentRequest(found.view, found.recorded, codecs) };
   },

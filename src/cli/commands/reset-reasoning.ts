@@ -8,7 +8,7 @@ export const resetReasoning = commandCode({
   document: resetReasoningDocument,
 
   async *run(context, { arguments: [name = ""] }: CommandInput) {
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const conversation = await findConversation(store, name);
     const blockIds = await conversation.resetReasoning({ actor: { kind: "operator" } });
     yield { conversation: conversation.id, blockIds };

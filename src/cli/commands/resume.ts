@@ -35,7 +35,7 @@ export const resume = commandCode({
         "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or give the run up with --abandon",
       );
     const engine = stack === undefined ? null : await loadEngine(stack);
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const conversation = await findConversation(store, name);
     const settled = await settleAll(conversation, settle);
     // Told at once: it stays settled, whatever comes of the run below.

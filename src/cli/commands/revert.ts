@@ -22,7 +22,7 @@ export const revert = commandCode({
       throw new UsageError(
         `say where to go back to: a revision, ${text.split("@")[0] || "@last"}@24, or an exchange with --exchange 0`,
       );
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const place = exchange === undefined ? await findPlace(store, text) : null;
     const conversation = place?.conversation ?? (await findConversation(store, text));
     await refuseOpenRun(conversation);

@@ -14,15 +14,10 @@ export const search = commandCode({
       throw new UsageError(
         `expected words to look for, or a phrase: ${context.commandName} search 'weather "in Paris"'`,
       );
-    await using store = await context.openStore({ mustExist: true });
-    const progress = context.progress("events read");
-    const { hits, hasMore } = await store.search(text, {
-      limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit,
-      onProgress: (events) => {
-        progress.update(events);
-      },
-    });
-    progress.end();
+    await using store = await context.openStore("read");
+    const { hits, hasMore } = await context.progress("events read", (onProgress) =>
+      store.search(text, { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, onProgress }),
+    );
     const told = hits.map(({ block, ...hit }) => ({ ...hit, blockId: block?.id ?? null, kind: block?.kind ?? null }));
     yield { text, hits: told, hasMore };
   },

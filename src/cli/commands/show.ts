@@ -24,7 +24,7 @@ export const show = commandCode({
   document: showDocument,
 
   async *run(context, { arguments: [text = ""] }: CommandInput<Options>) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     let folds = new ShowFolds("");
     const place = await openPlace(store, text, (own) => {
       const begun = new ShowFolds(own);

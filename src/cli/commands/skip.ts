@@ -17,7 +17,7 @@ export const skip = commandCode({
     const { reason, allThatFollow = false } = options;
     if (parsePlace(place).at.type !== "one")
       throw new UsageError(`expected one event such as cnv_8f3k@120, as \`turnlog verify\` prints it, got '${place}'`);
-    await using store = await context.openStore({ mustExist: true, isWritten: true });
+    await using store = await context.openStore("write");
     const { conversation, revision } = await findPlace(store, place);
     const { skipped, damage } = await conversation.skipEvent(revision, reason, { allThatFollow });
     yield {

@@ -19,24 +19,27 @@ export const verify = commandCode({
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
     const saved = options.heads === undefined ? null : await readHeads(options.heads);
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const { storeId } = store.events;
     if (saved !== null && saved.storeId !== storeId)
       context.note("the heads were saved from another store than this one");
     const conversations = await findConversations(store, names);
-    const progress = context.progress("events verified");
-    let seen = 0;
-    const { isSound, heads, ...found } = await verification(store.events, {
+    const asked = {
       codecs: await codecsOf(options.stack),
-      onEvent() {
-        seen += 1;
-        progress.update(seen);
-      },
       readModels: store.events.views === undefined ? [] : readModels(store.events),
       ...(names.length === 0 ? {} : { conversations }),
       ...(saved === null ? {} : { savedHeads: saved.heads }),
-    });
-    progress.end();
+    };
+    let seen = 0;
+    const { isSound, heads, ...found } = await context.progress("events verified", (update) =>
+      verification(store.events, {
+        ...asked,
+        onEvent() {
+          seen += 1;
+          update(seen);
+        },
+      }),
+    );
     const savedHeads = isSound ? (options.saveHeads ?? null) : null;
     if (savedHeads !== null) await writeHeads(savedHeads, { storeId, heads });
     else if (options.saveHeads !== undefined) context.note("heads not saved: the store was not found to be all sound");

@@ -25,7 +25,7 @@ export const why = commandCode({
   document: whyDocument,
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
-    await using store = await context.openStore({ mustExist: true });
+    await using store = await context.openStore("read");
     const codecs = await codecsOf(options.stack);
     const { conversation, request } = await findRecordedRequest(store, place, { codecs, orBefore: true });
     const explained = documentOf(conversation, explainRequest(request));
