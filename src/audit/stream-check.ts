@@ -9,7 +9,7 @@ import type { EventReader } from "../log/codec/event-log.ts";
 import { isOfTheStore, readEvent } from "../log/codec/recorded.ts";
 import { readAncestors } from "../log/history/lineage.ts";
 import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
-import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.ts";
+import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
 import { SnapshotCheck } from "../log/snapshots/snapshot-check.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 
@@ -96,16 +96,10 @@ export class StreamCheck {
       if (cut !== null) return cut;
       // Read after the events, which were committed with it or before it: a newer one says that there are more by now.
       const kept = await this.#store.head(this.#stream);
-      const isThere = kept !== null && kept.revision >= this.#due && (await this.#hasNext());
+      const isLater = kept !== null && kept.revision >= this.#due;
+      const isThere = isLater && (await envelopeAt(this.#store, this.#stream, this.#due)) !== null;
       if (!isThere) return this.#checkKeptHead(kept);
     }
-  }
-
-  async #hasNext(): Promise<boolean> {
-    for await (const { revision } of this.#store.readStream(this.#stream, { from: this.#due, limit: 1 })) {
-      return revision === this.#due;
-    }
-    return false;
   }
 
   async #checkEvents(): Promise<StreamProblem | null> {
@@ -214,6 +208,6 @@ export class StreamCheck {
 
 /** What is wrong, in words; an error that says nothing about the events is thrown on. */
 function describe(error: unknown): string {
-  if (error instanceof Error && isOfTheStore(error)) throw error;
+  if (isOfTheStore(error)) throw error;
   return damageWords(error);
 }

@@ -12,7 +12,13 @@ import { blobStream } from "../log/codec/blobs.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { BlobReference } from "../log/codec/references.ts";
-import { type Envelope, type EventStore, type Head, StoreCorruptedError } from "../log/ports/event-store.ts";
+import {
+  type Envelope,
+  type EventStore,
+  envelopeAt,
+  type Head,
+  StoreCorruptedError,
+} from "../log/ports/event-store.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 
@@ -124,12 +130,10 @@ const conversationsOf = async (store: EventStore): Promise<readonly Conversation
 
 /** The conversation that one began from: what it says first is the same in every version. */
 async function parentOf(store: EventStore, stream: string): Promise<ConversationId | null> {
-  for await (const { data } of store.readStream(stream, { limit: 1 })) {
-    const { origin } = decodeData(data).data;
-    const id = isJsonObject(origin) ? conversationIdSchema.safeParse(origin["conversationId"]) : null;
-    return id?.success === true ? id.data : null;
-  }
-  return null;
+  const first = await envelopeAt(store, stream, 0);
+  const origin = first === null ? null : decodeData(first.data).data["origin"];
+  const id = isJsonObject(origin) ? conversationIdSchema.safeParse(origin["conversationId"]) : null;
+  return id?.success === true ? id.data : null;
 }
 
 /** Each stream after its own blobs. Of a few conversations they are asked for one by one, of all at once. */

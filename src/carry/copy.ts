@@ -5,7 +5,7 @@ import { blobStream, readBlob } from "../log/codec/blobs.ts";
 import { envelopeBytes } from "../log/codec/bounds.ts";
 import { headOf } from "../log/codec/prepare.ts";
 import type { BlobReference } from "../log/codec/references.ts";
-import { type Envelope, type EventStore, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
+import { type Envelope, type EventStore, envelopeAt, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {
@@ -110,9 +110,8 @@ async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource
 async function lastCommon(to: EventStore, stream: string, head: Head): Promise<Head | null> {
   const there = await to.head(stream);
   if (there === null || there.revision <= head.revision) return there;
-  for await (const { revision, digest } of to.readStream(stream, { from: head.revision, limit: 1 }))
-    return { revision, digest };
-  return null;
+  const same = await envelopeAt(to, stream, head.revision);
+  return same && headOf([same]);
 }
 
 async function write(

@@ -15,7 +15,7 @@ import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { readUnsent } from "../log/snapshots/contents.ts";
-import { type Folded, type Follower, foldTo, foldWhole, turnOf } from "../log/snapshots/fold.ts";
+import { type Folded, foldTo, foldWhole, turnOf } from "../log/snapshots/fold.ts";
 import type { Blame } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type ServerContext, settingsOf } from "../projections/server-contexts.ts";
@@ -190,22 +190,6 @@ export async function readPast(
 ): Promise<PastConversation> {
   const existing = await existingRevision(log.store, stream, revision);
   return new PastConversation(log, await foldTo(log, stream, existing), codecs);
-}
-
-/**
- * The same with everything at hand, in one reading: for callers that want other folds of the same events beside it. `follow` is
- * called when the reading begins, and again should it have to begin anew.
- *
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
- */
-export async function loadPast(
-  log: EventLog,
-  stream: string,
-  revision: number,
-  follow: () => Follower = () => () => undefined,
-): Promise<LoadedPast> {
-  const folded = await foldWhole(log, stream, await existingRevision(log.store, stream, revision), follow);
-  return new LoadedPast(folded.last, folded.view);
 }
 
 type Planned = PlanOptions & { readonly endpoint: PlannedEndpoint };

@@ -1,8 +1,9 @@
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import type { Follower } from "../log/snapshots/fold.ts";
+import { existingRevision } from "../log/history/revision.ts";
+import { type Follower, foldWhole } from "../log/snapshots/fold.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../projections/block-labels.ts";
-import { type LoadedPast, loadPast } from "./past.ts";
+import { LoadedPast } from "./past.ts";
 
 /** A conversation at one revision, and what puts its blocks and events into words. */
 export type ReadPlace = { readonly past: LoadedPast; readonly words: BlockLabels };
@@ -20,7 +21,7 @@ export async function readPlace(
   follow: () => Follower = () => () => undefined,
 ): Promise<ReadPlace> {
   let words = noLabels();
-  const past = await loadPast(log, stream, revision, () => {
+  const folded = await foldWhole(log, stream, await existingRevision(log.store, stream, revision), () => {
     const [labels, take] = [noLabels(), follow()];
     words = labels;
     return (recorded, view) => {
@@ -28,7 +29,7 @@ export async function readPlace(
       take(recorded, view);
     };
   });
-  return { past, words };
+  return { past: new LoadedPast(folded.last, folded.view), words };
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Codec } from "../engine/stack/codec.ts";
 import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { watchedLog } from "../log/codec/watched-log.ts";
-import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { readSoundHistory } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
@@ -264,9 +264,8 @@ export class ReadableConversation {
    * What the conversation is read as, up to a revision: of a fork the events of its ancestors come first, under their own
    * streams and revisions. What is damaged and was skipped is left out.
    */
-  async *history(to?: number): AsyncIterable<RecordedEvent> {
-    const skipped = await skippedIn(this.#log, this.#stream.name, to);
-    for await (const recorded of readHistory(this.#log, this.#stream.name, { to, skipped })) yield recorded;
+  history(to?: number): AsyncIterable<RecordedEvent> {
+    return readSoundHistory(this.#log, this.#stream.name, to);
   }
 
   /** The events of its own stream, from a revision on. */

@@ -1,5 +1,5 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { type EventStore, StoreUnavailableError } from "../log/ports/event-store.ts";
+import { type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 
@@ -45,9 +45,8 @@ export async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | nu
   if (checkpoint === null) return true;
   const { storeId, stream, revision, eventId, position } = checkpoint;
   if (storeId !== store.storeId) return false;
-  for await (const event of store.readStream(stream, { from: revision, limit: 1 }))
-    return event.id === eventId && event.position === position;
-  return false;
+  const event = await envelopeAt(store, stream, revision);
+  return event?.id === eventId && event.position === position;
 }
 
 /** The build whose rows are read; null before the first one has caught up. */

@@ -1,6 +1,6 @@
 import { createEventReader } from "../log/codec/event-log.ts";
 import { asReading, type Reading, tryToRead } from "../log/codec/recorded.ts";
-import { forksOf, readHistory } from "../log/history/lineage.ts";
+import { forksOf, isFork, readHistory } from "../log/history/lineage.ts";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
@@ -84,7 +84,7 @@ async function startView<View>(
   { key, envelope, reading }: Omit<Next<View>, "state">,
 ): Promise<{ readonly state: ViewState<View>; readonly reading: Reading }> {
   const state = initialState(projection, key);
-  if (!isFork(reading)) return { state, reading };
+  if (reading instanceof Error || !isFork(reading.event)) return { state, reading };
   try {
     for await (const recorded of inherited(store, projection, envelope.stream)) {
       state.view = projection.apply(state.view, recorded);
@@ -95,11 +95,6 @@ async function startView<View>(
     return { state: initialState(projection, key), reading: projection.lineage === "own" ? reading : problem };
   }
 }
-
-const isFork = (reading: Reading): boolean =>
-  !(reading instanceof Error) &&
-  reading.event.type === "ConversationStarted" &&
-  reading.event.data.origin.type === "fork";
 
 /** What is said once, and holds for the forks of a conversation too. */
 const declaredForForks: ReadonlySet<string> = new Set([

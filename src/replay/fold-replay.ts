@@ -5,12 +5,13 @@ import { CheckedFold, firstDifference, type Mismatch } from "../engine/planning/
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import { checkEnvelope } from "../log/codec/envelope.ts";
+import { firstBreak } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
+import { placeOf } from "../log/codec/recorded.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { foldAround } from "../log/history/skipped-events.ts";
-import type { EventStore, Head } from "../log/ports/event-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { checkReplay } from "./replay-options.ts";
@@ -77,17 +78,10 @@ export async function replayFolds(
 
 /** The first event that is not what was written there, by the hash chain: some of what it says no other digest covers. */
 async function firstChanged(store: EventStore, stream: string, to: number): Promise<ReplayDifference | null> {
-  let head: Head | null = null;
-  for await (const envelope of store.readStream(stream, { limit: to + 1 })) {
-    const checked = checkEnvelope(head, envelope);
-    if (!checked.ok) {
-      const { revision, frame = null, actor, digest } = envelope;
-      const found = { field: "digest", recorded: digest, replayed: null };
-      return differenceAt({ stream, revision, frame, actor }, found, checked.error.reason);
-    }
-    head = checked.value;
-  }
-  return null;
+  const broken = await firstBreak(store, stream, to);
+  if (broken === null) return null;
+  const found = { field: "digest", recorded: broken.envelope.digest, replayed: null };
+  return differenceAt(placeOf(broken.envelope), found, broken.reason);
 }
 
 /** Of one event the member that differs says more than the chain does. */

@@ -3,14 +3,13 @@ import type { EngineOptions } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { Routing } from "../engine/stack/route.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
-import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { readSoundHistory } from "../log/history/lineage.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
 /** The endpoints of a router's providers, by their names: of one that a run did not ask, other runs tell. */
 export async function recordedRoutes(reader: EventReader, stream: string, to: number): Promise<Map<string, string>> {
   const scopes = new Map<string, string>();
-  const skipped = await skippedIn(reader, stream, to);
-  for await (const { event } of readHistory(reader, stream, { to, skipped })) {
+  for await (const { event } of readSoundHistory(reader, stream, to)) {
     if (event.type !== "InferenceRequested" || event.data.route === undefined) continue;
     scopes.set(event.data.route, event.data.scope);
   }

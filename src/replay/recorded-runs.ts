@@ -1,7 +1,7 @@
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
-import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { readSoundHistory } from "../log/history/lineage.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import type { OpenRun } from "../projections/open-run.ts";
 
@@ -35,7 +35,7 @@ export async function* historyOf(reader: EventReader, stream: string, to: number
   /** The run that is open, or none. */
   const begun: Opened[] = [];
   let last: HistoryStep | null = null;
-  for await (const recorded of readHistory(reader, stream, { to, skipped: await skippedIn(reader, stream, to) })) {
+  for await (const recorded of readSoundHistory(reader, stream, to)) {
     if (last !== null) yield last;
     view = conversationView.apply(view, recorded);
     const { run } = view.client;

@@ -2,7 +2,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { Envelope, Head, StoredEnvelope } from "../ports/event-store.ts";
+import type { Envelope, EventStore, Head, StoredEnvelope } from "../ports/event-store.ts";
 
 /** The members of an envelope that its digest covers, `data` through its own digest. */
 export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
@@ -30,6 +30,20 @@ export function checkEnvelope(previous: Head | null, envelope: Envelope): Result
   if (digest !== envelope.digest)
     return err({ reason: "its digest does not follow from its envelope and what is before it" });
   return ok({ revision: envelope.revision, digest });
+}
+
+/** An event that is not what was written there, and why. */
+type BrokenEvent = { readonly envelope: StoredEnvelope; readonly reason: string };
+
+/** The first event of a stream, up to a revision, that is not what was written. It may read as well as before: folds do not verify. */
+export async function firstBreak(store: EventStore, stream: string, to?: number): Promise<BrokenEvent | null> {
+  let head: Head | null = null;
+  for await (const envelope of store.readStream(stream, to === undefined ? {} : { limit: to + 1 })) {
+    const checked = checkEnvelope(head, envelope);
+    if (!checked.ok) return { envelope, reason: checked.error.reason };
+    head = checked.value;
+  }
+  return null;
 }
 
 /**

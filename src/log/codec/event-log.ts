@@ -120,6 +120,12 @@ export function createEventReader(store: EventStore, look?: (envelope: StoredEnv
   return { store, read };
 }
 
+/** The event of a stream at a revision; null when it is not there. */
+export async function eventAt(reader: EventReader, stream: string, revision: number): Promise<RecordedEvent | null> {
+  for await (const recorded of reader.read(stream, { from: revision, to: revision })) return recorded;
+  return null;
+}
+
 function readNamed(
   store: EventStore,
   envelope: StoredEnvelope,

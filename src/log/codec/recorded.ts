@@ -84,8 +84,8 @@ export function asReading(error: unknown): Error {
 }
 
 /** Whether an error says that the store cannot be read now, and nothing about what it holds. */
-export const isOfTheStore = (error: Error): boolean =>
-  "code" in error && (error.code === "store-unavailable" || error.code === "store-closed");
+export const isOfTheStore = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "store-unavailable" || error.code === "store-closed");
 
 /**
  * The events of a stream from a revision on, then every one as it comes, from any writer, once it is durable, until the

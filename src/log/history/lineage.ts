@@ -16,7 +16,7 @@ type HistoryRange = {
   /** The last revision of its own stream. */
   readonly to?: number | undefined;
   readonly skipped?: SkippedEvents | undefined;
-  /** The events of its own stream only. */
+  /** The events of its own stream only, those left out that an operator skipped. */
   readonly own?: boolean;
 };
 
@@ -27,12 +27,27 @@ type HistoryRange = {
  * @throws {ConversationDamagedError} at an event that cannot be read, unless it was skipped, and for an ancestor that is
  * not there as it was when it was forked.
  */
-export function readHistory(
+export async function* readHistory(
   reader: EventReader,
   stream: string,
   { from = 0, to, skipped, own = false }: HistoryRange = {},
 ): AsyncGenerator<RecordedEvent> {
-  return readStretch(reader, stream, { from, to, skipped, withAncestors: !own });
+  let due = from;
+  try {
+    // What is skipped may be no JSON: it is read around. One loop for all, because each event passes it.
+    for (const range of skipped?.around(stream, { from, to }) ?? [{ from, to }]) {
+      due = range.from;
+      const bounds = range.to === undefined ? {} : { to: range.to };
+      for await (const recorded of reader.read(stream, { from: range.from, ...bounds })) {
+        if (!own && recorded.revision === 0) yield* readAncestors(reader, recorded, skipped);
+        yield recorded;
+        due = recorded.revision + 1;
+      }
+    }
+  } catch (cause) {
+    const isDamage = cause instanceof UnreadableEventError || cause instanceof StoreCorruptedError;
+    throw isDamage ? new ConversationDamagedError(cause.message, due, { stream, cause }) : cause;
+  }
 }
 
 /** The events that a conversation with this first event goes on from; none when it is no fork. */
@@ -45,7 +60,7 @@ export async function* readAncestors(
   if (fork === null) return;
   await checkFork(reader, first.stream, fork);
   for (const { stream, revision } of [...(await forksBefore(reader, fork)), fork]) {
-    yield* readStretch(reader, stream, { from: 0, to: revision, skipped });
+    yield* readHistory(reader, stream, { to: revision, skipped, own: true });
   }
 }
 
@@ -64,9 +79,12 @@ export async function forkPoint(reader: EventReader, stream: string): Promise<Fo
 
 /** The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. */
 export async function statedFork(reader: EventReader, stream: string): Promise<ForkPoint | null> {
-  for await (const { event } of readStretch(reader, stream, { from: 0, to: 0 })) return forkPointOf(event);
+  for await (const { event } of readHistory(reader, stream, { to: 0, own: true })) return forkPointOf(event);
   return null;
 }
+
+/** Whether a conversation goes on from another with this event. */
+export const isFork = (event: ConversationEvent): boolean => forkPointOf(event) !== null;
 
 function forkPointOf(event: ConversationEvent): ForkPoint | null {
   if (event.type !== "ConversationStarted" || event.data.origin.type !== "fork") return null;
@@ -95,48 +113,28 @@ async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): 
 
 const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
 
-type LineageSegment = {
-  readonly from: number;
-  readonly to: number | undefined;
-  readonly skipped?: SkippedEvents | undefined;
-  /** The events of the ancestors come before the first one. */
-  readonly withAncestors?: boolean;
-};
-
-/** Events of one stream, those left out that an operator skipped. One loop for all, because each event passes it. */
-async function* readStretch(
-  reader: EventReader,
-  stream: string,
-  { from, to, skipped, withAncestors = false }: LineageSegment,
-): AsyncGenerator<RecordedEvent> {
-  let due = from;
-  try {
-    // What is skipped may be no JSON: it is read around.
-    for (const range of skipped?.around(stream, { from, to }) ?? [{ from, to }]) {
-      due = range.from;
-      const bounds = range.to === undefined ? {} : { to: range.to };
-      for await (const recorded of reader.read(stream, { from: range.from, ...bounds })) {
-        if (withAncestors && recorded.revision === 0) yield* readAncestors(reader, recorded, skipped);
-        yield recorded;
-        due = recorded.revision + 1;
-      }
-    }
-  } catch (cause) {
-    const isDamage = cause instanceof UnreadableEventError || cause instanceof StoreCorruptedError;
-    throw isDamage ? new ConversationDamagedError(cause.message, due, { stream, cause }) : cause;
-  }
-}
-
 /** What folds of a conversation, up to a revision, go around: those of its lineage's skipped events that are damaged. */
 export async function skippedIn(reader: EventReader, stream: string, to?: number): Promise<SkippedEvents> {
   if (!(await hasSkips(reader, stream))) return new SkippedEvents();
   return foldAround(reader, async (skipped) => {
-    let view = conversationView.initial(stream);
-    for await (const recorded of readHistory(reader, stream, { to, skipped })) {
-      view = conversationView.apply(view, recorded);
-    }
+    await foldHistory(reader, stream, { to, skipped });
     return skipped;
   });
+}
+
+/** Folds what a conversation is read as, for the damage that it may come to. */
+export async function foldHistory(reader: EventReader, stream: string, range: HistoryRange): Promise<void> {
+  let view = conversationView.initial(stream);
+  for await (const recorded of readHistory(reader, stream, range)) view = conversationView.apply(view, recorded);
+}
+
+/** The history as folds see it: without what is damaged and was skipped. */
+export async function* readSoundHistory(
+  reader: EventReader,
+  stream: string,
+  to?: number,
+): AsyncGenerator<RecordedEvent> {
+  yield* readHistory(reader, stream, { to, skipped: await skippedIn(reader, stream, to) });
 }
 
 /** Whether anything was skipped at all: only then the lineage has to be folded to know what. */

@@ -6,7 +6,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { EventReader } from "../codec/event-log.ts";
+import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
@@ -92,10 +92,8 @@ export class ConversationFold {
     const { settings, declared } = this.view.server;
     const place = declared.get(digest);
     if (place === undefined || settings.has(digest)) return;
-    const { stream, revision } = place;
-    for await (const { event } of reader.read(stream, { from: revision, to: revision })) {
-      if (event.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
-    }
+    const event = (await eventAt(reader, place.stream, place.revision))?.event;
+    if (event?.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
   }
 }
 

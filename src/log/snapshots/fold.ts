@@ -3,7 +3,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { EventLog } from "../codec/event-log.ts";
+import { type EventLog, eventAt } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
 import { forkPoint, readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
@@ -47,7 +47,7 @@ export async function foldTo(log: EventLog, stream: string, revision: number): P
   const options = { to: revision, withBlame: true, takesSnapshots: true };
   const { fold } = nearest ?? (await foldAll(log, stream, options));
   // What was asked for may be later than what was folded, and skipped.
-  const last = fold.last ?? (await eventAt(log, stream, fold.head?.revision ?? revision));
+  const last = fold.last ?? (await lastEvent(log, stream, fold.head?.revision ?? revision));
   const folded = { view: fold.view, last };
   return nearest === null ? { ...folded, isWhole: true } : { ...folded, isWhole: false, fold };
 }
@@ -70,7 +70,7 @@ async function foldNearest(log: EventLog, stream: string, to: number): Promise<O
     await taker?.save();
     return open;
   } catch (error) {
-    if (error instanceof Error && isOfTheStore(error)) throw error;
+    if (isOfTheStore(error)) throw error;
     return null;
   }
 }
@@ -107,7 +107,7 @@ export async function turnOf(
     await readContents(log, blocks);
     return turn.frozen();
   } catch (error) {
-    if (error instanceof Error && isOfTheStore(error)) throw error;
+    if (isOfTheStore(error)) throw error;
     // The snapshot was wrong about it; the events are not.
     return (await foldWhole(log, stream, revision)).view.client.committed.frozen();
   }
@@ -163,11 +163,12 @@ export function foldWhole(
       told(recorded, view);
       last = recorded;
     }
-    return { view, last: last ?? (await eventAt(log, stream, revision)), isWhole: true };
+    return { view, last: last ?? (await lastEvent(log, stream, revision)), isWhole: true };
   });
 }
 
-async function eventAt(log: EventLog, stream: string, revision: number): Promise<RecordedEvent> {
-  for await (const recorded of log.read(stream, { from: revision, to: revision })) return recorded;
-  throw new Error(`revision ${revision} of ${stream} cannot be read`);
+async function lastEvent(log: EventLog, stream: string, revision: number): Promise<RecordedEvent> {
+  const last = await eventAt(log, stream, revision);
+  if (last === null) throw new Error(`revision ${revision} of ${stream} cannot be read`);
+  return last;
 }

@@ -1,7 +1,7 @@
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
-import type { EventReader } from "../codec/event-log.ts";
+import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { envelopeAt } from "../ports/event-store.ts";
 import { type ConversationFold, completedRun, nameIn } from "./conversation-fold.ts";
 
@@ -30,9 +30,7 @@ export async function appendedBy(
 ): Promise<RecordedEvent | null> {
   const entry = (await names.find(reader.store.snapshots, "block", [blockId])).get(blockId);
   const [revision] = entry?.numbers ?? [];
-  if (entry === undefined || revision === undefined) return null;
-  for await (const recorded of reader.read(entry.stream, { from: revision, to: revision })) return recorded;
-  return null;
+  return entry === undefined || revision === undefined ? null : eventAt(reader, entry.stream, revision);
 }
 
 /** Has the fold hold those of the names in proposed events that were given before its newest snapshot: `decide` asks for them. */

@@ -13,7 +13,7 @@ import type { EventLog } from "../codec/event-log.ts";
 import type { NewEvent } from "../codec/prepare.ts";
 import { followEnvelopes, isOfTheStore, readEvent } from "../codec/recorded.ts";
 import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
-import { readHistory } from "../history/lineage.ts";
+import { isFork, readHistory } from "../history/lineage.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
 import type { ConversationFold } from "../snapshots/conversation-fold.ts";
@@ -148,7 +148,7 @@ export class ConversationWriter {
     try {
       await work();
     } catch (error) {
-      if (error instanceof Error && isOfTheStore(error)) throw error;
+      if (isOfTheStore(error)) throw error;
       await this.#enqueue(() => this.#foldAnew());
     }
   }
@@ -190,7 +190,7 @@ export class ConversationWriter {
       const { events } = result;
       written.push(...events);
       if (result.status === "appended") {
-        if (events.some(isFork)) await this.#catchUp();
+        if (events.some(({ event }) => isFork(event))) await this.#catchUp();
         else for (const recorded of events) await takeEvent(this.log, this.#open, recorded);
         await this.#open.taker?.save();
         return { status: "committed", events: written };
@@ -258,9 +258,6 @@ export class ConversationWriter {
     return result;
   }
 }
-
-const isFork = ({ event }: RecordedEvent): boolean =>
-  event.type === "ConversationStarted" && event.data.origin.type === "fork";
 
 /** An event to record, and what was proposed. */
 type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };

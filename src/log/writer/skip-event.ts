@@ -1,13 +1,12 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import { conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
-import { checkEnvelope, foundDigest } from "../codec/envelope.ts";
+import { firstBreak, foundDigest } from "../codec/envelope.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import { readHistory } from "../history/lineage.ts";
+import { foldHistory } from "../history/lineage.ts";
 import { SkippedEvents, skipsOf } from "../history/skipped-events.ts";
-import { type EventStore, envelopeAt, type Head } from "../ports/event-store.ts";
+import { envelopeAt } from "../ports/event-store.ts";
 import { streamContended } from "./conversation-writer.ts";
 
 type Skip = {
@@ -115,9 +114,8 @@ async function firstDamage(
   stream: string,
   skipped: SkippedEvents,
 ): Promise<ConversationDamagedError | null> {
-  let view = conversationView.initial(stream);
   try {
-    for await (const recorded of readHistory(log, stream, { skipped })) view = conversationView.apply(view, recorded);
+    await foldHistory(log, stream, { skipped });
     return null;
   } catch (error) {
     if (error instanceof ConversationDamagedError) return error;
@@ -138,18 +136,8 @@ async function notDamaged(
   const nothing = `there is nothing to skip at revision ${revision}`;
   const broken = await firstBreak(log.store, stream);
   if (broken === null) return new TurnlogError("event-not-damaged", `${stream} is sound: ${nothing}`);
-  const where = `revision ${broken.revision} of ${stream}, where the chain is broken (${broken.reason})`;
-  const instead = broken.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
+  const { envelope, reason } = broken;
+  const where = `revision ${envelope.revision} of ${stream}, where the chain is broken (${reason})`;
+  const instead = envelope.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
   return new TurnlogError("event-not-damaged", `no fold stops at ${where}, so ${nothing}: ${instead}`);
-}
-
-/** The first event that is not what was written. It may read as well as before: folds do not verify (rule: Envelope and hash chain). */
-async function firstBreak(store: EventStore, stream: string): Promise<{ revision: number; reason: string } | null> {
-  let head: Head | null = null;
-  for await (const envelope of store.readStream(stream)) {
-    const checked = checkEnvelope(head, envelope);
-    if (!checked.ok) return { revision: envelope.revision, reason: checked.error.reason };
-    head = checked.value;
-  }
-  return null;
 }
