@@ -1,36 +1,17 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { cases, firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { type DialectName, dialects } from "../support/dialects.ts";
-import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import type { Orders } from "../support/faults/crash-process.ts";
 import { playAside } from "../support/faults/crash-runner.ts";
-import {
-  comeLater,
-  conversationId,
-  counting,
-  engineOf,
-  hello,
-  onceOnly,
-  openWorld,
-  type Place,
-  readLedger,
-  think,
-} from "../support/faults/crash-world.ts";
-import { freshAddress, runningServers } from "../support/stores/running-server.ts";
+import { comeLater, conversationId, counting, engineOf, hello, type Place } from "../support/faults/crash-world.ts";
+import { checkLedger, checkLog, createWorld, finish, type Served, type World } from "../support/faults/killed-world.ts";
+import { runningServers } from "../support/stores/running-server.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
 /** Rounds of ten runs and of the ten recoveries of them, each process killed at a random instant. */
 const rounds = cases(2, 100);
-
-type World = AsyncDisposable & { readonly place: Place; readonly store: TurnlogStore };
-
-type Served = Partial<Pick<Place, "dialect" | "transport" | "mode" | "isStored">>;
 
 /** How the model is asked, by where its log is; of so many stops one where there is little time. */
 const kinds: readonly (readonly [name: string, served: Served, everyNth: number])[] = [
@@ -51,6 +32,7 @@ const kinds: readonly (readonly [name: string, served: Served, everyNth: number]
   ["sqlite, by Interactions", { dialect: "google-interactions" }, 40],
   ["sqlite, by Ollama", { dialect: "ollama" }, 40],
   ["sqlite, by the AI SDK", { dialect: "ai-sdk" }, 40],
+  ["sqlite, by the Claude CLI", { dialect: "claude-cli" }, 40],
   ["eventstoredb", {}, 5],
   ["an unkind eventstoredb", {}, 10],
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),
@@ -59,30 +41,6 @@ const kinds: readonly (readonly [name: string, served: Served, everyNth: number]
 /** Wires that send everything each time. */
 const wholeWires: ReadonlySet<DialectName> = new Set(["toy", "chat", "anthropic", "google", "ollama", "ai-sdk"]);
 const isChainingIn = ({ mode, dialect }: Place): boolean => mode !== "stateless" && !wholeWires.has(dialect);
-
-async function createWorld(kind: string, served: Served = {}): Promise<World> {
-  const folder = mkdtempSync(join(tmpdir(), "turnlog-"));
-  const { dialect = "responses", transport = "json", mode = "chained", isStored = true } = served;
-  const model = await dialects[dialect].start(think);
-  const events = kind.endsWith("eventstoredb")
-    ? await startServerProcess(kind === "eventstoredb" ? 0 : firstSeed)
-    : null;
-  const url = kind.startsWith("sqlite")
-    ? `sqlite:${join(folder, "turnlog.db")}`
-    : (events?.url ?? freshAddress(runningServers[0] ?? ""));
-  const place = { url, dialect, transport, mode, isStored, modelUrl: model.url, ledger: join(folder, "ledger") };
-  const store = await openWorld(place);
-  return {
-    place,
-    store,
-    async [Symbol.asyncDispose]() {
-      await store.close();
-      await model[Symbol.asyncDispose]();
-      await events?.[Symbol.asyncDispose]();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
 
 /** What a run that nobody disturbs comes to. */
 async function uninterrupted({ place, store }: World) {
@@ -106,31 +64,6 @@ function askedIn(events: readonly RecordedEvent[]): ReadonlyMap<string, string> 
   return asked;
 }
 
-/** Takes the run up until it has ended, and says from the ledger what became of calls in doubt. */
-async function finish(
-  { place, store }: World,
-  id: string,
-): Promise<{ readonly appends: number; readonly parked: number }> {
-  const conversation = store.conversation(id);
-  const engine = engineOf(place, id);
-  let appends = 0;
-  for (let parked = 0; parked < 40; parked += 1) {
-    const { gate, passed } = counting();
-    const result = await conversation.resume(engine, { interceptor: gate });
-    appends += passed.appends;
-    if (result?.status !== "parked") return { appends, parked };
-    const ledger = readLedger(place);
-    for (const { blockId } of result.inDoubt) {
-      const [done] = ledger.get(blockId) ?? [];
-      await conversation.settle(
-        blockId,
-        done === undefined ? { how: "rerun" } : { how: "result", output: done.answer },
-      );
-    }
-  }
-  throw new Error(`the run of ${id} does not end`);
-}
-
 /** The run has ended as if nobody had disturbed it, nothing happened twice, and there is nothing left to do. */
 async function check({ place, store }: World, id: string, expected: Expected): Promise<void> {
   const conversation = store.conversation(id);
@@ -149,12 +82,16 @@ async function check({ place, store }: World, id: string, expected: Expected): P
   expect((await eventsOf(conversation)).length).toBe(events.length);
 }
 
-function checkLedger({ place }: World): void {
-  const twice = [...readLedger(place)].filter(([, entries]) => entries.length > 1);
-  expect(twice.filter(([, entries]) => onceOnly.has(entries[0]?.name ?? ""))).toEqual([]);
+const linear: ReadonlySet<DialectName> = new Set(["anthropic-threads", "claude-cli"]);
+
+/** What an agent keeps of its sessions may be gone with the process that asked it. */
+async function loseSessions({ store, model }: World, id: string): Promise<void> {
+  const anchors = dataOf(await eventsOf(store.conversation(id)), "ResponseReceived").map(({ anchor }) => anchor);
+  for (const anchor of anchors) if (anchor?.kind === "session") model.forget(anchor.id);
 }
 
-const linear: ReadonlySet<DialectName> = new Set(["anthropic-threads"]);
+const lostStates = async ({ store }: World, id: string): Promise<number> =>
+  dataOf(await eventsOf(store.conversation(id)), "InferenceFailed").filter(({ kind }) => kind === "lost-state").length;
 
 const batchesOf = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size));
@@ -177,8 +114,13 @@ const resumes = (ids: readonly string[], stop: number | null = null): Job[] =>
 const sampled = (count: number, everyNth: number): readonly number[] =>
   Array.from({ length: count }, (_, n) => n).filter((n) => isLong || n % everyNth === 0);
 
-/** Appends around what a recovery asks of a conversation object: that it was cut off, a listing, a new object. */
-const looks = 6;
+/** Appends that a recovery needs besides. */
+function moreIn({ mode, dialect, isWarm }: Place): number {
+  // Around what it asks of a conversation object: that it was cut off, a listing, a new object.
+  if (mode === "conversation") return 6;
+  // A session that is lost is refused, and everything goes to a new one; a connection is warmed up once more.
+  return dialect === "claude-cli" ? 3 : isWarm ? 2 : 0;
+}
 
 describe.each(kinds)("a run on %s whose process is killed", (kind, served, everyNth) => {
   let world: World;
@@ -194,7 +136,8 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, served, every
   }, async () => {
     const isChaining = [...expected.asked.values()].includes("chained");
     expect({ kind, isChaining }).toEqual({ kind, isChaining: isChainingIn(world.place) });
-    let parked = 0;
+    const isAgent = world.place.dialect === "claude-cli";
+    let [parked, lost] = [0, 0];
     for (const batch of batchesOf(sampled(expected.stops, everyNth), isLong ? 1 : 24)) {
       const jobs = batch.map((stop): Job => {
         return { id: conversationId(stop + 1), what: "run", stop, hasMessage: stop % 3 === 0 };
@@ -205,18 +148,25 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, served, every
         expect(report?.outcome).toBe("held");
         if ((stop ?? 0) % 3 === 1) await comeLater(world.store.conversation(id));
         if (!(await isBegun(world, id))) return;
+        if (isAgent && (stop ?? 0) % 2 === 0) await loseSessions(world, id);
         const finished = await finish(world, id);
         parked += finished.parked;
         // A recovery writes that it took the run up with the first that it does, and what somebody settled once more.
         const more = (report?.appends ?? 0) + finished.appends - expected.appends;
-        // In an object it looks what is there, and may make another.
-        const looked = world.place.mode === "conversation" ? looks : 0;
-        expect({ id, isFrugal: more <= 1 + looked + 3 * finished.parked }).toEqual({ id, isFrugal: true });
+        expect({ id, isFrugal: more <= 1 + moreIn(world.place) + 3 * finished.parked }).toEqual({ id, isFrugal: true });
         await check(world, id, expected);
+        lost += await lostStates(world, id);
       });
       await Promise.all(ends);
     }
     checkLedger(world);
+    // Otherwise with what comes of recoveries that are killed.
+    if (isLong)
+      await checkLog(
+        world,
+        sampled(expected.stops, 1).map((stop) => conversationId(stop + 1)),
+      );
+    expect({ kind, lost: lost > 0 }).toEqual({ kind, lost: isAgent });
     // Of few stops none may leave it open whether an effect was done.
     if (isLong || everyNth < 40) expect(parked).toBeGreaterThan(0);
     process.stdout.write(`crash: ${expected.stops} stops on ${kind}, ${parked} times something in doubt\n`);
@@ -224,6 +174,7 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, served, every
 
   test("and whose recoveries are killed too, wherever, ends all the same", { timeout: 3_600_000 }, async () => {
     // Of few stops one in the middle, where much is done and much is left.
+    const ids: string[] = [];
     const isOne = !isLong && everyNth >= 40;
     const cuts = isOne ? [Math.floor(expected.stops / 2)] : sampled(expected.stops, 6 * everyNth);
     const { below } = createRandom(firstSeed);
@@ -234,6 +185,7 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, served, every
       const jobs = cuts.map((stop): Job => {
         return { id: conversationId((round + 1) * 1_000 + stop), what: "run", stop, hasMessage: false };
       });
+      ids.push(...jobs.map(({ id }) => id));
       await dieAt(world, jobs);
       // Each recovery dies at another place of what is left, then the next one sooner.
       const again = (step: number): Job[] =>
@@ -251,6 +203,7 @@ describe.each(kinds)("a run on %s whose process is killed", (kind, served, every
       }
     }
     checkLedger(world);
+    await checkLog(world, ids);
     expect(ended).toBeGreaterThan(0);
   });
 });
@@ -277,6 +230,10 @@ test(`runs and recoveries that are killed at ${rounds * 20} random instants (see
     await Promise.all(ends);
   }
   checkLedger(world);
+  await checkLog(
+    world,
+    Array.from({ length: 10 * rounds }, (_, n) => conversationId(n + 1)),
+  );
 });
 
 test("two processes that take up one run: one goes on with it, the other is told, and nothing happens twice", {
@@ -294,6 +251,7 @@ test("two processes that take up one run: one goes on with it, the other is told
     races += await takenUpByTwo(world, jobs, expected);
   }
   checkLedger(world);
+  await checkLog(world, []);
   expect(races).toBeGreaterThan(0);
 });
 

@@ -7,10 +7,11 @@ import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { firstSeed, isTelling, seeds } from "../support/cases.ts";
+import { firstSeed, isLong, isTelling, seeds } from "../support/cases.ts";
 import { engineConfig, type Ledger, unasked } from "../support/faults/recovery-world.ts";
 import { byThinking, type Thinking, type ThinkingName, thinkingOn } from "../support/faults/thinking-providers.ts";
 import { replayed } from "../support/replayed.ts";
+import { problemsIn } from "../support/verified.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
 const stacks = seeds(10, 2_000);
@@ -157,6 +158,8 @@ test.each(byThinking(stacks))(
         }
         const { difference } = await replayed(store, conversation);
         expect({ told, difference }).toEqual({ told, difference: null });
+        if (isLong || stop % 3 === 1)
+          expect({ told, problems: await problemsIn(store) }).toEqual({ told, problems: [] });
         const layers = await reexecute(store.log, conversationStream(conversation.id), onlyReading);
         expect({ told, difference: layers.difference }).toEqual({ told, difference: null });
         expect(await conversation.resume(engine)).toBeNull();

@@ -71,6 +71,7 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
       };
     },
     serverError: (message) => ({ status: 500, body: { error: { message } } }),
+    forget: (session) => void sessions.delete(session),
     clear() {
       sessions.clear();
       made = 0;

@@ -2,7 +2,8 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import * as z from "zod";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { comeLater, engineOf, holdAt, openWorld, placeSchema } from "./crash-world.ts";
+import { comeLater, holdAt, openWorld, placeSchema } from "./crash-world.ts";
+import { playerOf } from "./warm-runs.ts";
 import "../keep-compiled.ts";
 
 /**
@@ -35,29 +36,30 @@ type Worlds = { readonly store: TurnlogStore; readonly other: TurnlogStore; read
 
 async function play({ store, other, orders }: Worlds, { id, what, stop, hasMessage }: Job): Promise<void> {
   const held = Promise.withResolvers<string>();
-  const { gate, passed } = holdAt(stop ?? Number.POSITIVE_INFINITY, {
+  const holding = holdAt(stop ?? Number.POSITIVE_INFINITY, {
     onStop: () => {
-      if (orders.isTalking) say({ id, outcome: "stop", appends: passed.appends });
+      if (orders.isTalking) say({ id, outcome: "stop", appends: holding.passed.appends });
     },
     onHeld: async () => {
       // Somebody else says it, so that the run has to find it.
       if (hasMessage) await comeLater(other.conversation(id));
-      end({ id, outcome: "held", appends: passed.appends });
+      end({ id, outcome: "held", appends: holding.passed.appends });
       held.resolve("held");
     },
   });
-  const conversation = store.conversation(id);
-  const engine = engineOf(orders.place, id);
-  const playing =
-    what === "run"
-      ? conversation.run(engine, { interceptor: gate })
-      : conversation.resume(engine, { interceptor: gate });
+  const player = playerOf(orders.place, store, id, holding);
+  const begin = async (): Promise<{ readonly status: string } | null> => {
+    if (what === "resume") return player.resume();
+    if (orders.place.isWarm) await player.warmUp();
+    return player.run();
+  };
+  const playing = begin();
   const ended = playing.then(
     (result) => result?.status ?? "none",
     (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : String(error)),
   );
   const outcome = await Promise.race([ended, held.promise]);
-  if (outcome !== "held") end({ id, outcome, appends: passed.appends });
+  if (outcome !== "held") end({ id, outcome, appends: holding.passed.appends });
 }
 
 let left = 0;

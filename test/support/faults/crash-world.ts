@@ -5,16 +5,17 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { user } from "../../../src/domain/make-block.ts";
-import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
+import type { Breakpoint, Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { functionCall, message, reasoning, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
-import type { Question } from "../dialect.ts";
-import { dialectNames, dialects } from "../dialects.ts";
+import type { Dialect, Question } from "../dialect.ts";
+import { type DialectName, dialectNames, dialects, withoutThoughts } from "../dialects.ts";
 
 /*
  * The world of the crash harness: what outlives every process is the store, the model's server and the ledger, and every
@@ -28,13 +29,15 @@ export const placeSchema = z.object({
   transport: z.enum(["json", "sse", "websocket"]).default("json"),
   mode: z.enum(["chained", "stateless", "conversation", "auto"]).default("chained"),
   isStored: z.boolean().default(true),
+  /** Whether a run that begins finds its connection warmed up. */
+  isWarm: z.boolean().default(false),
   modelUrl: z.string(),
   ledger: z.string(),
 });
 export type Place = z.infer<typeof placeSchema>;
 
 /** 1 March 2026, 12:00 UTC. */
-const noon = 1_772_366_400_000;
+export const noon = 1_772_366_400_000;
 
 export const openWorld = ({ url, dialect }: Place): Promise<TurnlogStore> =>
   openStore(url, { clock: () => noon, viewsPath: ":memory:", codecs: dialects[dialect].codecs });
@@ -47,11 +50,22 @@ export const hello = "Please write to ada@example.com about the matter.";
 export const comeLater = (conversation: Conversation): Promise<unknown> =>
   conversation.append("Are you there?", { key: "later" });
 
+const hasOwnTools = (name: DialectName): boolean => {
+  const dialect: Dialect = dialects[name];
+  return dialect.hasOwnTools === true;
+};
+
+/** The model of a wire. An agent is a process for each request, and so does less; a session has no thoughts but its own. */
+export const thinking =
+  (name: DialectName) =>
+  (question: () => Question): ScriptedAnswer =>
+    hasOwnTools(name) ? withoutThoughts(think(question, 6)) : think(question, 9);
+
 /**
- * The model: its answer follows from what it reads, as the server itself puts that together. Six steps with one or two
+ * The model: its answer follows from what it reads, as the server itself puts that together. Steps with one or two
  * calls, a failure in between, and a last word.
  */
-export function think(question: () => Question): ScriptedAnswer {
+function think(question: () => Question, maxResults: number): ScriptedAnswer {
   const { lines, results, bodyText } = question();
   const name = sha256Hex(lines.join("\n"));
   if (bodyText.includes(besideText)) return { output: [message(`Beside: ${name.slice(0, 8)}.`)] };
@@ -78,7 +92,6 @@ export function think(question: () => Question): ScriptedAnswer {
 }
 
 const toolNames = ["look-up", "charge", "remind"];
-const maxResults = 9;
 
 /** What tools and effects did in the world, by idempotency key: answers, one for each time. */
 export function readLedger({ ledger }: Pick<Place, "ledger">): ReadonlyMap<string, readonly Entry[]> {
@@ -121,8 +134,17 @@ const ledgerTools = (place: Place): readonly Tool[] =>
 /** How a layer begins what it asks beside the conversation. */
 const besideText = "How many are there of";
 
+/** An agent ends its answer with what its own tools gave: it is told to go on until it has nothing left to do. */
+const goOn = defineMiddleware({ name: "go-on", version: "1.0.0" }, (next) => async (turn) => {
+  let result = await next(turn);
+  for (let n = 0; n < 9 && result.at(-1)?.text.startsWith("Done: ") !== true; n += 1)
+    result = await next(result.append(user("Go on.")));
+  return result;
+});
+
 /** Retries, reaches outside, asks the model beside the conversation, hides and restores, edits and takes back. */
 const layers = (place: Place): readonly Layer[] => [
+  ...(hasOwnTools(place.dialect) ? [goOn] : []),
   defineMiddleware({ name: "retry", version: "1.0.0" }, (next) => async (turn) => {
     try {
       return await next(turn);
@@ -171,13 +193,17 @@ const askedBy = ({ transport, mode, isStored }: Place) => ({
 });
 
 /** The engine as every process puts it together; the run of a conversation has its id from it. */
-export function engineOf(place: Place, id: string): Engine {
+export function engineOf(
+  place: Place,
+  id: string,
+  around: (provider: Provider) => Provider = (provider) => provider,
+): Engine {
   let ids = 0;
   return createEngine({
-    provider: dialects[place.dialect].provider(place.modelUrl, askedBy(place)),
+    provider: around(dialects[place.dialect].provider(place.modelUrl, askedBy(place))),
     // What does not chain has no modes to choose from.
     ...(place.mode === "chained" ? {} : { mode: place.mode }),
-    tools: ledgerTools(place),
+    tools: hasOwnTools(place.dialect) ? [] : ledgerTools(place),
     middleware: layers(place),
     clock: () => noon,
     newId(prefix) {
@@ -193,7 +219,7 @@ type Watching = { readonly onStop?: () => void; readonly onHeld?: () => Promise<
 export function holdAt(stop: number, { onStop, onHeld }: Watching = {}) {
   const passed = { stops: 0, appends: 0 };
   let isHeld = false;
-  const gate: Interceptor = async ({ kind, phase }) => {
+  const pass = async (kind: Breakpoint["kind"], phase: Breakpoint["phase"]): Promise<null> => {
     if (!isHeld && passed.stops < stop) {
       passed.stops += 1;
       if (kind === "append" && phase === "after") passed.appends += 1;
@@ -206,7 +232,8 @@ export function holdAt(stop: number, { onStop, onHeld }: Watching = {}) {
     }
     return new Promise(() => undefined);
   };
-  return { gate, passed };
+  const gate: Interceptor = ({ kind, phase }) => pass(kind, phase);
+  return { gate, pass, passed };
 }
 
 /** A gate that lets everything pass, and counts. */
