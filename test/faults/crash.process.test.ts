@@ -7,11 +7,14 @@ import type { Orders } from "../support/faults/crash-process.ts";
 import { playAside } from "../support/faults/crash-runner.ts";
 import { comeLater, conversationId, counting, engineOf, hello, type Place } from "../support/faults/crash-world.ts";
 import { checkLedger, checkLog, createWorld, finish, type Served, type World } from "../support/faults/killed-world.ts";
+import { playerOf } from "../support/faults/warm-runs.ts";
 import { runningServers } from "../support/stores/running-server.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
 /** Rounds of ten runs and of the ten recoveries of them, each process killed at a random instant. */
 const rounds = cases(2, 100);
+
+const warmedUp = { transport: "websocket", isStored: false, isWarm: true } as const satisfies Served;
 
 /** How the model is asked, by where its log is; of so many stops one where there is little time. */
 const kinds: readonly (readonly [name: string, served: Served, everyNth: number])[] = [
@@ -35,6 +38,8 @@ const kinds: readonly (readonly [name: string, served: Served, everyNth: number]
   ["sqlite, by the Claude CLI", { dialect: "claude-cli" }, 40],
   ["eventstoredb", {}, 5],
   ["an unkind eventstoredb", {}, 10],
+  // Every stop of a warm-up is met in a test of its own.
+  ...(isLong ? [["sqlite, over WebSocket, warmed up", warmedUp, 1] as const] : []),
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),
 ];
 
@@ -47,8 +52,10 @@ async function uninterrupted({ place, store }: World) {
   const id = conversationId(0);
   const conversation = store.conversation(id);
   await conversation.append(hello);
-  const { gate, passed } = counting();
-  const { turn, steps } = await conversation.run(engineOf(place, id), { interceptor: gate });
+  const { passed, ...held } = counting();
+  const player = playerOf(place, store, id, held);
+  if (place.isWarm) expect(await player.warmUp()).toMatchObject({ status: "warm" });
+  const { turn, steps } = await player.run();
   const says = dialects[place.dialect].essence(await turn());
   return { ...passed, says, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
 }
@@ -115,11 +122,11 @@ const sampled = (count: number, everyNth: number): readonly number[] =>
   Array.from({ length: count }, (_, n) => n).filter((n) => isLong || n % everyNth === 0);
 
 /** Appends that a recovery needs besides. */
-function moreIn({ mode, dialect, isWarm }: Place): number {
+function moreIn({ mode, dialect }: Place): number {
   // Around what it asks of a conversation object: that it was cut off, a listing, a new object.
   if (mode === "conversation") return 6;
-  // A session that is lost is refused, and everything goes to a new one; a connection is warmed up once more.
-  return dialect === "claude-cli" ? 3 : isWarm ? 2 : 0;
+  // A session that is lost is refused, and everything goes to a new one.
+  return dialect === "claude-cli" ? 3 : 0;
 }
 
 describe.each(kinds)("a run on %s whose process is killed", (kind, served, everyNth) => {
