@@ -12,6 +12,7 @@ import { changeEntries, drawEdit, type EditOptions } from "./edits.ts";
 import { blockOf, type Entry } from "./entries.ts";
 import type { Play } from "./exchanges.ts";
 import { expectedOf } from "./expected.ts";
+import { withoutElsewhere } from "./read-otherwise.ts";
 import type { Stage } from "./stage.ts";
 
 /** What is counted over all conversations of a rehearsal. */
@@ -163,8 +164,18 @@ function verdict({ cast }: Playing, player: Player, { request, outgoing, answere
   // Reasoning is its endpoint's: it stays out of what any other reads.
   const isOwn = ({ kind, place }: Entry): boolean =>
     kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player;
-  const takes = (entry: Entry): boolean => isOwn(entry) && player.takes(entry) !== null;
-  const told = outgoing.map((entry) => player.takes(entry) ?? entry);
+  // An id of a file is good where the file is: at the first that answered behind it.
+  const isKept = (at: number): boolean => {
+    const answered = outgoing.slice(at + 1).find(({ place }) => place !== undefined)?.place;
+    return answered === undefined || answeredBy[answered.answer] === player;
+  };
+  const lost = new Set<Entry>();
+  const told = outgoing.map((entry, at) => {
+    const left = isKept(at) ? entry : withoutElsewhere(entry);
+    if (left === null) lost.add(entry);
+    return left === null ? entry : (player.takes(left) ?? left);
+  });
+  const takes = (entry: Entry): boolean => !lost.has(entry) && isOwn(entry) && player.takes(entry) !== null;
   const difference = server.difference(last, expectedOf(told, { resultsStandTogether, takes }));
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }

@@ -1,6 +1,6 @@
 import type { Entry } from "./entries.ts";
 import { type Expected, instructionsIn } from "./expected.ts";
-import { isElsewhere, isInline, takesParts, withoutDetail, withParsedArguments } from "./read-otherwise.ts";
+import { isInline, withoutDetail, withoutElsewhere, withParsedArguments } from "./read-otherwise.ts";
 
 /** What a model reads of `generateContent`: results stand in the order of their calls, and each is one text. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
@@ -67,5 +67,3 @@ export function takenByGoogle(entry: Entry): Entry | null {
   const isSaid = taken?.kind !== "message" || taken.parts.some((part) => !("text" in part) || part.text !== "");
   return isSaid ? taken : null;
 }
-
-const withoutElsewhere = takesParts((part) => !isElsewhere(part));

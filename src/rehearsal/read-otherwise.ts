@@ -75,3 +75,6 @@ export const isElsewhere = (part: Part): boolean => part.type === "file" && part
 
 /** An address that holds what it names. */
 export const isInline = (source: string): boolean => /^data:[^,]*;base64,/.test(source);
+
+/** An entry without such files; null where it says nothing else. */
+export const withoutElsewhere = takesParts((part) => !isElsewhere(part));

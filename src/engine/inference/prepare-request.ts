@@ -85,11 +85,12 @@ function nothingToSend(turn: Turn, codec: Codec): TurnlogError<"nothing-to-send"
 }
 
 /** @throws {TurnlogError} `part-unsendable` when a part would be left out, with its block where nothing else is in that. */
-function mustCarryParts(input: Turn, { repairs }: Decision, { name, codec }: Provider): void {
+function mustCarryParts(input: Turn, { repairs, sendFrom }: Decision, { name, codec, scope }: Provider): void {
+  const sent = input.after(sendFrom);
   for (const { rule, index, detail } of repairs) {
     const isOmission = rule === "omit" || rule === "omit-parts";
     const block = isOmission && detail["reason"] === "unsendable" ? input.at(index) : undefined;
-    const [part] = block === undefined ? [] : unsendableParts(block, codec);
+    const [part] = block === undefined ? [] : unsendableParts(sent, index - sendFrom, { codec, scope });
     if (block === undefined || part === undefined) continue;
     throw new TurnlogError(
       "part-unsendable",

@@ -47,7 +47,7 @@ export type Group = {
 export function groupsOf(
   blocks: readonly Block[],
   start: number,
-  codec: Pick<Codec, "unsendablePart">,
+  to: { readonly codec: Pick<Codec, "unsendablePart">; readonly scope: string },
 ): readonly Group[] {
   const groups: Group[] = [];
   for (let from = 0; from < blocks.length; ) {
@@ -59,7 +59,7 @@ export function groupsOf(
       index: start + from + offset,
       group: first?.id ?? null,
       omitted: null,
-      unsent: unsendableParts(block, codec),
+      unsent: unsendableParts(blocks, from + offset, to),
       hasId: false,
     }));
     const isIntact = first?.index === 0 && first.size === members.length;

@@ -3,19 +3,22 @@ import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Codec } from "../stack/codec.ts";
+import { keptElsewhere } from "./kept-files.ts";
 
 /** A part that a request cannot carry: its place in its block, and why, in words for people. */
 export type UnsendablePart = { readonly place: number; readonly type: string; readonly reason: string };
 
-/** The parts of a message, or of what a tool gave, that a request cannot carry. */
+/** The parts of a message, or of what a tool gave, that a request cannot carry, of the block at a place among those that are sent. */
 export function unsendableParts(
-  block: Block,
-  { unsendablePart }: Pick<Codec, "unsendablePart">,
+  blocks: readonly Block[],
+  place: number,
+  { codec, scope }: { readonly codec: Pick<Codec, "unsendablePart">; readonly scope: string },
 ): readonly UnsendablePart[] {
-  if (unsendablePart === undefined) return [];
-  return partsIn(block).flatMap((part, place) => {
-    const reason = unsendablePart(part, block);
-    return reason === null ? [] : [{ place, type: typeOf(part), reason }];
+  const block = blocks[place];
+  if (block === undefined) return [];
+  return partsIn(block).flatMap((part, at) => {
+    const reason = codec.unsendablePart?.(part, block) ?? keptElsewhere(part, { blocks, place, scope });
+    return reason === null ? [] : [{ place: at, type: typeOf(part), reason }];
   });
 }
 

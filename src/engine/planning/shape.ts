@@ -29,7 +29,8 @@ export type ShapeOptions = GroupOptions & {
 /**
  * What has to change so that the blocks of a Turn from `from` on are a legal continuation (rule: Planning and shaping). Pure and
  * deterministic; blocks that the anchor holds are not touched, and the Turn itself stays as it is. Groups are settled
- * from left to right, each by itself and what came before, so that what follows never changes what was shaped.
+ * from left to right, each by itself and what came before, so that what follows never changes what was shaped; who answers a file tells
+ * whose it is, and its own server goes on being sent it.
  */
 export function shape(turn: Turn, from: number, options: ShapeOptions): readonly Repair[] {
   const { repairs, pairing } = shapeFrom(turn, from, options);
@@ -101,7 +102,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   let pairing = pairingAt(turn, from, { blocks, options });
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   let place = options.check?.start;
-  for (const group of groupsOf(blocks, from, options.codec)) {
+  for (const group of groupsOf(blocks, from, options)) {
     const [first] = group.members;
     for (const member of group.members) if (member.index < start) member.omitted = "compacted";
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
@@ -133,7 +134,7 @@ function compactedUpTo(blocks: readonly Block[], options: ShapeOptions): number 
     (block, index) =>
       options.covers?.(block, index) === true &&
       unsendable(
-        { block, index, unsent: unsendableParts(block, options.codec), hasId: carriesId(block, options) },
+        { block, index, unsent: unsendableParts(blocks, index, options), hasId: carriesId(block, options) },
         options,
       ) === null,
   );

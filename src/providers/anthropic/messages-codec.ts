@@ -4,6 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
 import type { Prompt, RequestParts } from "../../engine/stack/codec.ts";
 import { defineCodec, offer } from "../define-codec.ts";
+import { keptByGoogle } from "../google-files.ts";
 import { cacheDetails } from "./cache-marks.ts";
 import { contentsOf, isSaidAsJson, partRefusalIn, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
@@ -27,7 +28,7 @@ export const messagesCodec = defineCodec({
   offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
   prompt: { isNeeded: asksForUser, block: user("Continue.") },
   unsendableReason: (block: Block) => refusalOf(block),
-  unsendablePart: (part: JsonObject, { kind }: Block) => partRefusalIn(kind, part),
+  unsendablePart: (part: JsonObject, { kind }: Block) => keptByGoogle(part) ?? partRefusalIn(kind, part),
   detailsOf: cacheDetails,
   ...{ encodeRequest, readAnswer, writeAnswer },
 });

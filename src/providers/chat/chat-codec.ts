@@ -3,6 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec, offeredFunctions } from "../define-codec.ts";
+import { keptByGoogle } from "../google-files.ts";
 import { outputFormat } from "../output-format.ts";
 import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
@@ -22,7 +23,8 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
     offeredTools: offeredFunctions,
     adjust: (settings, adjustments) => adjust(settings, adjustments, dialect),
     unsendableReason: (block: Block) => refusalOf(block, dialect),
-    unsendablePart: (part, block) => partRefusal(part, block, dialect.codec.replace(/\/[^/]*$/, "")),
+    unsendablePart: (part, block) =>
+      keptByGoogle(part) ?? partRefusal(part, block, dialect.codec.replace(/\/[^/]*$/, "")),
     encodeRequest: (parts) => encodeRequest(parts, dialect),
     readAnswer: (response, asked) => readAnswer(response, asked, dialect),
     writeAnswer: (answer) => writeAnswer(answer, dialect),

@@ -16,6 +16,7 @@ import { assistant, other, reasoning, toolCall, toolResult } from "../../domain/
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { plainDraft, usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
+import { keptByGoogle } from "../google-files.ts";
 
 /**
  * What is given to the Claude CLI, and what it says (`claude -p` with stream-json). It is an agent: it has its own tools and history, and
@@ -28,7 +29,8 @@ export const claudeCliCodec: Codec = defineCodec({
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],
-  ...{ unsendableReason, unsendablePart },
+  unsendableReason,
+  unsendablePart: (part, block) => (block.kind === "user" ? keptByGoogle(part) : null) ?? unsendablePart(part, block),
   encodeRequest,
   readAnswer,
   writeAnswer: ({ rest }) => rest,

@@ -13,6 +13,7 @@ import { toolResult } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
 import { offeredTools } from "../define-codec.ts";
+import { keptByGoogle } from "../google-files.ts";
 import { encodeBody, encodeFrame } from "../request-body.ts";
 import { applyResidue } from "../residue.ts";
 import { responsesPairs } from "./call-pairs.ts";
@@ -34,7 +35,8 @@ export const responsesItems = {
   pairs: responsesPairs,
   abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: refusal,
-  unsendablePart: (part: JsonObject, { kind }: Block) => (isMessage(kind) ? partRefusal(kind, part) : null),
+  unsendablePart: (part: JsonObject, { kind }: Block) =>
+    keptByGoogle(part) ?? (isMessage(kind) ? partRefusal(kind, part) : null),
   brokenGroupRule,
   restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
   standsLast: ({ type }: Block) => type === "compaction_trigger",

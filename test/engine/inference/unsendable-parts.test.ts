@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { file, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { message } from "../../../src/reference-server/answers.ts";
 import { type DialectName, dialects } from "../../support/dialects.ts";
 import { createWorkshop, dataOf, eventsOf, typesOf } from "../../support/workshop.ts";
@@ -62,6 +63,34 @@ test.each(cannotSay)(
     expect((await conversation.turn()).blocks).toHaveLength(3);
   },
 );
+
+test("a file under an id goes to the server that answered it and to no other, which is on record or ends the run", async () => {
+  const started = async (name: DialectName) => {
+    const front = await dialects[name].start(() => ({ output: [message("Done.")] }));
+    onTestFinished(() => front[Symbol.asyncDispose]());
+    return { front, provider: dialects[name].provider(front.url, { model: "gpt-5.4", transport: "json" }) };
+  };
+  const [openai, claude] = [await started("responses"), await started("anthropic")];
+  const { conversation } = createWorkshop({ codecs: [...dialects.responses.codecs, ...dialects.anthropic.codecs] });
+  await conversation.append(user([text("Read."), file({ fileId: "file-1" })]));
+  const run = (provider: Provider, config: Partial<EngineConfig> = {}) =>
+    conversation.run(createEngine({ provider, mode: "stateless", ...config }), { again: true });
+  await run(openai.provider);
+  await conversation.append("And now?");
+  await expect(run(claude.provider, { onUnsendablePart: "throw" })).rejects.toThrow(
+    /part 1 \(file\) of block blk_\w+ cannot be sent to the provider anthropic: its id is one of openai-responses http:\S+, which keeps/,
+  );
+  expect(claude.front.requests).toHaveLength(0);
+  const { losses } = await run(claude.provider);
+  expect(losses.map((loss) => (loss.kind === "repair" ? loss.repair : null))).toEqual([
+    { rule: "omit-parts", index: 0, detail: { parts: [1], reason: "unsendable" } },
+  ]);
+  await run(openai.provider);
+  const sentIds = (requests: readonly { readonly bodyText: string }[]) =>
+    requests.map(({ bodyText }) => bodyText.includes('"file_id":"file-1"'));
+  expect([sentIds(openai.front.requests), sentIds(claude.front.requests)]).toEqual([[true, true], [false]]);
+  expect(await conversation.verify()).toMatchObject({ isSound: true, requests: 3 });
+});
 
 test("createEngine knows two ways with such parts", () => {
   const config: object = { onUnsendablePart: "drop" };

@@ -189,6 +189,86 @@ describe.each(wires)("on the wire of %s", (wire) => {
   );
 });
 
+/** Wires whose servers keep files under ids of their own, by an endpoint of each. */
+const keepers = {
+  responses: "openai-responses https://api.openai.com/v1 organization= project= codec=openai-responses owner=1",
+  "chat of Mistral": "mistral https://api.mistral.ai/v1 organization= project= codec=mistral owner=2",
+  anthropic: "anthropic-messages https://api.anthropic.com organization= project= codec=anthropic-messages owner=3",
+} as const satisfies Partial<Record<Wire, string>>;
+const keeperNames = ["responses", "chat of Mistral", "anthropic"] as const satisfies readonly (keyof typeof keepers)[];
+const google = "google-gemini https://generativelanguage.googleapis.com/v1beta codec=google-gemini owner=4";
+const stored = user([text("Read."), parts["file under an id"], parts["image under an id"]]);
+
+/** The file, and what an endpoint answered behind it. */
+const answeredBy = (scope: string): Turn =>
+  Turn.of([
+    stored.withId(freshBlockId()),
+    assistant("I have.").withId(freshBlockId()).withWire({ scope }),
+    user("And?").withId(freshBlockId()),
+  ]);
+
+function sentTo(wire: Wire, scope: string, turn: Turn): readonly Block[] {
+  const options = { ...fullRequest, codec: codecs[wire], scope };
+  return shapedBlocks(turn, 0, shape(turn, 0, options), options).map(({ block }) => block);
+}
+
+describe("a file that a server keeps under an id", () => {
+  const pairs = keeperNames.flatMap((from) => keeperNames.map((to) => [from, to] as const));
+  test.each(pairs)("that answered on the wire of %s is sent on the wire of %s, if that is the same", (from, to) => {
+    const [first] = sentTo(to, keepers[to], answeredBy(keepers[from]));
+    if (from !== to) expect(first?.parts).toEqual([text("Read.")]);
+    // As it was but for what the wire has no form for at all.
+    else
+      expect(first?.parts).toEqual(stored.parts.filter((part) => codecs[to].unsendablePart?.(part, stored) === null));
+  });
+
+  test.each(keeperNames)("goes to whoever is asked on the wire of %s while nobody has answered", (to) => {
+    const [first] = sentTo(to, keepers[to], recorded(stored));
+    expect(first?.parts).toContainEqual(parts["file under an id"]);
+  });
+
+  test("is one server's on all wires of it, for all keys, and not another account's", () => {
+    const turn = answeredBy(keepers.responses);
+    const file = parts["file under an id"];
+    const chat = keepers.responses.replaceAll("openai-responses", "openai-chat").replace("owner=1", "owner=5");
+    expect(sentTo("chat of OpenAI", chat, turn)[0]?.parts).toContainEqual(file);
+    expect(sentTo("chat of OpenAI", chat.replace("project=", "project=other"), turn)[0]?.parts).toEqual([
+      text("Read."),
+    ]);
+  });
+
+  test("of a block that was taken in from an endpoint is that endpoint's, whoever answers", () => {
+    const imported = Turn.of([stored.withId(freshBlockId()).withWire({ scope: keepers.anthropic })]);
+    expect(sentTo("responses", keepers.responses, imported)[0]?.parts).toEqual([text("Read.")]);
+    expect(sentTo("anthropic", keepers.anthropic, imported)[0]?.parts).toEqual(stored.parts);
+  });
+
+  test("is said not to be shown, where a tool gave nothing else", () => {
+    const turn = Turn.of([
+      ...[user("Go."), call, result(parts["file under an id"])].map((block) => block.withId(freshBlockId())),
+      assistant("I have.").withId(freshBlockId()).withWire({ scope: keepers.anthropic }),
+    ]);
+    expect(sentTo("responses", keepers.responses, turn)[2]?.payload["output"]).toBe("[not shown: file]");
+    expect(sentTo("anthropic", keepers.anthropic, turn)[2]?.payload["output"]).toEqual([parts["file under an id"]]);
+  });
+});
+
+describe("a file that Google keeps, by its address", () => {
+  const addresses = ["https://generativelanguage.googleapis.com/v1beta/files/abc", "gs://bucket/a.pdf"];
+  const turn = recorded(user([text("Read."), ...addresses.map((url) => ({ type: "file", url }))]));
+  const googles: readonly Wire[] = ["gemini", "interactions"];
+  // The AI SDK has models of Google, too.
+  const others = wires.filter((wire) => !googles.includes(wire) && wire !== "ai-sdk");
+
+  test.each(googles)("goes as it is on the wire of %s", (wire) => {
+    expect(sentTo(wire, google, turn)[0]?.parts).toEqual(turn.blocks[0]?.parts);
+  });
+
+  test.each(others)("is left out on the wire of %s", (wire) => {
+    expect(sentTo(wire, "other https://here.example/v1", turn)[0]?.parts).toEqual([text("Read.")]);
+  });
+});
+
 test("an answer that is sent without a part is not the one that its endpoint gave: its reasoning stays behind", () => {
   const wire = { scope: fullRequest.scope };
   const group = (index: number) => ({ ...wire, group: { id: "inf_1", index, size: 2, stored: true } });
