@@ -52,7 +52,8 @@ function compare(
   const reasons = new Map<ReasoningBlock, string>();
   for (const fate of ["withheld", "accepted", "refused", "left-out"] as const) {
     for (const block of blocks.filter((each) => each.fate === fate)) {
-      const at = left.findIndex(({ itemId }) => itemId !== null && itemId === block.itemId);
+      // Where neither has an id, what is told first is of the first that it was to be expected of.
+      const at = left.findIndex(({ itemId }) => itemId === block.itemId && (itemId !== null || fate === "withheld"));
       for (const { reason } of at < 0 ? [] : left.splice(at, 1)) reasons.set(block, reason);
     }
   }

@@ -82,8 +82,8 @@ export interface DialectOptions {
   readonly encryptsAlways?: boolean;
   /**
    * Reasoning is taken only behind what stood before it when it was made (instructions, tools, items), and by the model that
-   * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused. At the Messages API only
-   * `refuses` is looked at, for what stood before thinking.
+   * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused. At the Messages API a
+   * request says by itself that thinking be dropped and told (`thinking.block_binding`); `refuses` is for those that do not say it.
    */
   readonly checksReasoning?: "withholds" | "refuses";
   /**

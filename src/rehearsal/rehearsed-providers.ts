@@ -42,6 +42,8 @@ export type RehearsedProvider = {
   readonly chainedAs?: RehearsalProvider;
   /** False where the server shows no reasoning: none is added to the answers. */
   readonly showsReasoning?: false;
+  /** Why not, where its server shows some elsewhere. */
+  readonly whyNoReasoning?: string;
   /** What the model reads of a thing in this dialect; null: nothing. Absent, it reads everything as it was said. */
   readonly reads?: (expected: Expected) => Expected | null;
   /** The same of all that it reads, where one thing is not read by itself. */
@@ -124,10 +126,9 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     // A session has its own reasoning, and none that came before it.
     judging: { reasoning: "subset" },
   },
-  // Threads refuse thinking.
   "anthropic-threads": {
     ...messages,
-    showsReasoning: false,
+    ...{ showsReasoning: false, whyNoReasoning: "message threads refuse thinking" },
     provider: (baseUrl, transport) => anthropicAt(baseUrl, transport, { threads: true }),
   },
 };

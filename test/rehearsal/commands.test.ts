@@ -202,6 +202,11 @@ test.each([
     ["--provider", "chat-openai", "--reasoning"],
     /--provider chat-openai cannot go with --reasoning: .*give --provider chat$/,
   ],
+  [
+    ["--provider", "anthropic", "--mode", "chained", "--reasoning"],
+    /--provider anthropic --mode chained cannot go with --reasoning: message threads refuse thinking; .*--mode stateless$/,
+  ],
+  [["--provider", "anthropic-threads", "--reasoning"], /--provider anthropic-threads cannot go .* refuse thinking/],
   [["--provider", "chat", "--transport", "websocket"], /--transport websocket: give --transport sse or json$/],
   [["--provider", "chat", "--mode", "chained"], /cannot go with --mode chained: .*give --mode stateless or auto$/],
 ])("refuses what a provider cannot do by name: %j", async (options, expected) => {

@@ -49,7 +49,7 @@ export const rehearse = commandCode({
       keep = false,
     } = options;
     if (handoff) checkHandoff(options);
-    else checkProvider(provider, options);
+    else checkProvider(provider, { ...options, named });
     const providers = handoff ? handedBetween : [provider];
     // No source says that a connection continues a conversation object.
     if (mode === "conversation" && transport === "websocket")
@@ -133,17 +133,23 @@ function checkHandoff({ provider, transport }: Options): void {
 }
 
 /** Whether a provider can do what is asked for, so that it is no figure of something else. */
-function checkProvider(provider: RehearsalProvider, { transport, mode, reasoning = false }: Options): void {
-  const { hasWebSocket = false, showsReasoning = true, mode: ownMode } = rehearsedProviders[provider];
+function checkProvider(
+  provider: RehearsalProvider,
+  { named, transport, mode, reasoning = false }: Options & { readonly named: RehearsalProvider },
+): void {
+  const { hasWebSocket = false, showsReasoning = true, mode: ownMode, ...more } = rehearsedProviders[provider];
+  const { whyNoReasoning = "its server shows none" } = more;
+  const isByMode = provider !== named;
+  const given = isByMode ? `--provider ${named} --mode chained` : `--provider ${named}`;
   if (ownMode === "stateless" && (mode === "chained" || mode === "conversation"))
     throw new UsageError(
       `--provider ${provider} cannot go with --mode ${mode}: its server keeps nothing to continue from; give --mode stateless or auto`,
     );
   if (transport === "websocket" && !hasWebSocket)
-    throw new UsageError(`--provider ${provider} cannot go with --transport websocket: give --transport sse or json`);
+    throw new UsageError(`--provider ${named} cannot go with --transport websocket: give --transport sse or json`);
   if (reasoning && !showsReasoning)
     throw new UsageError(
-      `--provider ${provider} cannot go with --reasoning: its server shows none; leave --reasoning out, or give --provider chat`,
+      `${given} cannot go with --reasoning: ${whyNoReasoning}; leave --reasoning out, or give ${isByMode ? "--mode stateless" : "--provider chat"}`,
     );
 }
 

@@ -1,4 +1,4 @@
-import { omitMembers } from "../../base/json.ts";
+import { type JsonValue, objectOf, omitMembers } from "../../base/json.ts";
 import { meant } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
@@ -78,8 +78,17 @@ const versionedScope = (endpoint: MessagesEndpoint, owner: string | undefined): 
   `${scopeOf(endpoint, messagesCodec.family, owner)} version=${endpoint.version}`;
 
 function betasOf({ betas = [] }: AnthropicOptions, settings: Settings): readonly string[] {
-  return asksForThreads(settings) && !betas.includes(threadsBeta) ? [...betas, threadsBeta] : betas;
+  const asked = [
+    ...(asksForThreads(settings) ? [threadsBeta] : []),
+    ...(bindingIn(settings) === undefined ? [] : [bindingBeta]),
+  ];
+  return [...betas, ...asked.filter((beta) => !betas.includes(beta))];
 }
+
+/** What thinking says of being sent behind something else than it was made from (`block_binding`). */
+const bindingIn = ({ thinking }: Settings): JsonValue | undefined => objectOf(thinking)["block_binding"];
+
+const bindingBeta = "thinking-binding-controls-2026-08-01";
 
 function capabilitiesOf(
   { model, capabilities = {} }: AnthropicOptions,
@@ -93,10 +102,16 @@ function capabilitiesOf(
     capabilities: {
       // Its answers do not say what they continue, nor its documentation whether tokens are those of the whole thread.
       ...(asksForThreads(settings) ? { chain: true, echo: "none", counts: "none" } : {}),
-      reasoningPrefix: reasoningPrefix ?? (looksNotAtPrefixes.test(model) ? "ignore" : "refuse"),
+      reasoningPrefix: reasoningPrefix ?? prefixRule(model, settings),
     },
     configured: reasoningPrefix === undefined ? [] : ["reasoningPrefix"],
   };
+}
+
+/** What a server does with thinking behind something else than it was made from: it is asked to drop it, refuses it, or does not look. */
+function prefixRule(model: string, settings: Settings): "withhold" | "ignore" | "refuse" {
+  if (objectOf(bindingIn(settings))["prefix_mismatch_behavior"] === "drop_block") return "withhold";
+  return looksNotAtPrefixes.test(model) ? "ignore" : "refuse";
 }
 
 /** Models before Fable 5.1 and Opus, Sonnet and Haiku 5.5 take thinking behind any prefix (Anthropic's API reference). */

@@ -5,9 +5,11 @@ import {
   type JsonValue,
   numberOrZero,
   objectOf,
+  objectsOf,
+  textOrEmpty,
   textOrNull,
 } from "../../base/json.ts";
-import type { ContentFilter } from "../../domain/events/inference-events.ts";
+import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { takeText, usageOf } from "../answer-parts.ts";
 import { contentsOf, draftOf, inputOf } from "./content-blocks.ts";
@@ -28,10 +30,25 @@ export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "sett
     ...(error === null ? {} : { failure: failureIn(error) }),
     blocks: isMessage ? content.map(draftOf) : [],
     ...usageOf(usage, tokensIn),
+    withheld: objectsOf(rest["input_transformations"]).flatMap(withheldBy),
     contentFilters: status === "refusal" ? [refusedBy(rest["stop_details"])] : [],
     rest: isMessage || content === undefined ? rest : { ...rest, content },
   };
 }
+
+/** Thinking that the model did not get; what it got all the same (`thinking_mismatch_allowed`) is not. */
+const withheldBy = ({ type, reason }: JsonObject): readonly Withheld[] =>
+  type !== "thinking_dropped"
+    ? []
+    : [
+        {
+          itemId: null,
+          reason:
+            textOrEmpty(reason)
+              .replace(/_binding_mismatch$/, "")
+              .replaceAll("_", "-") || "unknown",
+        },
+      ];
 
 /** No message before the last may be empty, or hold a text that is: where the model gave one, a thread may not be taken any further. */
 const threadOf = (id: string, content: readonly JsonObject[]) => ({

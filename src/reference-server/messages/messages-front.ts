@@ -3,7 +3,7 @@ import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
-import type { ReferenceServerOptions } from "../options.ts";
+import type { ReceivedRequest, ReferenceServerOptions } from "../options.ts";
 import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
 import { isObject, type JsonObject, stringOf } from "../wire.ts";
@@ -27,31 +27,32 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
   const looksAtPrefix = options.checksReasoning === "refuses";
   let answers = 0;
 
-  function render(request: WholeRequest, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
-    const { whole: body, isKept } = request;
+  function render(request: CheckedRequest, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
+    const { whole: body, told, transformations, isKept } = request;
     const hash = createHash("sha256").update(`${seed}:messages:${answers}`).digest("hex");
     answers += 1;
     const id = `msg_${hash.slice(0, 24)}`;
     if (answer.status === "failed") {
-      const { status, body: told } = said(answer.error?.message ?? "Internal server error", 500, "api_error");
-      return { outgoing: asJson(status, told), responseId: undefined };
+      const { status, body: failed } = said(answer.error?.message ?? "Internal server error", 500, "api_error");
+      return { outgoing: asJson(status, failed), responseId: undefined };
     }
     const content = contentOf(answer, { seed, id: hash.slice(0, 8) });
     const message = {
       ...{ id, type: "message", role: "assistant", model: body["model"] ?? "", content },
       ...{ stop_reason: stopOf(answer, content), stop_sequence: null },
       usage: { ...usage, output_tokens: tokensIn([JSON.stringify(content)]), ...answer.usage },
+      ...(transformations.length === 0 ? {} : { input_transformations: transformations }),
     };
     // A refusal cannot be continued.
     const isStored = isKept && message.stop_reason !== "refusal";
-    thoughts.bind(body, content);
+    thoughts.bind(told, content);
     const kept = isStored ? { commit: () => threads.keep(id, request, content) } : {};
     const wrong = error === undefined ? undefined : { type: "error", error };
     if (body["stream"] !== true)
       return { outgoing: wrong === undefined ? asJson(200, message) : asJson(500, wrong), responseId: id, ...kept };
     const events = eventsOf(message, deltaLength);
-    const told = wrong === undefined ? events : [...events.slice(0, 2), wrong];
-    const text = told
+    const sent = wrong === undefined ? events : [...events.slice(0, 2), wrong];
+    const text = sent
       .map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n`)
       .join("");
     return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id, ...kept };
@@ -64,10 +65,15 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       const request = threads.wholeOf(body, headers);
       if ("refusal" in request) return request;
       const { whole, parent, held } = request;
-      const wrong =
-        checkRequest(whole, models, held) ??
-        (options.verifiesCiphertexts === false ? undefined : thoughts.refusalOf(whole, { looksAtPrefix }));
+      const asked = bindingAsked(whole, headers);
+      if (asked !== undefined && "refusal" in asked) return asked;
+      const wrong = checkRequest(whole, models, held);
       if (wrong !== undefined) return { refusal: wrong };
+      const looks = { looksAtPrefix: looksAtPrefix || asked !== undefined, drops: asked?.drops === true };
+      const checked =
+        options.verifiesCiphertexts === false ? { read: whole, transformations: [] } : thoughts.check(whole, looks);
+      if (checked.refusal !== undefined) return { refusal: checked.refusal };
+      const { read: told, transformations } = checked;
       const units = unitsOf(whole);
       const prompt = tokensIn(units.map(({ text }) => text));
       if (prompt > maxContextTokens)
@@ -80,11 +86,11 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       if (parent !== null) parent.isInFlight = true;
       return {
         body,
-        reading: () => readingOf(whole),
+        reading: () => readingOf(told),
         release() {
           if (parent !== null) parent.isInFlight = false;
         },
-        render: (answer, error) => render(request, usage, { answer, error }),
+        render: (answer, error) => render({ ...request, told, transformations }, usage, { answer, error }),
       };
     },
     serverError: (message) => said(message, 500, "api_error"),
@@ -96,6 +102,23 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
     },
   };
 }
+
+/** What a request asks for where thoughts stand behind something else than they were made behind; undefined where it does not say. */
+function bindingAsked(
+  { thinking }: JsonObject,
+  headers: ReceivedRequest["headers"],
+): { readonly drops: boolean } | { readonly refusal: Refusal } | undefined {
+  const binding = isObject(thinking) ? thinking["block_binding"] : undefined;
+  if (binding === undefined) return undefined;
+  if (!String(headers["anthropic-beta"] ?? "").includes(bindingBeta))
+    return { refusal: said("thinking.block_binding: Extra inputs are not permitted") };
+  return { drops: isObject(binding) && binding["prefix_mismatch_behavior"] === "drop_block" };
+}
+
+const bindingBeta = "thinking-binding-controls-2026-08-01";
+
+/** A request with what the model reads of it, and what the answer tells of the difference. */
+type CheckedRequest = WholeRequest & { readonly told: JsonObject; readonly transformations: readonly JsonObject[] };
 
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Refusal } from "../refusals.ts";
-import { type JsonObject, objectsOf, stringOf } from "../wire.ts";
+import { isArray, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { unitsOf } from "./prompt-cache.ts";
 import { said } from "./request.ts";
 
@@ -34,26 +33,38 @@ export class Thoughts {
     this.#bindings.clear();
   }
 
-  /** Why the thoughts of a request are refused, the first that is. */
-  refusalOf(body: JsonObject, { looksAtPrefix }: { readonly looksAtPrefix: boolean }): Refusal | undefined {
-    const places = looksAtPrefix ? placesOf(body) : new Map<string, Binding>();
-    for (const [at, message] of objectsOf(body["messages"]).entries())
-      for (const [index, block] of objectsOf(message["content"]).entries()) {
-        if (block["type"] !== "thinking") continue;
-        const signature = stringOf(block["signature"]) ?? "";
-        const [id = ""] = signature.split(".");
-        const path = `messages.${at}.content.${index}`;
-        if (signature !== signatureOf(this.#seed, { thinking: stringOf(block["thinking"]) ?? "", id }))
-          return said(
+  /**
+   * A request without the thoughts that the model does not read, and what the answer tells of these; or why it is refused, by the first
+   * thought that is.
+   *
+   * @param options.drops - What stands behind something else than it was made behind is dropped, with the thoughts that follow in its turn.
+   */
+  check(body: JsonObject, { looksAtPrefix, drops }: { readonly looksAtPrefix: boolean; readonly drops: boolean }) {
+    const dropped = new Set<string>();
+    const thoughts = thoughtsOf(body);
+    for (const { path, block, turn } of thoughts) {
+      if (dropped.has(path)) continue;
+      const signature = stringOf(block["signature"]) ?? "";
+      const [id = ""] = signature.split(".");
+      if (signature !== signatureOf(this.#seed, { thinking: stringOf(block["thinking"]) ?? "", id }))
+        return {
+          refusal: said(
             `${path}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`,
-          );
-        const [made, now] = [this.#bindings.get(signature), places.get(path)];
-        if (made !== undefined && now !== undefined && !isSame(made, now))
-          return said(
+          ),
+        };
+      const made = this.#bindings.get(signature);
+      const now = looksAtPrefix ? placesOf(body, dropped).get(path) : undefined;
+      if (made === undefined || now === undefined || isSame(made, now)) continue;
+      if (!drops)
+        return {
+          refusal: said(
             `${path}: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation. Remove the block, or set \`thinking.block_binding.prefix_mismatch_behavior\` to "drop_block".`,
-          );
-      }
-    return undefined;
+          ),
+        };
+      const from = thoughts.findIndex((each) => each.path === path);
+      for (const each of thoughts.slice(from)) if (each.turn === turn) dropped.add(each.path);
+    }
+    return { read: without(body, dropped), transformations: [...dropped].map(transformationOf) };
   }
 
   /** Binds the thoughts of an answer to what was read for it, and to what the answer says before them. */
@@ -68,13 +79,43 @@ export class Thoughts {
   }
 }
 
+const transformationOf = (path: string): JsonObject => ({
+  ...{ type: "thinking_dropped", path, reason: "prefix_binding_mismatch" },
+});
+
+/** The thoughts of a request, each with the turn of the model that it belongs to: a turn goes on behind results. */
+function thoughtsOf(
+  body: JsonObject,
+): readonly { readonly path: string; readonly block: JsonObject; readonly turn: number }[] {
+  let turn = 0;
+  return objectsOf(body["messages"]).flatMap(({ role, content }, at) => {
+    const blocks = objectsOf(content);
+    if (role !== "assistant" && (blocks.length === 0 || blocks.some(({ type }) => type !== "tool_result"))) turn += 1;
+    return blocks.flatMap((block, index) =>
+      block["type"] === "thinking" ? [{ path: `messages.${at}.content.${index}`, block, turn }] : [],
+    );
+  });
+}
+
+/** A request without the blocks at these places. */
+function without(body: JsonObject, paths: ReadonlySet<string>): JsonObject {
+  if (paths.size === 0) return body;
+  const messages = objectsOf(body["messages"]).map((message, at) => {
+    const { content = null } = message;
+    const isLeft = (_: unknown, index: number): boolean => !paths.has(`messages.${at}.content.${index}`);
+    return isArray(content) ? { ...message, content: content.filter(isLeft) } : message;
+  });
+  return { ...body, messages };
+}
+
 /** What stands before each thought of a request, by its path. */
-function placesOf(body: JsonObject): ReadonlyMap<string, Binding> {
+function placesOf(body: JsonObject, dropped: ReadonlySet<string> = new Set()): ReadonlyMap<string, Binding> {
   const places = new Map<string, Binding>();
   const thoughts: string[] = [];
   let read = "";
   const units = unitsOf(body);
   for (const { text, block, path } of units) {
+    if (dropped.has(path)) continue;
     if (block["type"] === "thinking") {
       places.set(path, { read, thoughts: [...thoughts] });
       thoughts.push(stringOf(block["signature"]) ?? "");

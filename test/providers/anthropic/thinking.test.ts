@@ -88,3 +88,33 @@ test("a server that looks refuses what it is sent all the same, and the request 
   const [failed] = dataOf(await eventsOf(conversation), "InferenceFailed");
   expect(failed).toMatchObject({ kind: "invalid-encrypted-content", param: "messages.1.content.0" });
 });
+
+test.each(["json", "sse"] as const)(
+  "where the server is asked to drop it, such thinking is sent, kept from the model, and told (%s)",
+  async (transport) => {
+    const { server, conversation, say } = await started();
+    const thinking = { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } } as const;
+    await say("One?", [], { thinking, transport });
+    await say("Two?", [], { thinking, transport });
+    expect(await say("Three?", [edit(3)], { thinking, transport })).toEqual(["thought 0", "thought 1"]);
+    expect(server.requests.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(server.requests[0]?.headers["anthropic-beta"]).toContain("thinking-binding-controls-2026-08-01");
+    const { blocks, unknown } = await conversation.reasoning();
+    expect(blocks.map(({ fate, withheld, isSurprise }) => [fate, withheld, isSurprise])).toEqual([
+      ["accepted", null, false],
+      ["withheld", "prefix", false],
+    ]);
+    expect(unknown).toEqual([]);
+    const read = JSON.stringify(server.reading(2)?.items);
+    expect([read.includes("thought 0"), read.includes("thought 1")]).toEqual([true, false]);
+    expect(await conversation.verify()).toMatchObject({ isSound: true, requests: 3 });
+  },
+);
+
+test("the binding of thinking cannot be asked for without the header of its beta", async () => {
+  const { server } = await started();
+  const thinking = { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } };
+  const body = { model: "claude-test", max_tokens: 10, thinking, messages: [{ role: "user", content: "Go." }] };
+  const answer = await fetch(`${server.url}/v1/messages`, { method: "POST", body: JSON.stringify(body) });
+  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("thinking.block_binding: Extra")]);
+});
