@@ -25,7 +25,7 @@ export type { ImportedConversation, ImportStoredOptions, LostPart } from "./conv
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation, PlannedEndpoint, PlanOptions } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
-export type { ReadableConversation, WalkOptions, WhatIfOptions } from "./conversation/readable-conversation.ts";
+export type { ReadableConversation, WhatIfOptions } from "./conversation/readable-conversation.ts";
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./conversation/reasoning-forecast.ts";
 export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
 export type { SentRequest } from "./conversation/recorded-request.ts";
@@ -34,7 +34,7 @@ export type { SearchHit, SearchOptions, SearchResult } from "./conversation/sear
 export type { ServerWindow } from "./conversation/server-window.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
 export type { StoreSources, StoreVerifyOptions, TurnlogStore } from "./conversation/turnlog-store.ts";
-export type { WalkedEvent } from "./conversation/walk.ts";
+export type { WalkedEvent, WalkOptions } from "./conversation/walk.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { AppendInput, ChatCall, ChatContent, ChatMessage } from "./domain/chat-message.ts";

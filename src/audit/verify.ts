@@ -153,33 +153,26 @@ const nothingRight = (stream: string, problem: StreamProblem): StreamReport => (
   ...{ stream, conversation: conversationOfStream(stream), events: 0, requests: 0, head: null, skipped: [], problem },
 });
 
-async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
-  const { check, skipped } = await checkAroundSkipped(store, stream, options);
-  const { head, requests, problem } = check;
-  const events = head === null ? 0 : head.revision + 1;
-  return { stream, conversation: conversationOfStream(stream), events, requests, head, problem, skipped };
-}
-
-type AroundSkipped = { readonly check: StreamCheck; readonly skipped: readonly SkippedEvent[] };
-
 /** What an operator has skipped is told as that, and what comes after it is looked at. */
-async function checkAroundSkipped(store: EventStore, stream: string, options: StreamOptions): Promise<AroundSkipped> {
+async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
   const lookedAt = { skipped: new SkippedEvents(), changed: new SkippedEvents() };
-  const skipped = new Map<number, SkippedEvent>();
+  const skips = new Map<number, SkippedEvent>();
   const reader = createEventReader(store);
   for (;;) {
     const check = new StreamCheck(reader, stream, { ...options, ...lookedAt });
     await check.run();
-    const { problem } = check;
-    const ended = { check, skipped: [...skipped.values()] };
-    if (problem === null) return ended;
-    const { revision, kind, message } = problem;
-    const around = kind === "chain" ? lookedAt.changed : lookedAt.skipped;
-    if (around.has(stream, revision)) return ended;
-    const skip = await skipOf(reader, stream, problem);
-    if (skip === undefined) return ended;
+    const { head, requests, problem } = check;
+    const around = problem?.kind === "chain" ? lookedAt.changed : lookedAt.skipped;
+    const isKnown = problem === null || around.has(stream, problem.revision);
+    const skip = isKnown ? undefined : await skipOf(reader, stream, problem);
+    if (problem === null || skip === undefined) {
+      const events = head === null ? 0 : head.revision + 1;
+      const skipped = [...skips.values()];
+      return { stream, conversation: conversationOfStream(stream), events, requests, head, problem, skipped };
+    }
+    const { revision, message } = problem;
     around.add(stream, revision);
-    skipped.set(revision, { problem: message, ...skipped.get(revision), revision, reason: skip.reason });
+    skips.set(revision, { problem: message, ...skips.get(revision), revision, reason: skip.reason });
   }
 }
 

@@ -8,10 +8,10 @@ import { contextsOf, countedIn } from "../engine/planning/contexts.ts";
 import { splitTurn } from "../engine/planning/instruction-blocks.ts";
 import { lifeOf } from "../log/writer/owner.ts";
 import { lastChange } from "../projections/blame.ts";
+import { labelIn } from "../projections/block-labels.ts";
 import { describeEvent } from "../projections/describe-event.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
 import { totalTokens, type UsageView, usage } from "../projections/usage.ts";
-import { blockLabel } from "../projections/wording.ts";
 import { blockDocument, turnDocument } from "./difference.ts";
 import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./documents/conversations.ts";
 import type { FoundPlace } from "./find.ts";
@@ -97,8 +97,11 @@ export class ShowFolds {
 
 function toldBlocks({ past, words }: FoundPlace, turn: Turn): readonly ToldBlock[] {
   return turn.blocks.map((block, index) => {
-    const label = words.labels.get(idOf(block)) ?? blockLabel(block);
-    return { ...blockDocument(block, index), label, changed: lastChange(past.blames, block) };
+    return {
+      ...blockDocument(block, index),
+      label: labelIn(words.labels, block),
+      changed: lastChange(past.blames, block),
+    };
   });
 }
 

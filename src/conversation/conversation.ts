@@ -1,13 +1,12 @@
 import { checkText } from "../base/options.ts";
-import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import { idOf } from "../domain/block.ts";
-import { blockToJson } from "../domain/block-json.ts";
 import { type AppendInput, draftsOf } from "../domain/chat-message.ts";
+import { blockAppending } from "../domain/events/blocks-in.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
-import { type BlockId, blockIdSchema, type ConversationId, keyedBlockId } from "../domain/ids.ts";
+import { type BlockId, blockIdSchema, type ConversationId, keyedBlockId, namedIdText } from "../domain/ids.ts";
 import { hiddenLabel } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
 import { summariseConversation } from "../engine/run/begin.ts";
@@ -71,7 +70,7 @@ export class Conversation extends RunnableConversation {
     const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
     const written = await this.commit(
       blocks.map((block) => ({
-        event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
+        event: blockAppending(block),
         actor,
         isIdNew: options.key === undefined && this.#others.newId === randomId,
       })),
@@ -119,7 +118,7 @@ export class Conversation extends RunnableConversation {
    * own. The same call and name give the same conversation, so that a tool that runs again finds it.
    */
   async child(name: string, { runId, blockId }: Pick<ToolContext, "runId" | "blockId">): Promise<Conversation> {
-    const child = this.#others.conversation(`cnv_${sha256Hex(`${this.id} ${blockId} ${name}`).slice(0, 21)}`);
+    const child = this.#others.conversation(`cnv_${namedIdText(`${this.id} ${blockId} ${name}`)}`);
     await child.#startFrom({ type: "child", conversationId: this.id, runId, blockId }, { kind: "app" }, name);
     return child;
   }

@@ -2,7 +2,7 @@ import { type Block, notRead } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
-import { blockLabel } from "../projections/wording.ts";
+import { labelIn } from "../projections/block-labels.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./recorded-request.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
@@ -54,7 +54,7 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
   const sentBlock = (block: Block, offset: number): ExplainedBlock => ({
     index: sendFrom + offset,
     block,
-    label: labels.get(block.id ?? "") ?? blockLabel(block),
+    label: labelIn(labels, block),
     changed: block.id === null ? null : lastChange(blame, block),
   });
   return {

@@ -1,12 +1,11 @@
 import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
-import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import { Block, type BlockKind } from "../domain/block.ts";
-import { blockToJson } from "../domain/block-json.ts";
 import { emptyContext, extendContext } from "../domain/context.ts";
+import { blockAppending } from "../domain/events/blocks-in.ts";
 import type { ProposedEvent } from "../domain/events/recorded.ts";
-import { type BlockId, blockIdSchema, inferenceIdSchema } from "../domain/ids.ts";
+import { type BlockId, inferenceIdSchema, namedBlockId, namedIdText } from "../domain/ids.ts";
 import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import type { Draft } from "../engine/stack/codec.ts";
@@ -90,7 +89,7 @@ async function importStored(
     );
   const { id: wanted, signal } = options;
   const name = `turnlog/import-${isObject ? "conversation" : "response"}/v1\n${provider.scope}\n${sourceId}`;
-  const imported = conversation(wanted ?? `cnv_${sha256Hex(name).slice(0, 21)}`);
+  const imported = conversation(wanted ?? `cnv_${namedIdText(name)}`);
   const isNew = (await imported.head()) === null;
   if (!isNew && wanted !== undefined)
     throw new TurnlogError("conversation-exists", `${imported.id} exists already: choose another id, or none`);
@@ -121,17 +120,15 @@ function contentsOf(chain: StoredChain, provider: Provider, { conversationId, ob
   let blocks = 0;
   let unreadable = 0;
   let isComplete = object === null;
-  const idText = (kind: string, place: unknown): string =>
-    sha256Hex(`${conversationId}\n${kind}\n${String(place)}`).slice(0, 21);
-  const newBlockId = (): BlockId => blockIdSchema.parse(`blk_${idText("block", blocks)}`);
+  const newBlockId = (): BlockId => namedBlockId(`${conversationId}\nblock\n${blocks}`);
   const append = (block: Block): void => {
-    appended.push({ type: "BlockAppended", version: 1, data: { block: blockToJson(block) } });
+    appended.push(blockAppending(block));
     turn = extendContext(turn, block.digest);
     blocks += 1;
     if (block.kind === "reasoning" && block.wire?.ciphertext === undefined) unreadable += 1;
   };
   for (const [index, { id, input, response, settings }] of chain.responses.entries()) {
-    const inferenceId = inferenceIdSchema.parse(`inf_${idText("inference", index)}`);
+    const inferenceId = inferenceIdSchema.parse(`inf_${namedIdText(`${conversationId}\ninference\n${index}`)}`);
     const declared = {
       ...requestSettings({ provider, tools: [], settings: provider.settings }, capabilities, []),
       ...settings,

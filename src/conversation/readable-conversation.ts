@@ -1,6 +1,6 @@
 import { Observable } from "rxjs";
 import { type Verification, verification } from "../audit/verify.ts";
-import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
@@ -10,7 +10,6 @@ import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { watchedLog } from "../log/codec/watched-log.ts";
 import { readSoundHistory } from "../log/history/lineage.ts";
-import { existingRevision } from "../log/history/revision.ts";
 import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { type Counterfactual, type CounterfactualOptions, counterfactual } from "../replay/counterfactual.ts";
@@ -20,18 +19,8 @@ import { explainRequest, type RequestExplanation } from "./explain.ts";
 import { type PastConversation, readPast } from "./past.ts";
 import { readPlace, turnSpokenOf } from "./place.ts";
 import { explainReasoning, type ReasoningReport } from "./reasoning-report.ts";
-import { type FoundRequest, findRequest, type SentRequest, sentRequest } from "./recorded-request.ts";
-import { type WalkedEvent, walkBackwards, walkForwards } from "./walk.ts";
-
-/** What of a conversation is gone through. */
-export type WalkOptions = {
-  /** The first revision; a negative one counts from the end. By default 0. */
-  readonly from?: number;
-  /** The last revision. By default -1, the newest there is when the walk begins. */
-  readonly to?: number;
-  /** `backwards` gives the newest first. By default `forwards`. */
-  readonly direction?: (typeof directions)[number];
-};
+import { findRequest, type RequestPlace, type SentRequest, sentRequest } from "./recorded-request.ts";
+import { type WalkedEvent, type WalkOptions, walk } from "./walk.ts";
 
 /** What to leave out of what was, or how far to go. */
 export type WhatIfOptions = Omit<CounterfactualOptions, "codecs" | "openScratch">;
@@ -46,8 +35,6 @@ export type ReadingTools = {
   readonly openScratch: CounterfactualOptions["openScratch"];
 };
 
-const directions = ["forwards", "backwards"] as const;
-const walkNames: OptionNames<WalkOptions> = { from: true, to: true, direction: true };
 const whatIfNames: OptionNames<WhatIfOptions> = {
   to: true,
   context: true,
@@ -109,27 +96,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when `from` or `to` is not there.
    */
   walk(options: WalkOptions = {}): AsyncIterable<WalkedEvent> {
-    checkOptions("walk", options, walkNames);
-    const { direction = "forwards" } = options;
-    checkChoice("walk: direction", direction, directions);
-    return this.#walk(options, direction);
-  }
-
-  async *#walk({ from, to }: WalkOptions, direction: (typeof directions)[number]): AsyncIterable<WalkedEvent> {
-    const { store } = this.#log;
-    if (from === undefined && to === undefined && (await this.head()) === null) return;
-    const range = {
-      from: await existingRevision(store, this.#stream.name, from ?? 0),
-      to: await existingRevision(store, this.#stream.name, to ?? -1),
-    };
-    if (range.from > range.to)
-      throw new RangeError(`walk: from must not be after to: it goes from revision ${range.from} to ${range.to}`);
-    const parts = { changes: true, bodies: this.#tools.codecs };
-    const events = (direction === "forwards" ? walkForwards : walkBackwards)(this.#log, this.#stream.name, {
-      ...range,
-      ...parts,
-    });
-    yield* events;
+    return walk(this.#tools, this.#stream.name, options);
   }
 
   /**
@@ -145,7 +112,7 @@ export class ReadableConversation {
    * @throws {StoreCorruptedError} when it is not the body that was sent: `verify` names the damage.
    */
   async request(revision?: number): Promise<SentRequest> {
-    const { view, recorded, codecs } = await this.#findRequest(revision, false);
+    const { view, recorded, codecs } = await findRequest(this.#log, this.#placeOf(revision, false));
     return sentRequest(view, recorded, codecs);
   }
 
@@ -162,7 +129,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
   async why(revision?: number): Promise<RequestExplanation> {
-    return explainRequest(await this.#findRequest(revision, true));
+    return explainRequest(await findRequest(this.#log, this.#placeOf(revision, true)));
   }
 
   /**
@@ -178,15 +145,11 @@ export class ReadableConversation {
    * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
    */
   async reasoning(revision?: number): Promise<ReasoningReport> {
-    const { codecs } = this.#tools;
-    return explainReasoning(this.#log, {
-      ...{ stream: this.#stream.name, revision: revision ?? null, orBefore: true, codecs },
-    });
+    return explainReasoning(this.#log, this.#placeOf(revision, true));
   }
 
-  #findRequest(revision: number | undefined, orBefore: boolean): Promise<FoundRequest> {
-    const { codecs } = this.#tools;
-    return findRequest(this.#log, { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs });
+  #placeOf(revision: number | undefined, orBefore: boolean): RequestPlace {
+    return { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs: this.#tools.codecs };
   }
 
   /**

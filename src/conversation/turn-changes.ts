@@ -3,8 +3,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
-import type { BlockLabels } from "../projections/block-labels.ts";
-import { blockLabel } from "../projections/wording.ts";
+import { type BlockLabels, labelIn } from "../projections/block-labels.ts";
 
 /** A block, and its place in its Turn, from 0. */
 export type PlacedBlock = { readonly index: number; readonly block: Block };
@@ -48,7 +47,7 @@ export function turnChanges(
   { authorOf, removerOf, moverOf }: Changers,
 ): TurnChanges {
   const labelled = (block: Block, by: Actor | null): BlockLabel => {
-    return { by, label: labels.get(idOf(block)) ?? blockLabel(block) };
+    return { by, label: labelIn(labels, block) };
   };
   const placed = (turn: Turn, block: Block): PlacedBlock => ({ index: placeIn(turn, block), block });
   return {

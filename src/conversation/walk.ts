@@ -1,3 +1,4 @@
+import { checkChoice, checkOptions, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Actor, isActor } from "../domain/actor.ts";
 import { type ConversationEvent, isRequest } from "../domain/events/event.ts";
@@ -9,6 +10,7 @@ import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { existingRevision } from "../log/history/revision.ts";
 import { SkippedEvents } from "../log/history/skipped-events.ts";
 import { type Head, StoreCorruptedError, type StoredEnvelope } from "../log/ports/event-store.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../projections/block-labels.ts";
@@ -19,6 +21,22 @@ import { excerpt } from "../projections/wording.ts";
 import { changersOf } from "./diff.ts";
 import { type SentRequest, sentRequest } from "./recorded-request.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
+
+/** What of a conversation is gone through. */
+export type WalkOptions = {
+  /** The first revision; a negative one counts from the end. By default 0. */
+  readonly from?: number;
+  /** The last revision. By default -1, the newest there is when the walk begins. */
+  readonly to?: number;
+  /** `backwards` gives the newest first. By default `forwards`. */
+  readonly direction?: (typeof directions)[number];
+};
+
+const directions = ["forwards", "backwards"] as const;
+const walkNames: OptionNames<WalkOptions> = { from: true, to: true, direction: true };
+
+/** What is read, and what bodies of requests are made with. */
+type WalkTools = { readonly log: EventLog; readonly codecs: ReadonlyMap<string, Codec> };
 
 /** One event of a conversation, and what it did. */
 export type WalkedEvent = {
@@ -181,10 +199,31 @@ function unreadable(envelope: StoredEnvelope, error: Error): WalkedEvent {
   };
 }
 
+/** Goes through a stream, each event with all that can be told of it. What is wrong with the options is told at once. */
+export function walk(tools: WalkTools, stream: string, options: WalkOptions): AsyncIterable<WalkedEvent> {
+  checkOptions("walk", options, walkNames);
+  checkChoice("walk: direction", options.direction ?? "forwards", directions);
+  return walkRange(tools, stream, options);
+}
+
+async function* walkRange(
+  { log, codecs }: WalkTools,
+  stream: string,
+  { from, to, direction }: WalkOptions,
+): AsyncIterable<WalkedEvent> {
+  const { store } = log;
+  if (from === undefined && to === undefined && (await store.head(stream)) === null) return;
+  const first = await existingRevision(store, stream, from ?? 0);
+  const last = await existingRevision(store, stream, to ?? -1);
+  if (first > last) throw new RangeError(`walk: from must not be after to: it goes from revision ${first} to ${last}`);
+  const range = { changes: true, bodies: codecs, from: first, to: last };
+  yield* (direction === "backwards" ? walkBackwards : walkForwards)(log, stream, range);
+}
+
 type Walk = WalkParts & { readonly from: number; readonly to: number };
 
 /** The events of a stream from one revision to another. */
-export async function* walkForwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
+async function* walkForwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
   const walker = await Walker.start(log, stream, walk);
   for await (const envelope of log.store.readStream(stream, { limit: walk.to + 1 })) {
     const walked = await walker.take(envelope);
@@ -196,7 +235,7 @@ export async function* walkForwards(log: EventLog, stream: string, walk: Walk): 
 const stretchEvents = 1_000;
 
 /** The same, the newest first. */
-export async function* walkBackwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
+async function* walkBackwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
   for (let to = walk.to; to >= walk.from; to -= stretchEvents) {
     const stretch: WalkedEvent[] = [];
     const from = Math.max(walk.from, to - stretchEvents + 1);

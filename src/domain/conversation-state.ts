@@ -1,9 +1,9 @@
 import type { JsonValue } from "../base/json.ts";
 import { anchorName } from "./anchor.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
-import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
+import type { ConversationEvent } from "./events/event.ts";
 import { learnedName } from "./events/server-events.ts";
-import { type Labels, labelsAfter } from "./labels.ts";
+import { type Labels, relabel } from "./labels.ts";
 
 /** What `decide` asks for, and nothing else: what people look at are projections. */
 export type ConversationState = {
@@ -156,14 +156,6 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
     default:
   }
   return state;
-}
-
-function relabel(
-  state: ConversationState,
-  event: ConversationEventOf<"ConversationStarted" | "ConversationRelabelled">,
-): void {
-  state.title = event.data.title ?? state.title;
-  state.labels = labelsAfter(state.labels, event);
 }
 
 /** What an endpoint was seen to do goes by its scope and the capability. */

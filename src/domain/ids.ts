@@ -30,11 +30,15 @@ export const blockIdSchema = z
   .brand<"BlockId">();
 export type BlockId = z.infer<typeof blockIdSchema>;
 
+/** The text of an id that follows from a name: one name has one id, whenever and wherever it is asked for. */
+export const namedIdText = (name: string): string => sha256Hex(name).slice(0, 21);
+
+export const namedBlockId = (name: string): BlockId => blockIdSchema.parse(`blk_${namedIdText(name)}`);
+
 /** The id of the n-th block that is appended with a key (rule: Equal blocks): the same whenever it is appended. */
 export function keyedBlockId(conversation: ConversationId, key: string, index: number): BlockId {
   // The number stands first, where no key does, after what no id has: the second block of `a` is not the first of `a 1`.
-  const name = index === 0 ? `${conversation} ${key}` : `#${index} ${conversation} ${key}`;
-  return blockIdSchema.parse(`blk_${sha256Hex(name).slice(0, 21)}`);
+  return namedBlockId(index === 0 ? `${conversation} ${key}` : `#${index} ${conversation} ${key}`);
 }
 
 export const runIdSchema = z

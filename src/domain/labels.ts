@@ -15,6 +15,12 @@ export function labelsAfter(labels: Labels, { type, data }: Labelling): Labels {
   return Object.fromEntries(merged.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
+/** Takes in how a conversation is called from now on. */
+export function relabel(named: { title: string | null; labels: Labels }, event: Labelling): void {
+  named.title = event.data.title ?? named.title;
+  named.labels = labelsAfter(named.labels, event);
+}
+
 /** Whether labels would set or take away something. */
 export const areNews = (labels: Labels, given: Readonly<Record<string, string | null>>): boolean =>
   Object.entries(given).some(([name, value]) => (Object.hasOwn(labels, name) ? labels[name] : null) !== value);

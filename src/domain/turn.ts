@@ -1,8 +1,7 @@
-import { sha256Hex } from "../base/sha256.ts";
 import { anyOf, Block, type StoredBlocks } from "./block.ts";
 import { emptyContext, extendContext } from "./context.ts";
 import { type Exchange, exchangesIn } from "./exchanges.ts";
-import { type BlockId, blockIdSchema } from "./ids.ts";
+import { type BlockId, namedBlockId } from "./ids.ts";
 
 /**
  * The client's ordered list of blocks, a frozen object. A Turn is a prefix (another Turn) and the blocks after it, so that
@@ -181,7 +180,7 @@ export class Turn {
    * the block's id, so it holds across steps, runs and restarts, and whatever became of the block's content.
    */
   insertOnce(key: string, block: Block, index: number = this.length): Turn {
-    const id = blockIdSchema.parse(`blk_${sha256Hex(`turnlog/insertion/v1\n${key}`).slice(0, 21)}`);
+    const id = namedBlockId(`turnlog/insertion/v1\n${key}`);
     return this.indexOf(id) >= 0 ? this : this.insert(index, block.withId(id));
   }
 

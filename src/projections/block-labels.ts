@@ -24,6 +24,10 @@ export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): 
   if (isRunEnd(event)) view.isRunOpen = false;
 }
 
+/** What a block is in a word or two, whether or not an event has named it. */
+export const labelIn = (labels: BlockLabels["labels"], block: Block): string =>
+  labels.get(block.id ?? "") ?? blockLabel(block);
+
 /** A tool's result is named by its tool, for a reader who looks for it. */
 function labelOf(block: Block, event: ConversationEvent, { labels }: BlockLabels): string {
   if (event.type !== "ToolFinished")

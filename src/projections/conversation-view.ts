@@ -1,6 +1,6 @@
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
-import { labelsAfter } from "../domain/labels.ts";
+import { relabel } from "../domain/labels.ts";
 import { Turn } from "../domain/turn.ts";
 import { type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -82,7 +82,5 @@ function noteSpent(view: ConversationView, { event }: RecordedEvent): void {
 }
 
 function noteLabels(view: ConversationView, { event }: RecordedEvent): void {
-  if (event.type !== "ConversationStarted" && event.type !== "ConversationRelabelled") return;
-  view.title = event.data.title ?? view.title;
-  view.labels = labelsAfter(view.labels, event);
+  if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") relabel(view, event);
 }

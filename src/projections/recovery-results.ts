@@ -1,7 +1,6 @@
-import { sha256Hex } from "../base/sha256.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { resultBlock } from "../domain/calls.ts";
-import { type BlockId, blockIdSchema } from "../domain/ids.ts";
+import { type BlockId, namedBlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { RunTurns } from "./run-turns.ts";
 
@@ -24,8 +23,5 @@ function recoveryResult(runId: string, turns: RunTurns, call: Block): RecoveryRe
   const outcome = turns.isToolStarted(id) ? "in-doubt" : "aborted";
   const output =
     outcome === "aborted" ? "aborted" : "in doubt: the run ended while this tool ran; it may have taken effect";
-  return { block: resultBlock(call, output).withId(recoveryId(runId, id)), outcome };
+  return { block: resultBlock(call, output).withId(namedBlockId(`recovery ${runId} ${id}`)), outcome };
 }
-
-const recoveryId = (runId: string, callId: BlockId): BlockId =>
-  blockIdSchema.parse(`blk_${sha256Hex(`recovery ${runId} ${callId}`).slice(0, 21)}`);

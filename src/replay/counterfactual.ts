@@ -2,7 +2,7 @@ import { nearestName } from "../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { unwatched } from "../base/unwatched.ts";
-import { blockToJson } from "../domain/block-json.ts";
+import { importOf } from "../domain/events/blocks-in.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -159,16 +159,7 @@ export async function saveCounterfactual(
   turn: Turn,
   source: string,
 ): Promise<void> {
-  const actor = { kind: "import" } as const;
-  await conversation.commit([
-    { event: { type: "ConversationStarted", version: 1, data: { origin: { type: "import", source } } }, actor },
-    ...turn.blocks.map(
-      (block): ProposedEvent => ({
-        event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
-        actor,
-      }),
-    ),
-  ]);
+  await conversation.commit(importOf(source, turn.blocks));
 }
 
 type World = {

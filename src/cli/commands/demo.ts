@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import { conversationStream } from "../../domain/ids.ts";
 import type { Mode } from "../../engine/stack/chain-policy.ts";
 import { describeDivergence } from "../../projections/describe-inference.ts";
 import { describeReason } from "../../projections/reasons.ts";
@@ -11,7 +10,6 @@ import { startReferenceServer } from "../../reference-server/server.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../context.ts";
 import { playDemo } from "../demo/play.ts";
-import { see, type WatchedConversation, watch } from "../demo/shown-request.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { type DemoRequest, demoDocument } from "../documents/running.ts";
 
@@ -32,12 +30,12 @@ export const demo = commandCode({
     const provider = openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" });
     const { bold, dim } = context.style;
     say(context, dim(`a travel agent with 4 layers and 4 tools, talking to ${baseURL}`));
-    const watched = watch(conversationStream(conversation.id));
-    const requests: DemoRequest[] = [];
+    const shown: Shown = { next: 0, requests: [] };
     for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal, mode })) {
-      if (type === "answer") requests.push(...(await showRequests(context, conversation, watched, requests.length)));
+      if (type === "answer") await showNews(context, conversation, shown);
       say(context, type === "question" ? `\n${bold("you  ")} ${text}` : `${bold("agent")} ${text}`);
     }
+    const { requests } = shown;
     yield { conversation: conversation.id, store: shownUrl(context.storeUrl), requests, totals: totalsOf(requests) };
   },
 
@@ -80,25 +78,29 @@ const say = (context: CliContext, text: string): void => {
   if (!context.isJson && !context.isQuiet) context.print(text);
 };
 
-async function showRequests(
-  context: CliContext,
-  conversation: Conversation,
-  watched: WatchedConversation,
-  count: number,
-): Promise<readonly DemoRequest[]> {
-  const requests: DemoRequest[] = [];
-  for await (const recorded of conversation.events(watched.next)) {
-    const request = see(watched, recorded);
-    if (request !== null) {
-      requests.push(request);
-      say(context, requestLine(context, request, count + requests.length));
-    } else if (recorded.event.type === "ToolStarted") {
-      say(context, context.style.dim(`       tool ${recorded.event.data.name}`));
-    } else if (recorded.event.type === "ServerConversationChanged") {
-      say(context, context.style.dim(`       ${objectWords(recorded.event.data)}`));
+/** How far the log was told, and the requests in it. */
+type Shown = { next: number; readonly requests: DemoRequest[] };
+
+async function showNews(context: CliContext, conversation: Conversation, shown: Shown): Promise<void> {
+  const { dim } = context.style;
+  for await (const { event, revision } of conversation.events(shown.next)) {
+    shown.next = revision + 1;
+    if (event.type === "InferenceRequested") {
+      const request = await requestAt(conversation, revision);
+      say(context, requestLine(context, request, shown.requests.push(request)));
+    } else if (event.type === "ToolStarted") {
+      say(context, dim(`       tool ${event.data.name}`));
+    } else if (event.type === "ServerConversationChanged") {
+      say(context, dim(`       ${objectWords(event.data)}`));
     }
   }
-  return requests;
+}
+
+async function requestAt(conversation: Conversation, revision: number): Promise<DemoRequest> {
+  const { decision, bytes, fullBytes, blocks, brokenBy } = await conversation.why(revision);
+  const { strategy, reason, sendFrom } = decision;
+  const about = { revision, strategy, reason, bytes, blocks, brokenBy };
+  return { ...about, fullBytes: fullBytes ?? bytes, blocksSent: blocks - sendFrom };
 }
 
 /** What became of the server's object before a request. */

@@ -2,15 +2,13 @@ import { createReadStream } from "node:fs";
 import { basename } from "node:path";
 import type * as z from "zod";
 import { linesOf } from "../../base/lines.ts";
-import { sha256Hex } from "../../base/sha256.ts";
 import { type BundleHeader, bundleSource, readBundleHeader } from "../../carry/bundle.ts";
 import { copyEvents } from "../../carry/copy.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
-import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
-import type { ProposedEvent } from "../../domain/events/recorded.ts";
-import { blockIdSchema, type ConversationId, conversationIdSchema } from "../../domain/ids.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import { importOf } from "../../domain/events/blocks-in.ts";
+import { type ConversationId, conversationIdSchema, namedBlockId, namedIdText } from "../../domain/ids.ts";
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
 import { counted } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
@@ -162,15 +160,13 @@ function summary(imported: readonly Imported[]): string {
   return `${counted(isNew.length, "conversation")} imported, ${counted(blocks, "block")}${known}`;
 }
 
-const actor: Actor = { kind: "import" };
-
 /** Appends what of a document the store does not hold yet, in one append. */
 async function take(
   store: TurnlogStore,
   { source, id: wanted }: { readonly source: string; readonly id: ConversationId | null },
   { line, document }: { readonly line: number; readonly document: ChatDocument },
 ): Promise<Imported | Line> {
-  const id = wanted ?? conversationIdSchema.parse(`cnv_${idText(`${source}\n${document.id}`)}`);
+  const id = wanted ?? conversationIdSchema.parse(`cnv_${namedIdText(importName(source, document.id))}`);
   const blocks = blocksOf(document, id);
   const held = await importedBlocks(store, id);
   const other = blocks.findIndex((block) => (held.get(idOf(block)) ?? block.digest) !== block.digest);
@@ -179,17 +175,8 @@ async function take(
     return { line, message: `${message}; give the file another name to import it anew` };
   }
   const missing = blocks.filter((block) => !held.has(idOf(block)));
-  const origin = { type: "import", source } as const;
   try {
-    await store.conversation(id).commit([
-      { event: { type: "ConversationStarted", version: 1, data: { origin, title: document.id } }, actor },
-      ...missing.map(
-        (block): ProposedEvent => ({
-          event: { type: "BlockAppended", version: 1, data: { block: blockToJson(block) } },
-          actor,
-        }),
-      ),
-    ]);
+    await store.conversation(id).commit(importOf(source, missing, document.id));
   } catch (error) {
     if (error instanceof EventTooLargeError) return { line, message: `${document.id} is too big: ${error.message}` };
     throw error;
@@ -211,7 +198,7 @@ function blocksOf({ messages }: ChatDocument, id: ConversationId): readonly Bloc
   const entries = messages.flatMap((message) => entriesOf(message, open));
   // No chat message holds reasoning.
   const made = entries.filter((entry) => entry.kind !== "reasoning");
-  return made.map((entry, index) => blockOf(entry).withId(blockIdSchema.parse(`blk_${idText(`${id}\n${index}`)}`)));
+  return made.map((entry, index) => blockOf(entry).withId(namedBlockId(importName(id, index))));
 }
 
-const idText = (name: string): string => sha256Hex(`turnlog/import/v1\n${name}`).slice(0, 21);
+const importName = (...names: readonly unknown[]): string => ["turnlog/import/v1", ...names].join("\n");

@@ -1,6 +1,8 @@
-import type { BlockJson } from "../block-json.ts";
+import type { Block } from "../block.ts";
+import { type BlockJson, blockToJson } from "../block-json.ts";
 import { blocksOfEdits } from "../edits.ts";
-import type { ConversationEvent } from "./event.ts";
+import type { ConversationEvent, ConversationEventOf } from "./event.ts";
+import type { ProposedEvent } from "./recorded.ts";
 
 /** The blocks that an event holds, in its order. */
 export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
@@ -18,4 +20,18 @@ export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
     default:
       return [];
   }
+}
+
+/** The event that appends a block. */
+export const blockAppending = (block: Block): ConversationEventOf<"BlockAppended"> => ({
+  type: "BlockAppended",
+  version: 1,
+  data: { block: blockToJson(block) },
+});
+
+/** What makes a conversation of blocks that came from somewhere else. */
+export function importOf(source: string, blocks: readonly Block[], title?: string): readonly ProposedEvent[] {
+  const data = { origin: { type: "import" as const, source }, ...(title === undefined ? {} : { title }) };
+  const started: ProposedEvent["event"] = { type: "ConversationStarted", version: 1, data };
+  return [started, ...blocks.map(blockAppending)].map((event) => ({ event, actor: { kind: "import" } }));
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { assistant } from "../../../src/domain/make-block.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
-import { timeline } from "../../../src/projections/timeline.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { layer } from "../../support/run/scene.ts";
@@ -15,9 +14,9 @@ function throwAny(value: unknown): never {
 }
 
 async function wordsOf({ conversation }: Pick<Workshop, "conversation">): Promise<readonly string[]> {
-  let view = timeline.initial("conversation-cnv_workshop");
-  for (const recorded of await eventsOf(conversation)) view = timeline.apply(view, recorded);
-  return view.rows.map(({ words }) => words);
+  const told: string[] = [];
+  for await (const { words } of conversation.walk()) told.push(words);
+  return told;
 }
 
 test("a run that a layer ended names the layer and its frame in the log", async () => {

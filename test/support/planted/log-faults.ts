@@ -47,8 +47,8 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "a fork inherits what its parent did after it",
     file: "log/history/lineage.ts",
-    find: "{ from: 0, to: revision, skipped }",
-    put: "{ from: 0, to: revision + 1, skipped }",
+    find: "{ to: revision, skipped, own: true }",
+    put: "{ to: revision + 1, skipped, own: true }",
     suite: "log/writer/fork",
   },
   {

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { Actor } from "../../src/domain/actor.ts";
 import { assistant, system, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
-import { timeline } from "../../src/projections/timeline.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../../src/projections/block-labels.ts";
+import { describeEvent } from "../../src/projections/describe-event.ts";
+import { byStream, type Projection } from "../../src/projections/projection.ts";
 import {
   appended,
   digest,
@@ -20,26 +22,23 @@ const layer: Actor = { kind: "middleware", name: "shorten", version: "1.2.0", fr
 const call = json(toolCall({ callId: "call_1", name: "weather", arguments: '{"city":"Rome"}' }), "call");
 const result = json(toolResult({ callId: "call_1", output: "sunny" }), "result");
 
-const words = (...events: Parameters<typeof fold>[1]): readonly string[] =>
-  fold(timeline, events).rows.map((row) => row.words);
+/** Every event in words, as readers of the log follow them. */
+const told: Projection<{ readonly labels: BlockLabels; readonly words: string[] }> = {
+  ...{ name: "told", version: 1, lineage: "inherit", key: byStream },
+  initial: () => ({ labels: noLabels(), words: [] }),
+  apply(view, recorded) {
+    noteLabels(view.labels, recorded);
+    view.words.push(describeEvent(view.labels, recorded));
+    return view;
+  },
+};
 
-test("has one row an event, with who did it and when", () => {
-  const { rows } = fold(timeline, [[appended(user("Hello"), "hello"), { actor: { kind: "user" } }], [runStarted]]);
-  expect(rows).toMatchObject([
-    {
-      revision: 0,
-      type: "BlockAppended",
-      actor: { kind: "user" },
-      at: "2026-03-01T12:00:00.000Z",
-      words: "user “Hello”",
-    },
-    {
-      revision: 1,
-      type: "RunStarted",
-      actor: { kind: "engine" },
-      runId: "run_1",
-      words: "run started: redact > scripted",
-    },
+const words = (...events: Parameters<typeof fold>[1]): readonly string[] => fold(told, events).words;
+
+test("tells what was said, and which layers a run has", () => {
+  expect(words([appended(user("Hello"), "hello")], [runStarted])).toEqual([
+    "user “Hello”",
+    "run started: redact > scripted",
   ]);
 });
 
