@@ -47,6 +47,7 @@ export const turnlogErrorCodes = [
   "replay-diverged",
   "request-not-found",
   "revision-not-found",
+  "route-failed",
   "route-not-found",
   "run-cancelled",
   "run-failed",

@@ -129,8 +129,9 @@ const answered = all(
 
 const failed = all(
   kept("inferenceId", "kind", "outcome", "status", "code", "retryAfterMs", "shouldRetry", "retryInMs", "requestId"),
+  kept("next", "next.route"),
   filtered,
-  named("message", "param", "body", "partial"),
+  named("message", "param", "body", "partial", "next.error"),
 );
 
 const requested = all(

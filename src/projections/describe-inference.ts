@@ -37,7 +37,8 @@ type InferenceEvent = ConversationEventOf<
 export function inferenceWords(event: InferenceEvent): string {
   switch (event.type) {
     case "InferenceRequested": {
-      const { decision, input, requestBytes, attempt } = event.data;
+      const { decision, input, requestBytes, attempt, route } = event.data;
+      const asked = route === undefined ? "asked" : `asked ${inOneLine(route)}`;
       const again = attempt === 0 ? "" : ` (attempt ${attempt + 1})`;
       const sent = input.blocks - decision.sendFrom;
       const amount = `${grouped(sent)} of ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
@@ -45,7 +46,7 @@ export function inferenceWords(event: InferenceEvent): string {
       const why =
         divergence === null ? decision.reason && describeReason(decision.reason) : describeDivergence(divergence);
       if (decision.reason === "aside") return `asked${again} beside the conversation, ${amount}`;
-      return `asked${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
+      return `${asked}${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
     }
     case "ResponseStarted":
       return `${event.data.responseId} goes on at the server`;
@@ -70,9 +71,8 @@ export function inferenceWords(event: InferenceEvent): string {
     case "WarmUpFailed":
     case "InferenceFailed": {
       const { kind, status, outcome, message } = event.data;
-      const retryInMs = event.type === "InferenceFailed" ? event.data.retryInMs : undefined;
-      const again = retryInMs === undefined ? "" : `, asked again after ${retryInMs / 1000} s`;
-      const what = `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind})${again}`;
+      const after = event.type === "InferenceFailed" ? afterFailureWords(event.data) : "";
+      const what = `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind})${after}`;
       return `${what}: ${excerpt(message, textLength)}`;
     }
     case "AnchorInvalidated":
@@ -94,6 +94,14 @@ export function inferenceWords(event: InferenceEvent): string {
     case "ReasoningQuarantined":
       return `${counted(event.data.blockIds.length, "reasoning block")} not sent again: ${excerpt(event.data.reason, 60)}`;
   }
+}
+
+function afterFailureWords({ retryInMs, next }: ConversationEventOf<"InferenceFailed">["data"]): string {
+  if (retryInMs !== undefined) return `, asked again after ${retryInMs / 1000} s`;
+  if (next === undefined) return "";
+  if (next === null) return ", nobody is asked next";
+  if ("error" in next) return `, nobody is asked next (${excerpt(next.error, textLength)})`;
+  return next.route === null ? ", the engine's own provider is asked next" : `, ${inOneLine(next.route)} is asked next`;
 }
 
 /** How a request was sent, in a few words: `rebased 1 back`. */

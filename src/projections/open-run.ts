@@ -30,13 +30,12 @@ export type OpenRun = {
   readonly removed: Map<string, BlockChange>;
   /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
   readonly pending: Block[];
-  /** Frames and endpoints of the inferences, by inference id, and whom a router chose for them. */
+  /** Frames and endpoints of the inferences, by inference id. */
   readonly inferences: Map<
     string,
     {
       readonly frame: string;
       readonly scope: string;
-      readonly route: string | null;
       isOpen: boolean;
       /** The server refused it, and has not acted on it. */
       isRejected: boolean;
@@ -105,9 +104,9 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       return;
     case "InferenceRequested": {
       const frame = recorded.frame ?? "0";
-      const { input, inferenceId, scope, route = null } = event.data;
+      const { input, inferenceId, scope } = event.data;
       mustEqual(turns.request(frame).digest, input.outgoing ?? input.turn, "the outgoing Turn");
-      inferences.set(inferenceId, { frame, scope, route, isOpen: true, isRejected: false });
+      inferences.set(inferenceId, { frame, scope, isOpen: true, isRejected: false });
       return;
     }
     case "ResponseStarted": {

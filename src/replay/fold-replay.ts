@@ -1,5 +1,6 @@
 import type { OptionNames } from "../base/options.ts";
 import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
+import type { InferenceFailedData, NextProvider } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { CheckedFold, firstDifference, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { plan } from "../engine/planning/plan.ts";
@@ -98,8 +99,8 @@ function earlier(
 /** Folds events one by one, and compares each with what those before it give. */
 class FoldComparison {
   readonly #folds: CheckedFold;
-  /** Whom the newest request of each frame went to, by the router's name, and whether it failed there. */
-  readonly #asked = new Map<string | null, { readonly route: string | null; hasFailed: boolean }>();
+  /** Whom the newest request of each frame went to, by the router's name, and how it failed there. */
+  readonly #asked = new Map<string | null, { readonly route: string | null; failure: InferenceFailedData | null }>();
   events = 0;
   turns = 0;
   requests = 0;
@@ -122,21 +123,24 @@ class FoldComparison {
     if (isTurnCompared(event)) this.turns += 1;
     const { frame } = recorded;
     const asked = this.#asked.get(frame);
-    if (event.type === "InferenceFailed" && asked !== undefined) asked.hasFailed = true;
+    if (event.type === "InferenceFailed" && asked !== undefined) asked.failure = event.data;
     if (!isRequest(event)) return;
     this.requests += 1;
     const route = (event.type === "InferenceRequested" ? event.data.route : undefined) ?? null;
     const { attempt, decision } = event.data;
+    const failure = attempt > 0 ? (asked?.failure ?? null) : null;
+    const { next } = failure ?? {};
+    const isAsSaid = next === undefined || (next !== null && "route" in next && next.route === route);
     // Whoever refused to continue is sent everything from then on; what one refused says nothing of another.
-    const hasRefused = attempt > 0 && asked?.route === route && asked.hasFailed && decision.reason === "refused";
-    this.#asked.set(frame, { route, hasFailed: false });
+    const hasRefused = failure !== null && asked?.route === route && decision.reason === "refused";
+    this.#asked.set(frame, { route, failure: null });
     const decide = (request: PlanRequest) => {
       const planned = plan(request);
       // Or it failed otherwise, and what an earlier refusal says of the contexts led to the same.
       const isPlanned = !hasRefused || firstDifference(decision, planned, "decision") === null;
       return isPlanned ? planned : plan({ ...request, full: "refused" });
     };
-    const other = this.#folds.checkRequest(recorded, decide);
+    const other = isAsSaid ? this.#folds.checkRequest(recorded, decide) : routeMismatch(route, next);
     if (other !== null) this.#differ(recorded, other);
   }
 
@@ -145,6 +149,12 @@ class FoldComparison {
     this.difference = differenceAt(recorded, mismatch, mismatch.replayed === null ? mismatch.words : undefined);
   }
 }
+
+/** The failure before a request says who is asked next. */
+const routeMismatch = (route: string | null, next: NextProvider): Mismatch => ({
+  ...{ field: "route", recorded: route, replayed: null },
+  words: `it went to ${route ?? "the engine's own provider"}, and the failure before it says ${JSON.stringify(next)}`,
+});
 
 const isTurnCompared = (event: ConversationEvent): boolean =>
   isRunEnd(event) ||

@@ -93,6 +93,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["WarmUpAnswered", ["anchor", "echo", "usage", "requestId"]],
   ["WarmUpFailed", ["body", "retryAfterMs", "shouldRetry", "requestId"]],
   ["InferenceFailed+filters", ["contentFilters"]],
+  ["InferenceFailed+next", ["next"]],
   ["ToolFinished", ["late"]],
   ["RunCompleted", ["timings"]],
   ["RunFailed", ["thrownBy", "discardedTools", "timings"]],

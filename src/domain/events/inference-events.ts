@@ -204,6 +204,15 @@ const failure = {
   requestId: z.exactOptional(z.string()),
 };
 
+/**
+ * Whom the step is given to, by the router's word: a provider by its name, null for the engine's own; null where nobody takes it
+ * over; and what the router threw, where it said nothing.
+ */
+const nextSchema = z
+  .union([z.strictObject({ route: z.string().nullable() }), z.strictObject({ error: z.string() })])
+  .nullable();
+export type NextProvider = z.infer<typeof nextSchema>;
+
 export const inferenceFailed = z.strictObject({
   type: z.literal("InferenceFailed"),
   version: z.literal(1),
@@ -211,6 +220,8 @@ export const inferenceFailed = z.strictObject({
     ...failure,
     /** The step is asked again so many milliseconds after this: the next attempt. Absent, the failure is the answer. */
     retryInMs: z.exactOptional(z.int().nonnegative()),
+    /** Who is asked next; absent where no router was asked. */
+    next: z.exactOptional(nextSchema),
   }),
 });
 export type InferenceFailedData = z.infer<typeof inferenceFailed>["data"];

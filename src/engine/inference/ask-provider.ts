@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
-import type { Decision } from "../../domain/events/inference-events.ts";
+import type { Decision, InferenceFailedData } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
@@ -17,23 +17,26 @@ import {
 } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
 import { failureOf } from "./failure-data.ts";
+import type { FollowUp } from "./follow-up.ts";
 import type { Prepared } from "./prepare-request.ts";
 import { learn, type Retry } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
 import { retryDelayMs } from "./retry.ts";
 
-type Attempt = {
+export type Attempt = {
   readonly prepared: Prepared;
   readonly scope: CallScope;
   /** What it does otherwise than those before. */
   readonly retry: Retry;
+  /** What comes after a failure that is not simply sent again; `past` is the failure as the log has it. */
+  readonly otherwise: (error: ProviderError, past: InferenceFailedData | null) => Promise<FollowUp>;
 };
 
 /** Sends a request that is durable, and records what came of it. */
 export async function ask(
   session: RunSession,
   frame: string,
-  { prepared, scope, retry, retries }: Attempt & { readonly retries: number },
+  { prepared, scope, retry, otherwise, retries }: Attempt & { readonly retries: number },
 ): Promise<Received | Failed> {
   const { request, bodyText } = prepared;
   await session.recorder.flush();
@@ -63,6 +66,7 @@ export async function ask(
     answer,
     // What the server began in the background it has acted on, whatever became of the waiting for it.
     retryInMs: (error) => (isUnderWay ? null : retryDelayMs(session, { error, frame, retries })),
+    otherwise: (error) => otherwise(error, null),
     prove: () => learn(session, retry),
   });
 }
@@ -71,7 +75,7 @@ export async function ask(
 export async function answeredBefore(
   session: RunSession,
   frame: string,
-  { prepared, past, scope, retry }: Attempt & { readonly past: PastInference },
+  { prepared, past, scope, retry, otherwise }: Attempt & { readonly past: PastInference },
 ): Promise<Received | Failed> {
   const { answer, started } = past;
   if (answer?.type === "response") {
@@ -90,14 +94,20 @@ export async function answeredBefore(
     const { data, at } = answer;
     // It may have gone on from what can be continued once: the requests behind it go on from there no more.
     session.apply({ event: { type: "InferenceFailed", version: 1, data }, actor: engineActor, frame, at });
-    return { error: failureOf(data), retryInMs: data.retryInMs ?? null, failedAt: at };
+    const error = failureOf(data);
+    const { retryInMs } = data;
+    const followUp = retryInMs === undefined ? await otherwise(error, data) : ({ how: "retry", retryInMs } as const);
+    return { error, followUp, failedAt: at };
   }
   const { provider, onLostResponse } = session.engine;
   const { request, bodyText } = prepared;
   // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
-  const retryInMs = ({ kind }: ProviderError): number | null =>
-    onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null;
-  const prove = (): void => learn(session, retry);
+  const recording = {
+    retryInMs: ({ kind }: ProviderError) =>
+      onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null,
+    otherwise: (error: ProviderError) => otherwise(error, null),
+    prove: () => learn(session, retry),
+  };
   if (started !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
     const { signal } = scope;
@@ -110,11 +120,11 @@ export async function answeredBefore(
         return provider.waitFor(responseId, { signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
-    return recordAnswer(session, frame, prepared, { answer: fetched, retryInMs, prove });
+    return recordAnswer(session, frame, prepared, { answer: fetched, ...recording });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
   const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
-  return recordAnswer(session, frame, prepared, { answer: interrupted, retryInMs, prove });
+  return recordAnswer(session, frame, prepared, { answer: interrupted, ...recording });
 }
 
 const connectionOf = ({ stream }: RunSession, { lives, details }: Decision): RequestConnection => ({

@@ -3,17 +3,17 @@ import type { ResponseReceivedData } from "../../domain/events/inference-events.
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/open-run.ts";
 import { usageOf } from "../../projections/usage.ts";
+import { recordCompaction } from "../session/compaction.ts";
 import type { RunSession } from "../session/session.ts";
 import { ProviderError } from "../stack/provider.ts";
-import type { FailedProvider } from "../stack/route.ts";
 import { alignObject, meetObjectEffects } from "./align-object.ts";
-import { answeredBefore, ask } from "./ask-provider.ts";
+import { type Attempt, answeredBefore, ask } from "./ask-provider.ts";
+import { followUpOf, type StepState } from "./follow-up.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
-import { forgetEvicted, type Retry, reactTo } from "./reactions.ts";
-import type { Received } from "./record-answer.ts";
+import { applyReaction, forgetEvicted } from "./reactions.ts";
+import type { Failed, Received } from "./record-answer.ts";
 import { waitToRetry } from "./retry.ts";
 import { countStep, routed, sessionOn } from "./routing.ts";
-import { shrink } from "./shrink.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
 
@@ -47,81 +47,74 @@ async function exchange(
   step: Step,
 ): Promise<{ readonly at: RunSession; readonly prepared: Prepared; readonly received: Received }> {
   const { frame, scope } = step;
-  // A refusal for its length makes it shorter, once.
-  let { outgoing } = step;
-  let isShrunk = step.aside !== undefined;
+  const state: StepState = {
+    ...{ outgoing: step.outgoing, isShrunk: step.aside !== undefined, retry: {}, retries: 0 },
+    ...{ reactions: new Map(), failed: [] },
+  };
   meetObjectEffects(session, step.frame);
   if (step.aside === undefined) countStep(session, frame);
-  const reactions = new Map<string, number>();
-  const failed: FailedProvider[] = [];
   let asked: RunSession | null = null;
-  let retry: Retry = {};
-  let retries = 0;
   for (let attempt = 0; ; attempt += 1) {
+    const { outgoing, retry, retries } = state;
     const past = session.journal.inference(frame, attempt, outgoing);
     // Whom the log says was asked, whatever the router says today.
     const at: RunSession =
       past === null
-        ? (asked ?? routed(session, { ...step, outgoing }, failed))
+        ? (asked ?? routed(session, { ...step, outgoing }, []))
         : sessionOn(session, past.request.route ?? null);
-    asked = at;
     const prepared =
       past === null
         ? await prepareNow(at, { ...step, outgoing }, { attempt, retry })
         : preparedBefore(at, frame, { outgoing, request: past.request });
+    const otherwise: Attempt["otherwise"] = (error, past) =>
+      followUpOf(session, step, state, { at, error, prepared, attempt, past });
     const answer =
       past === null
-        ? await ask(at, frame, { prepared, scope, retry, retries })
-        : await answeredBefore(at, frame, { prepared, past, scope, retry });
+        ? await ask(at, frame, { prepared, scope, retry, otherwise, retries })
+        : await answeredBefore(at, frame, { prepared, past, scope, retry, otherwise });
     if (!("error" in answer)) return { at, prepared, received: answer };
-    const { error, retryInMs } = answer;
     forgetEvicted(at, prepared.request);
-    const again = retryInMs === null ? {} : { retryInMs };
-    session.emit({ type: "attempt-discarded", frame, attempt, reason: error.kind, ...again });
-    if (retryInMs !== null) {
-      if (error.outcome === "rejected") retries += 1;
-      // An attempt that the log has was waited for then.
-      const isKnown = session.journal.hasInference(frame, attempt + 1);
-      if (!isKnown) await waitToRetry(at, scope, { ...answer, retryInMs });
-      continue;
-    }
-    if (error.kind === "context-length-exceeded" && error.outcome === "rejected" && !isShrunk) {
-      isShrunk = true;
-      const shorter = await shrink(at, frame, outgoing);
-      if (shorter === null) throw error;
-      outgoing = shorter;
-      continue;
-    }
-    const { request, settings, shaped } = prepared;
-    const reaction = reactTo(at, { error, request, settings, shaped, outgoing, reactions });
-    if (reaction === null) {
-      failed.push({ provider: at.engine.provider, error });
-      asked = elsewhere(session, { ...step, outgoing }, { attempt, failed });
-      if (asked === null) throw error;
-      // What one refused says nothing of another.
-      reactions.clear();
-      [retry, retries] = [{}, 0];
-      continue;
-    }
-    // What an earlier refusal said still holds: a server that lost one response may have lost them all.
-    retry = { ...retry, ...reaction, without: [...(retry.without ?? []), ...(reaction.without ?? [])] };
+    const again = answer.followUp.how === "retry" ? { retryInMs: answer.followUp.retryInMs } : {};
+    session.emit({ type: "attempt-discarded", frame, attempt, reason: answer.error.kind, ...again });
+    asked = await goOn(at, { ...step, attempt }, state, answer);
   }
 }
 
-/** Who is asked next at a step whose provider failed for good; null where nobody is. */
-function elsewhere(
-  session: RunSession,
-  step: Step,
-  { attempt, failed }: { readonly attempt: number; readonly failed: readonly FailedProvider[] },
-): RunSession | null {
-  if (session.engine.routing === null || step.aside !== undefined || session.running.aborted) return null;
-  // What the log has says who was.
-  if (session.journal.hasInference(step.frame, attempt + 1)) return session;
-  // And so it does where the failure stood: something came after it.
-  const hasEnded = session.view().client.run?.id !== session.runId;
-  if (session.journal.isReplaying || hasEnded) return null;
-  const next = routed(session, step, failed);
-  return failed.some(({ provider }) => provider === next.engine.provider) ? null : next;
+/** Does what a failure is followed by. Gives who is asked next. */
+async function goOn(
+  at: RunSession,
+  { frame, scope, attempt }: Step & { readonly attempt: number },
+  state: StepState,
+  { error, followUp, failedAt }: Failed,
+): Promise<RunSession> {
+  if ("reaction" in followUp) applyReaction(at, followUp.reaction);
+  switch (followUp.how) {
+    case "retry": {
+      if (error.outcome === "rejected") state.retries += 1;
+      const { retryInMs } = followUp;
+      // An attempt that the log has was waited for then.
+      if (!at.journal.hasInference(frame, attempt + 1)) await waitToRetry(at, scope, { retryInMs, failedAt });
+      return at;
+    }
+    case "shorten":
+      state.isShrunk = true;
+      state.outgoing = recordCompaction(at, { frame, direction: "request" }, followUp.shorter);
+      return at;
+    case "mend": {
+      const { without = [] } = state.retry;
+      // What an earlier refusal said still holds: a server that lost one response may have lost them all.
+      state.retry = { ...state.retry, ...followUp.retry, without: [...without, ...(followUp.retry.without ?? [])] };
+      return at;
+    }
+    case "hand-over":
+      state.failed.push({ provider: at.engine.provider, error });
+      // What one refused says nothing of another.
+      state.reactions.clear();
+      [state.retry, state.retries] = [{}, 0];
+      return followUp.to;
+    case "stand":
+      throw followUp.error;
+  }
 }
 
 /** What the server holds outside of responses is put in order first. */

@@ -1,5 +1,6 @@
 import { type Block, idOf } from "../../domain/block.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -24,19 +25,31 @@ type Failed = {
   readonly reactions: Map<string, number>;
 };
 
+type Consequence = ProposedEvent["event"];
+
+/** What a refusal leads to: another attempt, where it can be mended, and what is recorded of it behind the failure. */
+export type Reaction = {
+  readonly retry: Retry | null;
+  readonly consequences: readonly Consequence[];
+  /** How the rest of the run is sent. */
+  readonly transport?: string;
+};
+
+const mendedBy = (retry: Retry | null, ...consequences: readonly Consequence[]): Reaction => ({ retry, consequences });
+
 /** Everything else is tried once. */
 const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-content", 2]]);
 
 /**
- * What to do about a refusal, recorded with it: null where nothing can be mended. All of these were refused before
- * inference, so that one more attempt is safe (as seen).
+ * What to do about a refusal. All of these were refused before inference, so that one more attempt is safe (as seen). It is
+ * decided before the failure is recorded; `applyReaction` does what it says.
  */
-export function reactTo(session: RunSession, failed: Failed): Retry | null {
+export function reactionTo(session: RunSession, failed: Failed): Reaction {
   const { error, request, shaped, reactions } = failed;
   // A chained request and a full one are refused for different reasons, whatever they are called.
   const tried = `${error.kind} ${request.decision.strategy === "full" ? "full" : "chained"}`;
   const times = reactions.get(tried) ?? 0;
-  if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return null;
+  if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return mendedBy(null);
   reactions.set(tried, times + 1);
   switch (error.kind) {
     case "transport-unavailable":
@@ -54,24 +67,29 @@ export function reactTo(session: RunSession, failed: Failed): Retry | null {
     case "conversation-not-found":
       return anotherObject(session, failed);
     case "item-not-found":
-      return request.decision.strategy === "full" ? withoutIds(shaped) : fallBack(session, failed);
+      return request.decision.strategy === "full" ? mendedBy(withoutIds(shaped)) : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
     default: {
-      if (isEmptyRefused(failed)) return { without: [{ capability: "emptyInput", reason: error.message }] };
+      if (isEmptyRefused(failed)) return mendedBy({ without: [{ capability: "emptyInput", reason: error.message }] });
       const lesson = session.engine.provider.codec.lessonOf?.(error, failed.settings) ?? null;
-      return lesson === null ? null : { without: [lesson] };
+      return mendedBy(lesson === null ? null : { without: [lesson] });
     }
   }
 }
 
+/** Does what a reaction says, behind the failure that it reacts to. */
+export function applyReaction(session: RunSession, { consequences, transport }: Reaction): void {
+  for (const event of consequences) recordConsequence(session, event);
+  if (transport !== undefined) session.transport = transport;
+}
+
 /** The rest of the run is sent in the other way, each request as its decision says; later runs too, once this one was taken so. */
-function sendOtherwise(session: RunSession, { error, request: { decision } }: Failed): Retry | null {
+function sendOtherwise(session: RunSession, { error, request: { decision } }: Failed): Reaction {
   const { fallbackTransport } = session.engine.provider;
   const { transport: capability } = decision;
-  if (fallbackTransport === undefined || capability === fallbackTransport) return null;
-  session.transport = fallbackTransport;
-  return { without: [{ capability, reason: error.message }] };
+  if (fallbackTransport === undefined || capability === fallbackTransport) return mendedBy(null);
+  return { ...mendedBy({ without: [{ capability, reason: error.message }] }), transport: fallbackTransport };
 }
 
 /** A continuation that fails takes away what a connection remembered of it. */
@@ -91,24 +109,24 @@ const isEmptyRefused = ({ error, request, shaped }: Failed): boolean =>
   shaped.length === 0;
 
 /** The server does not hold what it was asked to continue from: everything is sent, once. */
-function fallBack(session: RunSession, failed: Failed): Retry | null {
+function fallBack(session: RunSession, failed: Failed): Reaction {
   const { error, request } = failed;
   const { anchor, strategy } = request.decision;
   const { onRefused, require } = session.engine.chain;
   const isTried = onRefused !== "throw" && require !== true;
   const lesson = { capability: "chain", reason: error.message } as const;
   const isUnsupported = error.kind === "chaining-unsupported" && (strategy !== "full" || asksToBeKept(session, failed));
-  if (isUnsupported && isTried) return { full: "refused", without: [lesson] };
-  if (anchor === null || strategy === "full") return null;
+  if (isUnsupported && isTried) return mendedBy({ full: "refused", without: [lesson] });
+  if (anchor === null || strategy === "full") return mendedBy(null);
   const { scope } = request;
   const { kind, id, lives } = anchor;
   const named = { kind, id, ...(lives === undefined ? {} : { lives }) };
   const lost = error.kind === "chaining-unsupported" ? null : named;
   const reason = lostBecause.get(error.kind) ?? "refused";
+  const retry: Retry | null = isTried ? { full: "refused" } : null;
   // What a connection remembered is gone already, whatever the refusal was.
-  if (lost?.lives === undefined)
-    recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
-  return isTried ? { full: "refused" } : null;
+  if (lost?.lives !== undefined) return mendedBy(retry);
+  return mendedBy(retry, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
 }
 
 /** Whether a whole request asks the server to keep what later ones continue from, which it may refuse with it. */
@@ -124,14 +142,14 @@ const lostBecause: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The object is gone: another one is made. */
-function anotherObject(session: RunSession, { request }: Failed): Retry | null {
+function anotherObject(session: RunSession, { request }: Failed): Reaction {
   const { chain, provider } = session.engine;
   const { anchor } = request.decision;
-  if (anchor === null || anchorKind(provider.codec, anchor)?.isObject !== true) return null;
+  if (anchor === null || anchorKind(provider.codec, anchor)?.isObject !== true) return mendedBy(null);
   const { kind, id } = anchor;
   const data = { scope: request.scope, anchor: { kind, id }, reason: "not-found" };
-  recordConsequence(session, { type: "AnchorInvalidated", version: 1, data });
-  return chain.onRefused === "throw" || chain.require === true ? null : {};
+  const isTried = chain.onRefused !== "throw" && chain.require !== true;
+  return mendedBy(isTried ? {} : null, { type: "AnchorInvalidated", version: 1, data });
 }
 
 /** Null where no id was sent that could have been looked for. */
@@ -145,7 +163,7 @@ function withoutIds(shaped: readonly SentBlock[]): Retry | null {
  * that has lost its keys refuses them all. Where nothing that was sent is meant, it is what the server holds itself, and everything
  * is sent without that.
  */
-function withoutReasoning(session: RunSession, failed: Failed, which: "named" | "all"): Retry | null {
+function withoutReasoning(session: RunSession, failed: Failed, which: "named" | "all"): Reaction {
   const { error, request, shaped, outgoing } = failed;
   const sent = refusedIn(
     shaped.map(({ block }) => block),
@@ -153,13 +171,10 @@ function withoutReasoning(session: RunSession, failed: Failed, which: "named" | 
   );
   const isHeld = sent.length === 0 && request.decision.anchor !== null;
   const blockIds = isHeld ? refusedIn(outgoing.blocks, error.message) : sent;
-  if (blockIds.length === 0) return null;
-  recordConsequence(session, {
-    type: "ReasoningQuarantined",
-    version: 1,
-    data: { scope: request.scope, blockIds, reason: error.message },
-  });
-  return isHeld ? fallBack(session, failed) : {};
+  if (blockIds.length === 0) return mendedBy(null);
+  const data = { scope: request.scope, blockIds, reason: error.message };
+  const { retry, consequences } = isHeld ? fallBack(session, failed) : mendedBy({});
+  return mendedBy(retry, { type: "ReasoningQuarantined", version: 1, data }, ...consequences);
 }
 
 /** The blocks that a refusal names, else all reasoning. A compaction is encrypted too, and is left out where it is the one that is named. */
@@ -192,7 +207,7 @@ export function learn(session: RunSession, { without = [] }: Retry): void {
 }
 
 /** What the log of a run that was cut off tells has its consequences there as well. */
-function recordConsequence(session: RunSession, event: Parameters<RunSession["recorder"]["record"]>[0]): void {
+function recordConsequence(session: RunSession, event: Consequence): void {
   if (session.journal.isReplaying) session.apply({ event, actor: engineActor });
   else session.recorder.record(event, { actor: engineActor });
 }

@@ -8,6 +8,7 @@ import { delivered, newBlockId, type RunSession, record } from "../session/sessi
 import type { Codec } from "../stack/codec.ts";
 import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
 import { failureData } from "./failure-data.ts";
+import { type FollowUp, toldOf } from "./follow-up.ts";
 import type { Prepared } from "./prepare-request.ts";
 
 /** A response as the run goes on with it. */
@@ -16,32 +17,36 @@ export type Received = {
   readonly blocks: readonly Block[];
 };
 
-/** A failure as the run goes on with it: `retryInMs` after it the step is asked again; null where it is the answer. */
+/** A failure as the run goes on with it. */
 export type Failed = {
   readonly error: ProviderError;
-  readonly retryInMs: number | null;
+  readonly followUp: FollowUp;
   readonly failedAt: number;
 };
 
 type Answered = {
   readonly answer: InferenceResponse | ProviderError;
-  /** Whether a failure is followed by another attempt; recorded with it, so that it is decided once. */
+  /** Whether the same is sent again after a failure. */
   readonly retryInMs: (error: ProviderError) => number | null;
+  /** What comes after one where it is not. */
+  readonly otherwise: (error: ProviderError) => Promise<FollowUp>;
   /** Records what the answer proves, before it. */
   readonly prove: () => void;
 };
 
 /** Records what came of a request. */
-export function recordAnswer(
+export async function recordAnswer(
   session: RunSession,
   frame: string,
   { request, settings }: Pick<Prepared, "request" | "settings">,
-  { answer, retryInMs, prove }: Answered,
-): Received | Failed {
+  { answer, retryInMs, otherwise, prove }: Answered,
+): Promise<Received | Failed> {
   const { provider } = session.engine;
   const { inferenceId } = request;
   if (answer instanceof ProviderError) {
-    return recordFailure(session, frame, request, { error: answer, retryInMs: retryInMs(answer) });
+    const again = retryInMs(answer);
+    const followUp = again === null ? await otherwise(answer) : ({ how: "retry", retryInMs: again } as const);
+    return recordFailure(session, frame, request, { error: answer, followUp });
   }
   const newId = (): BlockId => newBlockId(session, frame);
   const decoded = tryToDecode(answer.response, {
@@ -49,7 +54,7 @@ export function recordAnswer(
     isMasked: answer.isMasked === true,
   });
   if (decoded instanceof ProviderError) {
-    return recordFailure(session, frame, request, { error: decoded, retryInMs: null });
+    return recordFailure(session, frame, request, { error: decoded, followUp: await otherwise(decoded) });
   }
   prove();
   const { blocks } = decoded;
@@ -84,12 +89,11 @@ function recordFailure(
   session: RunSession,
   frame: string,
   { inferenceId }: InferenceRequestedData,
-  { error, retryInMs }: Omit<Failed, "failedAt">,
+  { error, followUp }: Omit<Failed, "failedAt">,
 ): Failed {
   const { engine } = session;
-  const again = retryInMs === null ? {} : { retryInMs };
-  const data = { inferenceId, ...failureData(error), ...again };
+  const data = { inferenceId, ...failureData(error), ...toldOf(followUp) };
   const actor = { kind: "provider", name: engine.provider.name, inferenceId } as const;
   record(session, { type: "InferenceFailed", version: 1, data }, actor, frame);
-  return { error, retryInMs, failedAt: engine.clock() };
+  return { error, followUp, failedAt: engine.clock() };
 }

@@ -1,3 +1,5 @@
+import { messageOf } from "../../base/error-message.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { mustHaveRoute } from "../session/errors.ts";
 import type { RunSession } from "../session/session.ts";
 import { chosenRoute, type FailedProvider, type RoutedProvider } from "../stack/route.ts";
@@ -40,13 +42,26 @@ const asking = (session: RunSession, route: string | null, other: RoutedProvider
   },
 });
 
-/** Who is asked at a step, by the router's word. What is asked beside the conversation is asked of the engine's own provider. */
+/**
+ * Who is asked at a step, by the router's word. What is asked beside the conversation is asked of the engine's own provider.
+ *
+ * @throws {TurnlogError} `route-failed` where the router throws, or gives what is none of the engine's providers.
+ */
 export function routed(session: RunSession, step: Step, failed: readonly FailedProvider[]): RunSession {
   const { engine, spent } = session;
   if (engine.routing === null || step.aside !== undefined) return session;
   const usage = { totalTokens: spent.tokens };
   const number = countStep(session, step.frame);
-  return sessionOn(session, chosenRoute(engine, { turn: step.outgoing, step: number, usage, failed: [...failed] }));
+  const question = { turn: step.outgoing, step: number, usage, failed: [...failed] };
+  return sessionOn(session, chosenBy(engine, question));
+}
+
+function chosenBy(...asked: Parameters<typeof chosenRoute>): string | null {
+  try {
+    return chosenRoute(...asked);
+  } catch (cause) {
+    throw new TurnlogError("route-failed", `the router did not say who is asked: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /** Which step of the run a frame is, from 0: those that a run which is taken up has behind it count as well. */

@@ -121,7 +121,7 @@ async function resumeRun(
     noteRun(record, recorded);
   }
   mustHaveContext(run, engine, "resume");
-  for (const { route } of run.inferences.values()) mustHaveRoute(run.id, engine, route);
+  for (const route of journal.log.routes) mustHaveRoute(runId, engine, route);
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
   const startedAt = Date.parse(run.startedAt);
   const doubts = await decideDoubts(runId, journal, engine);

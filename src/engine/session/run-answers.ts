@@ -143,6 +143,15 @@ export class RunAnswers {
     }
   }
 
+  /** Whom the run has asked, or is to ask next, by the router's names; null is the engine's own provider. */
+  get routes(): ReadonlySet<string | null> {
+    const asked = [...this.inferences.values()].flatMap(({ request: { route = null }, answer }) => {
+      const next = answer?.type === "failure" ? answer.data.next : null;
+      return next != null && "route" in next ? [route, next.route] : [route];
+    });
+    return new Set(asked);
+  }
+
   /** Lets go of an attempt that was met again. */
   forget({ request: { attempt, inferenceId } }: PastInference, frame: string): void {
     this.inferences.delete(`${frame} ${attempt}`);

@@ -1,0 +1,133 @@
+import { messageOf } from "../../base/error-message.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { InferenceFailedData, NextProvider } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { RunSession } from "../session/session.ts";
+import type { ProviderError } from "../stack/provider.ts";
+import type { FailedProvider } from "../stack/route.ts";
+import type { Prepared } from "./prepare-request.ts";
+import { type Reaction, type Retry, reactionTo } from "./reactions.ts";
+import { routed, sessionOn } from "./routing.ts";
+import { type Shorter, shorterOf } from "./shrink.ts";
+import type { Step } from "./step-request.ts";
+
+/** Where a step stands after the attempts that were made. */
+export type StepState = {
+  outgoing: Turn;
+  isShrunk: boolean;
+  retry: Retry;
+  /** How often the same provider was sent the same again. */
+  retries: number;
+  /** How often each refusal was reacted to. */
+  readonly reactions: Map<string, number>;
+  /** Who has failed for good. */
+  readonly failed: FailedProvider[];
+};
+
+/** What comes after a failed attempt. It is decided before the failure is recorded, so that its event says it. */
+export type FollowUp =
+  | { readonly how: "retry"; readonly retryInMs: number }
+  | { readonly how: "shorten"; readonly shorter: Shorter }
+  | { readonly how: "mend"; readonly retry: Retry; readonly reaction: Reaction }
+  | {
+      readonly how: "hand-over";
+      readonly to: RunSession;
+      readonly reaction: Reaction;
+      readonly next?: NextProvider | undefined;
+    }
+  | {
+      readonly how: "stand";
+      readonly error: Error;
+      readonly reaction: Reaction;
+      readonly next?: NextProvider | undefined;
+    };
+
+/** What a failure's event says of what comes after it. */
+export function toldOf(followUp: FollowUp): Pick<InferenceFailedData, "retryInMs" | "next"> {
+  if (followUp.how === "retry") return { retryInMs: followUp.retryInMs };
+  return "next" in followUp && followUp.next !== undefined ? { next: followUp.next } : {};
+}
+
+type FailedAttempt = {
+  /** The run as it asked the one that failed. */
+  readonly at: RunSession;
+  readonly error: ProviderError;
+  readonly prepared: Prepared;
+  readonly attempt: number;
+  /** The failure as the log has it; null where it has just come. */
+  readonly past: InferenceFailedData | null;
+};
+
+/** What comes after an attempt that is not simply sent again: one that is otherwise, one by another provider, or none. */
+export async function followUpOf(
+  session: RunSession,
+  step: Step,
+  state: StepState,
+  { at, error, prepared: { request, settings, shaped }, attempt, past }: FailedAttempt,
+): Promise<FollowUp> {
+  const { outgoing, reactions, isShrunk } = state;
+  const isTooLong = error.kind === "context-length-exceeded" && error.outcome === "rejected";
+  const shorter = isTooLong && !isShrunk ? await shorterOf(at, outgoing) : null;
+  if (shorter !== null) return { how: "shorten", shorter };
+  const reaction = reactionTo(at, { error, request, settings, shaped, outgoing, reactions });
+  const { retry } = reaction;
+  if (retry !== null) return { how: "mend", retry, reaction };
+  const asked = { ...step, outgoing };
+  const failed = [...state.failed, { provider: at.engine.provider, error }];
+  if (past !== null && past.next === undefined) {
+    const to = handedOver(session, asked, { attempt, failed });
+    return to === null ? { how: "stand", error, reaction } : { how: "hand-over", to, reaction };
+  }
+  const { next, cause } = past === null ? chooseNext(session, asked, failed) : { next: past.next, cause: undefined };
+  if (next == null) return { how: "stand", error, next, reaction };
+  if ("error" in next) return { how: "stand", error: routeFailed(error, next.error, cause), next, reaction };
+  return { how: "hand-over", to: sessionOn(session, next.route), next, reaction };
+}
+
+/** What the router says of a step whose provider has failed for good; undefined where it is not asked. */
+function chooseNext(
+  session: RunSession,
+  step: Step,
+  failed: readonly FailedProvider[],
+): { readonly next: NextProvider | undefined; readonly cause?: unknown } {
+  if (!isRouted(session, step) || hasEnded(session)) return { next: undefined };
+  // Nobody waits for an answer any more.
+  if (step.scope.signal.aborted) return { next: null };
+  try {
+    const { engine, route } = routed(session, step, failed);
+    return { next: hasFailed(engine, failed) ? null : { route } };
+  } catch (cause) {
+    return { next: { error: messageOf(cause) }, cause };
+  }
+}
+
+/** The same for a failure whose event does not tell: older logs say it only by what comes after. */
+function handedOver(
+  session: RunSession,
+  step: Step,
+  { attempt, failed }: { readonly attempt: number; readonly failed: readonly FailedProvider[] },
+): RunSession | null {
+  const { journal } = session;
+  if (!isRouted(session, step) || step.scope.signal.aborted) return null;
+  if (journal.hasInference(step.frame, attempt + 1)) return session;
+  // Something came after it: it stood.
+  if (journal.isReplaying || hasEnded(session)) return null;
+  const next = routed(session, step, failed);
+  return hasFailed(next.engine, failed) ? null : next;
+}
+
+const isRouted = ({ engine }: RunSession, { aside }: Step): boolean => engine.routing !== null && aside === undefined;
+
+/** Whether the log has the end of the run, which is only executed again. */
+const hasEnded = ({ view, runId }: RunSession): boolean => view().client.run?.id !== runId;
+
+const hasFailed = ({ provider }: RunSession["engine"], failed: readonly FailedProvider[]): boolean =>
+  failed.some((each) => each.provider === provider);
+
+/** It reads the same where the log tells it. */
+const routeFailed = ({ message }: ProviderError, why: string, cause: unknown): TurnlogError =>
+  new TurnlogError(
+    "route-failed",
+    `${why}; the provider before had failed: ${message}`,
+    cause === undefined ? {} : { cause },
+  );
