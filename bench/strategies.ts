@@ -94,10 +94,13 @@ function counted(parts: RehearsalParts, counts: Counts): RehearsalParts {
         get requests() {
           return server.requests;
         },
+        get warmUps() {
+          return server.warmUps;
+        },
         get calls() {
           return server.calls;
         },
-        difference: (request, expected) => server.difference(request, expected),
+        difference: (...asked) => server.difference(...asked),
         clear: () => {
           counts.requests += server.requests.length;
           counts.calls += server.calls.length;

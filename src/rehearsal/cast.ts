@@ -13,6 +13,8 @@ export type Player = {
   /** What each request's mode is drawn from; null where all are the engine's. */
   readonly modes: readonly [Mode, ...Mode[]] | null;
   readonly engine: Engine;
+  /** Goes on with another engine, as another process does: connections are gone with the one before it. */
+  readonly renew: () => Promise<void>;
   readonly server: RehearsalServer;
   readonly showsReasoning: boolean;
   /** What is on record of a thing that its model answered. */
@@ -62,14 +64,26 @@ async function openPlayer(
   const { mode, transport = "sse", switchModes = false, sources, stage, answer, isAlone } = options;
   const server = await part.startServer(answer);
   opened.push(server);
-  const provider = part.provider(server, transport);
-  const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
-  // One of several that cannot do what is asked for takes part as it can.
-  const own = isAlone || modeProblem(mode, provider) === null ? mode : "stateless";
-  const engine = createEngine({ provider, mode: own, middleware, ...sources });
-  opened.push(engine);
+  const open = (): Engine => {
+    const provider = part.provider(server, transport);
+    const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
+    // One of several that cannot do what is asked for takes part as it can.
+    const own = isAlone || modeProblem(mode, provider) === null ? mode : "stateless";
+    return createEngine({ provider, mode: own, middleware, ...sources });
+  };
+  let engine = open();
+  opened.push({ [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() });
   const { showsReasoning = true, records = (each: Entry) => [each], takes = (each: Entry) => each } = part;
-  return { server, engine, modes: switchModes ? modesOf(provider) : null, showsReasoning, records, takes };
+  return {
+    ...{ server, modes: switchModes ? modesOf(engine.options.provider) : null, showsReasoning, records, takes },
+    get engine() {
+      return engine;
+    },
+    async renew() {
+      await engine[Symbol.asyncDispose]();
+      engine = open();
+    },
+  };
 }
 
 /** The modes that a rehearsal switches between: those that the endpoint can do. */

@@ -27,6 +27,7 @@ export type Counts = Record<
   | "events"
   | "switches"
   | "handoffs"
+  | "warmUps"
   | "objectCalls",
   number
 >;
@@ -47,6 +48,7 @@ export type Playing = {
   readonly stage: Stage;
   readonly counts: Counts;
   readonly edits: EditOptions;
+  readonly warmUpRate: number;
   readonly signal: AbortSignal;
   readonly onIncoherence: (incoherence: Incoherence) => void;
 };
@@ -63,6 +65,8 @@ export async function playConversation(playing: Playing): Promise<void> {
   let mode: Mode | undefined;
   let [player] = cast;
   const answeredBy: Player[] = [];
+  /** What was sent and answered last, for a warm-up to send again. */
+  let held: readonly Entry[] = [];
   let entries: readonly Entry[] = [];
   try {
     const data = { origin: { type: "new" }, title: document.id } as const;
@@ -75,16 +79,17 @@ export async function playConversation(playing: Playing): Promise<void> {
       const edit = drawEdit(entries, { conversation: document.id, request }, edits);
       const outgoing = edit === null ? entries : changeEntries(entries, edit.change);
       stage.edit = edit;
-      next = await foldFrom(next, playing);
       const before = player;
       player = drawPlayer(cast, { seed: edits.seed, conversation: document.id, request }, before);
       if (player !== before) counts.handoffs += 1;
       const drawn = drawMode(playing, player, request);
       if (request > 0 && drawn !== mode) counts.switches += 1;
       mode = drawn;
+      const unwarmed = await warmUp(playing, player, { request, outgoing: held, answeredBy });
+      next = await foldFrom(next, playing);
       const failure = await ask(playing, player.engine, mode);
       answeredBy.push(player);
-      const wrong = failure ?? verdict(playing, player, { request, outgoing, answeredBy });
+      const wrong = failure ?? unwarmed ?? verdict(playing, player, { request, outgoing, answeredBy });
       if (wrong === null) counts.coherent += 1;
       else report(playing, request, wrong);
       if (failure !== null) {
@@ -92,7 +97,9 @@ export async function playConversation(playing: Playing): Promise<void> {
           report(playing, missing, "it was not sent: the conversation had failed");
         return;
       }
-      entries = [...(edit?.isOnce === true ? entries : outgoing), ...recordOf(answer, player)];
+      const answered = recordOf(answer, player);
+      held = [...outgoing, ...answered];
+      entries = [...(edit?.isOnce === true ? entries : outgoing), ...answered];
     }
     await append(conversation, play.rest);
   } finally {
@@ -100,7 +107,9 @@ export async function playConversation(playing: Playing): Promise<void> {
     for (const { server } of cast) {
       counts.requests += server.requests.length;
       counts.objectCalls += server.calls.length;
-      for (const { bodyText } of [...server.requests, ...server.calls]) counts.bytesSent += utf8Length(bodyText);
+      counts.warmUps += server.warmUps.length;
+      for (const { bodyText } of [...server.requests, ...server.warmUps, ...server.calls])
+        counts.bytesSent += utf8Length(bodyText);
     }
   }
 }
@@ -148,17 +157,38 @@ function recordOf(answer: readonly Entry[], { showsReasoning, records }: Player)
 
 type Sent = {
   readonly request: number;
+  /** What the model has to read. */
   readonly outgoing: readonly Entry[];
   readonly answeredBy: readonly Player[];
 };
 
 /** What is wrong with a request; null when nothing is. */
-function verdict({ cast }: Playing, player: Player, { request, outgoing, answeredBy }: Sent): string | null {
+function verdict({ cast }: Playing, player: Player, sent: Sent): string | null {
+  const made = cast.reduce((sum, { server }) => sum + server.requests.length, 0);
+  if (made !== sent.request + 1) return `${made} requests were sent so far, not ${sent.request + 1}`;
+  return wrongIn(player, sent);
+}
+
+/** Now and then another process goes on, with a connection that is warmed up: what is wrong with that; null when nothing is. */
+async function warmUp(playing: Playing, player: Player, held: Sent): Promise<string | null> {
+  const { conversation, document, edits, warmUpRate, signal } = playing;
+  if (!drawFrom("warm-up", edits.seed, document.id, held.request).chance(warmUpRate)) return null;
+  await player.renew();
+  const before = player.server.warmUps.length;
+  const { status, inferenceId, failure } = await conversation.warmUp(player.engine, { signal });
+  if (status === "unavailable") return `its warm-up failed: ${failure?.message ?? "there was no connection"}`;
+  const made = player.server.warmUps.length - before;
+  if (made !== (inferenceId === null ? 0 : 1)) return `${made} requests were sent for a warm-up that says ${status}`;
+  const wrong = made === 0 ? null : wrongIn(player, held, "warmUps");
+  return wrong === null ? null : `its warm-up: ${wrong}`;
+}
+
+/** What is wrong with the newest request of a kind; null when nothing is. */
+function wrongIn(player: Player, { outgoing, answeredBy }: Sent, kind?: "warmUps"): string | null {
   const { engine, server } = player;
-  const sent = cast.reduce((sum, each) => sum + each.server.requests.length, 0);
-  if (sent !== request + 1) return `${sent} requests were sent so far, not ${request + 1}`;
-  const last = server.requests.length - 1;
-  const status = server.requests[last]?.status;
+  const sent = server[kind ?? "requests"];
+  const last = sent.length - 1;
+  const status = sent[last]?.status;
   if (status !== 200) return `the server answered ${status ?? "nothing"}`;
   const { resultsStandTogether } = engine.options.provider.codec;
   // Reasoning is its endpoint's: it stays out of what any other reads.
@@ -176,7 +206,7 @@ function verdict({ cast }: Playing, player: Player, { request, outgoing, answere
     return left === null ? entry : (player.takes(left) ?? left);
   });
   const takes = (entry: Entry): boolean => !lost.has(entry) && isOwn(entry) && player.takes(entry) !== null;
-  const difference = server.difference(last, expectedOf(told, { resultsStandTogether, takes }));
+  const difference = server.difference(last, expectedOf(told, { resultsStandTogether, takes }), kind);
   return difference === undefined ? "it could not be judged: the server has no reading of it" : difference;
 }
 

@@ -9,13 +9,15 @@ export interface RehearsalServer extends AsyncDisposable {
   readonly baseUrl: string;
   /** Every request for an answer that arrived since the last `clear`, refused ones included. */
   readonly requests: readonly { readonly bodyText: string; readonly status: number }[];
+  /** Requests since then that asked for no answer, but for what the next one continues from to be held. */
+  readonly warmUps: readonly { readonly bodyText: string; readonly status: number }[];
   /** The others since then: what was asked of conversation objects. */
   readonly calls: readonly { readonly method: string; readonly path: string; readonly bodyText: string }[];
   /**
    * Where what the model read differs from what it was meant to read, in one sentence; null where it does not, undefined
-   * where there was no inference.
+   * where there was no inference. A number counts `requests`, or those of the kind that is named.
    */
-  difference(request: number, expected: readonly Expected[]): string | null | undefined;
+  difference(request: number, expected: readonly Expected[], kind?: "warmUps"): string | null | undefined;
   /** Forgets everything, so that the next conversation finds it new. */
   clear(): void;
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../base/json.ts";
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import {
   expectedReading,
@@ -83,17 +84,23 @@ async function startServer(
     ...{ maxKept: Number.POSITIVE_INFINITY, maxKeptBytes: Number.POSITIVE_INFINITY },
     answer: ({ request }) => ({ output: answer(request).map(itemOf) }),
   });
-  const asked = () => server.requests.filter(isAsked);
+  const isWarmUp = ({ body }: { readonly body: unknown }): boolean => isJsonObject(body) && body["generate"] === false;
+  const asked = () => server.requests.filter((request) => isAsked(request) && !isWarmUp(request));
+  const warmedUp = () => server.requests.filter((request) => isAsked(request) && isWarmUp(request));
   return {
     baseUrl: server.baseUrl,
     get requests() {
       return asked();
     },
+    get warmUps() {
+      return warmedUp();
+    },
     get calls() {
       return server.requests.filter((request) => !isAsked(request));
     },
-    difference(request, expected) {
-      const reading = server.reading(asked()[request]?.index ?? -1);
+    difference(request, expected, kind) {
+      const all = kind === "warmUps" ? warmedUp() : asked();
+      const reading = server.reading(all[request]?.index ?? -1);
       if (reading === undefined) return undefined;
       const read = readsAll(expected)
         .map(reads)

@@ -17,6 +17,8 @@ export type RehearsalOptions = PlayOptions &
     readonly transport?: RehearsalTransport | undefined;
     /** Other modes that the endpoint can do take its place at random requests. */
     readonly switchModes?: boolean;
+    /** Before how many requests, from 0 to 1, a new connection is warmed up; over WebSocket only. */
+    readonly warmUpRate?: number;
     /** For tests: a clock and ids that repeat. */
     readonly sources?: Pick<EngineConfig, "clock" | "newId">;
     readonly signal?: AbortSignal;
@@ -35,11 +37,13 @@ export type RehearsalFigures = {
   /** How often a request went to another provider than the one before it. */
   readonly handoffs: number;
   readonly conversations: number;
-  /** Bodies sent, refused ones included. */
+  /** Bodies sent for answers, refused ones included. */
   readonly requests: number;
   readonly chained: number;
   readonly rebased: number;
   readonly full: number;
+  /** Requests of warm-ups, which ask for no answer. */
+  readonly warmUps: number;
   /** What was asked of conversation objects besides: made, listed, items deleted. */
   readonly objectCalls: number;
   readonly coherent: number;
@@ -65,7 +69,8 @@ export async function rehearse(
   parts: RehearsalParts,
   options: RehearsalOptions,
 ): Promise<RehearsalFigures> {
-  const { mode, transport = "sse", signal = new AbortController().signal, onIncoherence = () => undefined } = options;
+  const { mode, transport = "sse", warmUpRate = 0, onIncoherence = () => undefined } = options;
+  const { signal = new AbortController().signal } = options;
   const began = performance.now();
   let answers: readonly (readonly Entry[])[] = [];
   let answered = 0;
@@ -87,7 +92,7 @@ export async function rehearse(
     const store = await parts.openStore();
     try {
       const conversation = store.conversation();
-      const shared = { cast, stage, counts, edits: options, signal, onIncoherence };
+      const shared = { cast, stage, counts, edits: options, warmUpRate, signal, onIncoherence };
       await playConversation({ conversation, document, play, ...shared });
     } finally {
       await parts.closeStore(store);
@@ -98,11 +103,21 @@ export async function rehearse(
   }
   const { bytesFull, bytesLastOnly } = stage;
   const seconds = Math.round(performance.now() - began) / 1000;
-  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches, handoffs, objectCalls } =
+  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches, handoffs, warmUps } =
     counts;
   return {
     ...{ mode, transport, switches, handoffs },
-    ...{ conversations, requests, chained, rebased, full, objectCalls, coherent, incoherent },
+    ...{
+      conversations,
+      requests,
+      chained,
+      rebased,
+      full,
+      warmUps,
+      objectCalls: counts.objectCalls,
+      coherent,
+      incoherent,
+    },
     ...{ bytesSent, bytesFull, bytesLastOnly, events, seconds },
   };
 }
@@ -118,5 +133,6 @@ const noCounts: Counts = {
   events: 0,
   switches: 0,
   handoffs: 0,
+  warmUps: 0,
   objectCalls: 0,
 };

@@ -130,6 +130,7 @@ test("prints a rehearsal as one stable document", async () => {
     "chained",
     "rebased",
     "full",
+    "warmUps",
     "objectCalls",
     "coherent",
     "incoherent",
@@ -151,6 +152,17 @@ test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", 
   const figures = figuresOf(ended);
   expect(figures).toMatchObject({ transport, incoherent: 0, coherent: figures["requests"] });
   expect(Number(figures["chained"])).toBeGreaterThan(0);
+});
+
+test("warms connections up where it is told to, and counts what that sent", async () => {
+  const options = ["--limit", "1", "--transport", "websocket", "--warm-up", "1"];
+  const ended = await turnlog("rehearse", "--generate", "a", ...options, "--json");
+  expect(ended.code).toBe(0);
+  const { warmUps, ...figures } = figuresOf(ended);
+  expect(figures).toMatchObject({ incoherent: 0, coherent: figures["requests"] });
+  expect(Number(warmUps)).toBeGreaterThan(0);
+  const shown = await turnlog("rehearse", "--generate", "a", ...options);
+  expect(shown.stdout).toMatch(new RegExp(`^warm-ups +${String(warmUps)}$`, "m"));
 });
 
 test("asks in another dialect, in the mode that its provider can do", async () => {
@@ -208,6 +220,7 @@ test.each([
   ],
   [["--provider", "anthropic-threads", "--reasoning"], /--provider anthropic-threads cannot go .* refuse thinking/],
   [["--provider", "chat", "--transport", "websocket"], /--transport websocket: give --transport sse or json$/],
+  [["--warm-up", "0.5"], /--warm-up cannot go with --transport sse: .*give --transport websocket$/],
   [["--provider", "chat", "--mode", "chained"], /cannot go with --mode chained: .*give --mode stateless or auto$/],
 ])("refuses what a provider cannot do by name: %j", async (options, expected) => {
   const refused = await turnlog("rehearse", "--generate", "a", ...options);

@@ -39,6 +39,15 @@ test.each(faults)("finds a client that %s", async (_what, spoil) => {
   expect(incoherent).toHaveLength(figures.incoherent);
 });
 
+test("finds a warm-up that does not say what was sent and answered last", async () => {
+  const forgetful: Spoil = (provider) =>
+    sending(provider, (body) => (body["generate"] === false ? { ...body, input: body.input.slice(1) } : body));
+  const options = { transport: "websocket", warmUpRate: 0.5, count: 2 } as const;
+  const { figures, incoherent } = await playGenerated(options, forgetful);
+  expect(figures.incoherent).toBeGreaterThan(0);
+  expect(incoherent.map(({ what }) => what)).toContainEqual(expect.stringMatching(/^its warm-up: /));
+});
+
 test("counts what is left of a conversation as missing once a request of it failed", async () => {
   const refuse: Spoil = (provider) => sending(provider, (body, n) => (n === 2 ? { ...body, model: 7 } : body));
   const { figures: whole } = await playGenerated({ count: 1 });
@@ -74,6 +83,7 @@ function withoutReadings(server: RehearsalServer): RehearsalServer {
     get requests() {
       return server.requests;
     },
+    warmUps: [],
     calls: [],
     difference: () => undefined,
     clear: () => {

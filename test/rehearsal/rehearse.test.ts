@@ -45,6 +45,17 @@ test("chains every request after the first of a conversation where nothing is ed
   expect(bytesSent).toBe(bytesLastOnly);
 });
 
+test("chains from every warm-up where nothing is edited, and sends it nothing but what was said", async () => {
+  const options = { transport: "websocket", warmUpRate: 1, reasoning: true, parallel: true, count: 3 } as const;
+  const { figures, incoherent } = await playGenerated(options);
+  expect(incoherent).toEqual([]);
+  expect(figures.warmUps).toBeGreaterThan(figures.conversations);
+  // Every connection is new: what is not warmed up has calls that are still to be answered, and is sent whole.
+  expect([figures.chained, figures.rebased]).toEqual([figures.warmUps, 0]);
+  const edited = await playGenerated({ ...options, warmUpRate: 0.5, editRate: 0.5, switchModes: true });
+  expect(edited.incoherent).toEqual([]);
+});
+
 test("sends what is planned full where chaining is off", async () => {
   const { figures } = await playGenerated({ editRate: 0.3, mode: "stateless" });
   expect(figures.full).toBe(figures.requests);

@@ -25,6 +25,7 @@ type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "transport
   readonly reasoning?: boolean;
   readonly parallel?: boolean;
   readonly keep?: boolean;
+  readonly warmUp?: number;
 };
 
 /** Plays conversations with random edits, and has every request judged. */
@@ -47,6 +48,7 @@ export const rehearse = commandCode({
       reasoning = false,
       parallel = false,
       keep = false,
+      warmUp: warmUpRate = 0,
     } = options;
     if (handoff) checkHandoff(options);
     else checkProvider(provider, { ...options, named });
@@ -55,6 +57,10 @@ export const rehearse = commandCode({
     if (mode === "conversation" && transport === "websocket")
       throw new UsageError(
         "--mode conversation cannot go with --transport websocket: conversation objects are kept over HTTP only; give --transport sse or json, or --mode chained",
+      );
+    if (options.warmUp !== undefined && transport !== "websocket")
+      throw new UsageError(
+        `--warm-up cannot go with --transport ${transport}: no connection is kept there; give --transport websocket`,
       );
     if (context.isStoreNamed && !keep && context.storeUrl !== "memory:")
       throw new UsageError(
@@ -69,7 +75,19 @@ export const rehearse = commandCode({
     try {
       figures = await context.progress("rehearsing", (onConversation) =>
         rehearseAll(documents, rehearsalParts(store, ...providers), {
-          ...{ seed, editRate, edits, mode, transport, switchModes, reasoning, parallel, signal, onConversation },
+          ...{
+            seed,
+            editRate,
+            edits,
+            mode,
+            transport,
+            switchModes,
+            warmUpRate,
+            reasoning,
+            parallel,
+            signal,
+            onConversation,
+          },
           onIncoherence: (incoherence) => incoherent.push(incoherence),
         }),
       );
@@ -107,6 +125,7 @@ export const rehearse = commandCode({
       ["  chained", grouped(figures.chained)],
       ["  rebased", grouped(figures.rebased)],
       ["  full", grouped(figures.full)],
+      ...(figures.warmUps === 0 ? [] : [["warm-ups", grouped(figures.warmUps)] as const]),
       ...(figures.objectCalls === 0 ? [] : [["calls to objects", grouped(figures.objectCalls)] as const]),
       ["sent", bytes(bytesSent)],
       ["  planned full", `${bytes(bytesFull)}, ${ratio(bytesSent, bytesFull)} of it were sent`],

@@ -46,6 +46,9 @@ export const tryOut: CommandGroup = {
         option("--transport <how>", "how requests are sent; over WebSocket nothing is stored")
           .choices(rehearsalTransports)
           .default("sse"),
+        option("--warm-up <rate>", "before how many requests a new connection is warmed up, from 0 to 1").argParser(
+          numberIn({ least: 0, most: 1, isWhole: false }),
+        ),
         option("--switch-modes", "send requests at random in another mode"),
       ],
       load: async () => (await import("../commands/rehearse.ts")).rehearse,

@@ -56,6 +56,8 @@ export const rehearsalDocument = z.strictObject({
   chained: count,
   rebased: count,
   full: count,
+  /** Requests of warm-ups, which ask for no answer. */
+  warmUps: count,
   /** What was asked of conversation objects besides: made, listed, items deleted. */
   objectCalls: count,
   coherent: count,

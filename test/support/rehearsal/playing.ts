@@ -42,7 +42,7 @@ export async function play(
   const parts = replaying(watched(rehearsalParts(null), bodies));
   const figures = await rehearse(
     documents,
-    { ...parts, provider: (server) => spoil(parts.provider(server, "sse")) },
+    { ...parts, provider: (server, transport) => spoil(parts.provider(server, transport)) },
     { ...quiet, ...options, onIncoherence: (incoherence) => incoherent.push(incoherence) },
   );
   return { figures, incoherent, bodies };
@@ -73,10 +73,13 @@ function watched(parts: RehearsalParts, bodies: string[]): RehearsalParts {
         get requests() {
           return server.requests;
         },
+        get warmUps() {
+          return server.warmUps;
+        },
         get calls() {
           return server.calls;
         },
-        difference: (request, expected) => server.difference(request, expected),
+        difference: (...asked) => server.difference(...asked),
         clear() {
           bodies.push(...server.requests.map(({ bodyText }) => bodyText));
           server.clear();
