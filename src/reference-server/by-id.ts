@@ -1,6 +1,6 @@
 import { isReplayable, replay, type UnderWay } from "./background.ts";
 import { asJson, type Outgoing, refused } from "./delivery.ts";
-import { earlierItems, listInput } from "./input-items.ts";
+import { earlierItems, ownItems, pageOf } from "./input-items.ts";
 import { isKept } from "./keeping.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import type { ReceivedRequest, ReferenceServerOptions } from "./options.ts";
@@ -26,15 +26,17 @@ export function byId(parts: Held, received: Pick<ReceivedRequest, "method" | "pa
   const { searchParams: query } = url;
   switch (`${received.method} ${action}`) {
     case "GET ": {
-      const include = [...query.getAll("include"), ...query.getAll("include[]")];
       if (query.get("stream") === "true") return resumed(parts, held, query);
-      return asJson(200, retrieve(parts, id, includesCiphertexts(include)) ?? {});
+      return asJson(200, retrieve(parts, id, asksForCiphertexts(query)) ?? {});
     }
     case "DELETE ":
       memory.forget(id);
       return asJson(200, { id, object: "response", deleted: true });
     case "GET input_items":
-      return listed(parts, held, query);
+      return pageOf(
+        [...(parts.options.listsAncestors === true ? earlierItems(held, memory) : []), ...ownItems(held)],
+        query,
+      );
     case "POST cancel":
       return held.isBackground ? asJson(200, cancelled(parts, held)) : refused(notBackground());
     default:
@@ -73,8 +75,7 @@ function resumed(parts: Held, held: HeldResponse, query: URLSearchParams): Outgo
   if (!Number.isInteger(startingAfter)) return refused(badStartingAfter(after ?? ""));
   // A stream that was not made in the background ended with its connection.
   if (!isReplayable(held)) return refused(responseNotFound(held.head.id));
-  const include = [...query.getAll("include"), ...query.getAll("include[]")];
-  const withCiphertexts = includesCiphertexts(include) || wantsCiphertexts(held.head.body, parts.options);
+  const withCiphertexts = asksForCiphertexts(query) || wantsCiphertexts(held.head.body, parts.options);
   return replayed(parts, held, { startingAfter, withCiphertexts });
 }
 
@@ -91,20 +92,16 @@ export function replayed(
 export const eventStream = "text/event-stream; charset=utf-8";
 export const defaultDeltaLength = 24;
 
-function listed({ memory, options }: Held, held: HeldResponse, query: URLSearchParams): Outgoing {
-  const before = options.listsAncestors === true ? earlierItems(held, memory) : [];
-  const limit = Number(query.get("limit") ?? 20);
-  const order = query.get("order") ?? "desc";
-  const list = listInput(held, { limit, order, after: query.get("after"), before: query.get("before") }, before);
-  return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
-}
-
 /** Whether a request asked for ciphertexts, or gets them unasked. */
 export function wantsCiphertexts(body: JsonObject, options: ReferenceServerOptions): boolean {
   const include = body["include"];
   return options.encryptsAlways === true || (isArray(include) && includesCiphertexts(include));
 }
 
-export function includesCiphertexts(include: readonly Json[]): boolean {
+/** The same, where it is asked for in a query. */
+export const asksForCiphertexts = (query: URLSearchParams): boolean =>
+  includesCiphertexts([...query.getAll("include"), ...query.getAll("include[]")]);
+
+function includesCiphertexts(include: readonly Json[]): boolean {
   return include.includes("reasoning.encrypted_content");
 }

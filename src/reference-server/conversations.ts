@@ -1,7 +1,7 @@
-import { includesCiphertexts } from "./by-id.ts";
+import { asksForCiphertexts } from "./by-id.ts";
 import { extend } from "./contexts.ts";
 import { asJson, type Outgoing, refused } from "./delivery.ts";
-import { itemAsListed, type ListQuery, pageOf } from "./input-items.ts";
+import { itemAsListed, pageOf } from "./input-items.ts";
 import { checkItems, nameOfType } from "./item-schema.ts";
 import type { ConversationObject, Memory } from "./memory.ts";
 import type { ReceivedRequest } from "./options.ts";
@@ -131,7 +131,7 @@ function itemRoute(
   if (method !== "GET" && locked.has(object.id)) return refused(conversationLocked());
   switch (`${method} ${item === "" ? "list" : "item"}`) {
     case "GET list":
-      return listed(memory, object, query);
+      return pageOf(memory.deliver(object.items, asksForCiphertexts(query)), query);
     case "POST list": {
       const items = body["items"] ?? null;
       if (items === null) return refused(missingParameter("items"));
@@ -151,15 +151,6 @@ function itemRoute(
     default:
       return refused(noRoute(received));
   }
-}
-
-function listed(memory: Memory, { items }: ConversationObject, query: URLSearchParams): Outgoing {
-  const limit = Number(query.get("limit") ?? 20);
-  const order = query.get("order") ?? "desc";
-  const asked: ListQuery = { limit, order, after: query.get("after"), before: query.get("before") };
-  const include = [...query.getAll("include"), ...query.getAll("include[]")];
-  const list = pageOf(memory.deliver(items, includesCiphertexts(include)), asked);
-  return "refusal" in list ? refused(list.refusal) : asJson(200, list.page);
 }
 
 const shown = ({ id, createdAt, metadata }: ConversationObject): JsonObject => ({

@@ -1,23 +1,8 @@
 import { createHash } from "node:crypto";
+import { asJson, type Outgoing, refused } from "./delivery.ts";
 import type { HeldResponse, Memory } from "./memory.ts";
 import { type Refusal, refusal } from "./refusals.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
-
-/** The query of a listing of items. */
-export interface ListQuery {
-  readonly limit: number;
-  readonly order: string;
-  readonly after: string | null;
-  readonly before: string | null;
-}
-
-/**
- * One page of the items that a response got as its own input.
- *
- * Whether the real listing of a chained response holds its ancestors' items is not established; here it does not.
- */
-export const listInput = (held: HeldResponse, query: ListQuery, earlier: readonly JsonObject[] = []): Page =>
-  pageOf([...earlier, ...ownItems(held)], query);
 
 /** What a response goes on from, as listings show it (`listsAncestors`). */
 export function earlierItems({ head }: HeldResponse, { responses }: Pick<Memory, "responses">): readonly JsonObject[] {
@@ -29,22 +14,26 @@ export function earlierItems({ head }: HeldResponse, { responses }: Pick<Memory,
   return pieces.flat();
 }
 
-const ownItems = ({ head, input }: HeldResponse): readonly JsonObject[] =>
+/**
+ * The items that a response got as its own input.
+ *
+ * Whether the real listing of a chained response holds its ancestors' items is not established; here it does not.
+ */
+export const ownItems = ({ head, input }: HeldResponse): readonly JsonObject[] =>
   input.map((item, index) => itemAsListed(item, `${head.id}:${index}`));
 
-type Page = { readonly page: JsonObject } | { readonly refusal: Refusal };
-
 /** One page of a list of items. */
-export function pageOf(items: readonly JsonObject[], query: ListQuery): Page {
-  const { limit, order } = query;
-  if (!Number.isInteger(limit) || limit < 1 || limit > 100) return { refusal: badLimit(limit) };
-  const ordered = order === "asc" ? items : items.toReversed();
-  const after = query.after === null ? 0 : ordered.findIndex((item) => item["id"] === query.after) + 1;
-  const before = query.before === null ? ordered.length : ordered.findIndex((item) => item["id"] === query.before);
+export function pageOf(items: readonly JsonObject[], query: URLSearchParams): Outgoing {
+  const limit = Number(query.get("limit") ?? 20);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 100) return refused(badLimit(limit));
+  const ordered = query.get("order") === "asc" ? items : items.toReversed();
+  const placeOf = (name: string): number => ordered.findIndex((item) => item["id"] === query.get(name));
+  const after = query.has("after") ? placeOf("after") + 1 : 0;
+  const before = query.has("before") ? placeOf("before") : ordered.length;
   const wanted = ordered.slice(after, before < 0 ? ordered.length : before);
   const data = wanted.slice(0, limit);
   const [first, last] = [data[0]?.["id"] ?? null, data.at(-1)?.["id"] ?? null];
-  return { page: { object: "list", data, first_id: first, has_more: wanted.length > limit, last_id: last } };
+  return asJson(200, { object: "list", data, first_id: first, has_more: wanted.length > limit, last_id: last });
 }
 
 /** Listed items have an id, a type and, messages, parts and a status, whatever the request left out. */

@@ -126,13 +126,9 @@ const questions: ReadonlyMap<string, (parts: Parts, body: JsonObject) => Outgoin
 async function converse(parts: Parts, exchange: Exchange, url: URL): Promise<void> {
   const { memory, inference, options } = parts;
   const { received } = exchange;
-  const fault = options.faults?.(received);
-  received.hasFaultFired = fault !== undefined && fault.kind !== "cut";
-  if (fault?.kind === "answer") {
-    const { headers = {} } = fault;
-    await finish(exchange, { ...asJson(fault.status, fault.body), headers });
-    return;
-  }
+  // Those that were injected are for requests for answers.
+  const { fault, isAnswered } = await firstFault({ faults: [], options }, exchange);
+  if (isAnswered) return;
   const now = (options.now ?? Date.now)();
   await finish(exchange, conversationRoute({ memory, locked: inference.locked, now }, received, url), fault);
 }

@@ -1,7 +1,6 @@
 import type { ChatDocument, ChatMessage } from "./chat-format.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { type Entry, entriesOf } from "./entries.ts";
-import type { RehearsalParts } from "./ports.ts";
 
 /** One request: what is appended before it, and what the model answers. */
 type Exchange = { readonly appended: readonly Entry[]; readonly answer: readonly Entry[] };
@@ -24,7 +23,10 @@ const maxParallel = 4;
  * Cuts a document into requests. An answer before anything was said is appended: there was nothing to ask. A model that runs its tools
  * by itself says in one answer all that stands between two messages of others, with the results of its calls.
  */
-export function playOf(document: ChatDocument, options: PlayOptions & Pick<RehearsalParts, "hasOwnTools">): Play {
+export function playOf(
+  document: ChatDocument,
+  options: PlayOptions & { readonly hasOwnTools?: boolean | undefined },
+): Play {
   const { seed, reasoning, parallel, hasOwnTools = false } = options;
   const draw = drawFrom(seed, document.id, "play");
   const messages = parallel ? mergeCalls(document.messages, draw) : document.messages;

@@ -43,20 +43,24 @@ export const rehearsalProviders = [
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];
 
-/** Whom a rehearsal asks: a server, and a provider that speaks to it. */
-export interface RehearsalPlayer {
+/** What is known of a provider that a rehearsal asks. */
+export interface PlayerTraits {
   /** The model runs its tools by itself: calls and their results come with its answer. */
-  readonly hasOwnTools?: boolean;
+  readonly hasOwnTools?: true;
+  /** False where the server shows no reasoning: none is added to its answers. */
+  readonly showsReasoning?: false;
+  /** What it is told of an entry: parts that have no form on its wire are left out. Null: nothing; all of it when absent. */
+  readonly takes?: (entry: Entry) => Entry | null;
+  /** What is on record of a thing that the model answered, where the dialect says it otherwise. */
+  readonly records?: (answered: Entry) => readonly Entry[];
+}
+
+/** Whom a rehearsal asks: a server, and a provider that speaks to it. */
+export interface RehearsalPlayer extends PlayerTraits {
   /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
   startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;
   /** A provider that speaks to that server. */
   provider(server: RehearsalServer, transport: RehearsalTransport): Provider;
-  /** False where the server shows no reasoning: none is added to its answers. */
-  readonly showsReasoning?: boolean;
-  /** What it is told of an entry, null being nothing; all of it when absent. */
-  readonly takes?: (entry: Entry) => Entry | null;
-  /** What is on record of a thing that the model answered, where the dialect says it otherwise. */
-  readonly records?: (answered: Entry) => readonly Entry[];
 }
 
 /** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */

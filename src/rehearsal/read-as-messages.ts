@@ -1,5 +1,5 @@
 import type { Expected } from "./expected.ts";
-import { withoutDetail } from "./read-otherwise.ts";
+import { withoutDetail, withParsedArguments } from "./read-otherwise.ts";
 
 /**
  * What the model reads where all that one role says without a word of another in between is one message: what it thought, then its
@@ -67,10 +67,9 @@ function messageRead(run: readonly Expected[]): readonly Expected[] {
       each.kind === "image" ? [withoutDetail({ ...each, source: contentOf(each.source) })] : [],
     ),
     ...(text === "" || role === undefined ? [] : [{ kind: "text" as const, role, text }]),
-    ...run.flatMap((each) => (each.kind === "call" ? [{ ...each, arguments: asObject(each.arguments) }] : [])),
+    ...run.flatMap((each) => (each.kind === "call" ? [withParsedArguments(each)] : [])),
   ];
 }
 
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n\n");
-const asObject = (text: string): string => JSON.stringify(JSON.parse(text));
 const contentOf = (source: string): string => source.replace(/^data:[^,]*,/, "");

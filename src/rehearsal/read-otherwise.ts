@@ -9,11 +9,8 @@ export function withoutDeveloper(expected: Expected): Expected {
 }
 
 /** Where arguments are a JSON value and no text, the model reads how they would be written again. */
-export function withParsedArguments(expected: Expected): Expected {
-  return expected.kind === "call"
-    ? { ...expected, arguments: JSON.stringify(JSON.parse(expected.arguments)) }
-    : expected;
-}
+export const withParsedArguments = <Said extends Expected | Entry>(said: Said): Said =>
+  said.kind === "call" ? { ...said, arguments: JSON.stringify(JSON.parse(said.arguments)) } : said;
 
 /** Where images are of one size only. */
 export function withoutDetail(expected: Expected): Expected {
@@ -23,11 +20,7 @@ export function withoutDetail(expected: Expected): Expected {
 }
 
 /** Where arguments are a JSON value and no text, the log has how they would be written again. */
-export function recordedAsObject(answered: Entry): readonly Entry[] {
-  return answered.kind === "call"
-    ? [{ ...answered, arguments: JSON.stringify(JSON.parse(answered.arguments)) }]
-    : [answered];
-}
+export const recordedAsObject = (answered: Entry): readonly Entry[] => [withParsedArguments(answered)];
 
 /** The same, where all that a model says is texts, and of a message each is a thing by itself. */
 export const recordedAsTexts = (answered: Entry): readonly Entry[] =>

@@ -40,12 +40,10 @@ export function rehearsalParts(
 }
 
 function playerOf(name: RehearsalProvider): RehearsalPlayer {
-  const { showsReasoning = true, hasOwnTools = false, records, takes, ...played } = rehearsedProviders[name];
+  const played = rehearsedProviders[name];
   return {
-    ...{ showsReasoning, hasOwnTools },
-    ...(records === undefined ? {} : { records }),
-    ...(takes === undefined ? {} : { takes }),
-    startServer: (answer) => startServer(showsReasoning ? answer : withoutReasoning(answer), played),
+    ...played,
+    startServer: (answer) => startServer(played.showsReasoning === false ? withoutReasoning(answer) : answer, played),
     provider: ({ baseUrl }, transport) => played.provider(baseUrl, transport),
   };
 }

@@ -5,7 +5,7 @@ import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";
 import { type PlayOptions, playOf } from "./exchanges.ts";
-import { type Counts, type Incoherence, playConversation } from "./play.ts";
+import { type Counts, type Incoherence, noCounts, playConversation } from "./play.ts";
 import type { RehearsalParts, RehearsalTransport } from "./ports.ts";
 import { emptyStage } from "./stage.ts";
 
@@ -28,33 +28,15 @@ export type RehearsalOptions = PlayOptions &
   };
 
 /** What a rehearsal came to. Bytes are of UTF-8 request bodies, without headers. */
-export type RehearsalFigures = {
+export type RehearsalFigures = Readonly<Counts> & {
   /** As it was asked for. */
   readonly mode: Mode;
   readonly transport: RehearsalTransport;
-  /** How often a request was sent in another mode than the one before it. */
-  readonly switches: number;
-  /** How often a request went to another provider than the one before it. */
-  readonly handoffs: number;
   readonly conversations: number;
-  /** Bodies sent for answers, refused ones included. */
-  readonly requests: number;
-  readonly chained: number;
-  readonly rebased: number;
-  readonly full: number;
-  /** Requests of warm-ups, which ask for no answer. */
-  readonly warmUps: number;
-  /** What was asked of conversation objects besides: made, listed, items deleted. */
-  readonly objectCalls: number;
-  readonly coherent: number;
-  /** Requests that read something else, were refused, missing, one too many, or not judged. */
-  readonly incoherent: number;
-  readonly bytesSent: number;
   /** The same requests, planned full. */
   readonly bytesFull: number;
   /** The same requests, planned with the newest response as the only candidate. */
   readonly bytesLastOnly: number;
-  readonly events: number;
   readonly seconds: number;
 };
 
@@ -82,11 +64,11 @@ export async function rehearse(
   };
   const stage = emptyStage();
   await using players = await openPlayers(parts, { ...options, answer, stage });
-  const counts: Counts = { ...noCounts };
+  const counts = noCounts();
   let conversations = 0;
   for await (const document of documents) {
     const cast = castOf(players.all, options.seed, document.id);
-    const play = playOf(document, { ...options, hasOwnTools: parts.hasOwnTools ?? false });
+    const play = playOf(document, { ...options, hasOwnTools: parts.hasOwnTools });
     answers = play.exchanges.map(({ answer }) => answer);
     answered = 0;
     const store = await parts.openStore();
@@ -103,36 +85,5 @@ export async function rehearse(
   }
   const { bytesFull, bytesLastOnly } = stage;
   const seconds = Math.round(performance.now() - began) / 1000;
-  const { requests, chained, rebased, full, coherent, incoherent, bytesSent, events, switches, handoffs, warmUps } =
-    counts;
-  return {
-    ...{ mode, transport, switches, handoffs },
-    ...{
-      conversations,
-      requests,
-      chained,
-      rebased,
-      full,
-      warmUps,
-      objectCalls: counts.objectCalls,
-      coherent,
-      incoherent,
-    },
-    ...{ bytesSent, bytesFull, bytesLastOnly, events, seconds },
-  };
+  return { mode, transport, conversations, ...counts, bytesFull, bytesLastOnly, seconds };
 }
-
-const noCounts: Counts = {
-  requests: 0,
-  chained: 0,
-  rebased: 0,
-  full: 0,
-  coherent: 0,
-  incoherent: 0,
-  bytesSent: 0,
-  events: 0,
-  switches: 0,
-  handoffs: 0,
-  warmUps: 0,
-  objectCalls: 0,
-};

@@ -11,9 +11,8 @@ import { ollama } from "../providers/ollama/ollama.ts";
 import { openaiResponses } from "../providers/responses/openai-responses.ts";
 import { languageModel } from "../reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type JudgeOptions, type ReferenceServerOptions } from "../reference-server/server.ts";
-import type { Entry } from "./entries.ts";
 import type { Expected } from "./expected.ts";
-import { type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
+import { type PlayerTraits, type RehearsalProvider, type RehearsalTransport, rehearsalProviders } from "./ports.ts";
 import { readAsChat, readAsMessages } from "./read-as-messages.ts";
 import { readAsMessagesApi, readByClaudeCli, takenByClaudeCli, takenByMessagesApi } from "./read-by-claude.ts";
 import { readByGemini, readByInteractions, takenByGoogle } from "./read-by-gemini.ts";
@@ -31,7 +30,7 @@ import {
 } from "./read-otherwise.ts";
 
 /** A dialect as rehearsals play it. */
-export type RehearsedProvider = {
+export type RehearsedProvider = PlayerTraits & {
   /** How the reference server differs. */
   readonly server?: Partial<ReferenceServerOptions>;
   /** A provider that speaks to the reference server at this address, which ends with `/v1`. */
@@ -40,22 +39,14 @@ export type RehearsedProvider = {
   readonly mode?: Mode;
   /** How it is played where it is told to continue, which it does only where its server is asked to keep something. */
   readonly chainedAs?: RehearsalProvider;
-  /** False where the server shows no reasoning: none is added to the answers. */
-  readonly showsReasoning?: false;
-  /** Why not, where its server shows some elsewhere. */
+  /** Why its server shows no reasoning, where it shows some elsewhere. */
   readonly whyNoReasoning?: string;
   /** What the model reads of a thing in this dialect; null: nothing. Absent, it reads everything as it was said. */
   readonly reads?: (expected: Expected) => Expected | null;
   /** The same of all that it reads, where one thing is not read by itself. */
   readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
-  /** What it is told of an entry: parts that have no form on its wire are left out. Null: nothing; all of it when absent. */
-  readonly takes?: (entry: Entry) => Entry | null;
-  /** What is on record of a thing that the model answered, for those who read it later; as it was said when absent. */
-  readonly records?: (answered: Entry) => readonly Entry[];
   /** Whether the provider goes over WebSocket too. */
   readonly hasWebSocket?: true;
-  /** The model runs its tools by itself. */
-  readonly hasOwnTools?: true;
   /** How strictly reasoning is held; exactly when absent. */
   readonly judging?: JudgeOptions;
 };
@@ -80,8 +71,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   "ai-sdk": {
     ...{ mode: "stateless", reads: readByAiSdk, records: (answered) => textsOf(refusalAsText(answered)) },
     takes: takesParts((part, role) => part.type === "text" || (role === "user" && !isElsewhere(part))),
-    provider: (baseUrl, transport) =>
-      aiSdk({ model: languageModel(baseUrl), transport: transport === "json" ? "json" : "sse" }),
+    provider: (baseUrl, transport) => aiSdk({ model: languageModel(baseUrl), transport: overHttp(transport) }),
   },
   ollama: {
     ...{ mode: "stateless", provider: ollamaAt, readsAll: readAsMessages, records: recordedAsMessage },
@@ -94,7 +84,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     provider: (baseURL, transport) =>
       googleGemini({
         ...{ model: "gemini-3-rehearsal", apiKey: "rehearsal", baseURL },
-        transport: transport === "json" ? "json" : "sse",
+        transport: overHttp(transport),
       }),
     readsAll: readByGemini,
     ...{ takes: takenByGoogle, records: recordedAsTexts },
@@ -104,7 +94,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
       googleInteractions({
         // Answers name the model: a key within that name would be masked there, and nothing be continued.
         ...{ model: "gemini-3-rehearsal", apiKey: "AIza-of-nobody", baseURL, store: true },
-        transport: transport === "json" ? "json" : "sse",
+        transport: overHttp(transport),
       }),
     readsAll: readByInteractions,
     ...{ takes: takenByGoogle, records: (answered) => recordedAsObject(refusalAsText(answered)) },
@@ -133,6 +123,9 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   },
 };
 
+/** Most are asked over HTTP only. */
+const overHttp = (transport: RehearsalTransport) => (transport === "json" ? ("json" as const) : ("sse" as const));
+
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
 
 function responses(baseURL: string, transport: RehearsalTransport): Provider {
@@ -146,14 +139,13 @@ function ollamaAt(baseUrl: string, transport: RehearsalTransport): Provider {
 
 function anthropicAt(baseUrl: string, transport: RehearsalTransport, options: { threads?: true } = {}): Provider {
   const baseURL = baseUrl.replace(/\/v1$/, "");
-  return anthropic({ ...asked, ...options, baseURL, transport: transport === "json" ? "json" : "sse" });
+  return anthropic({ ...asked, ...options, baseURL, transport: overHttp(transport) });
 }
 
 function chat(dialect: ChatDialectName): RehearsedProvider {
   return {
     ...{ server: { chat: dialect }, mode: "stateless" },
-    provider: (baseURL, transport) =>
-      chatCompletions({ ...asked, baseURL, dialect, transport: transport === "json" ? "json" : "sse" }),
+    provider: (baseURL, transport) => chatCompletions({ ...asked, baseURL, dialect, transport: overHttp(transport) }),
     ...{ reads: withoutDeveloper, readsAll: readAsChat },
   };
 }
