@@ -15,12 +15,16 @@ export function envelopeBytes(envelope: Envelope): number {
 /** The UTF-8 bytes that a text takes inside a JSON document, without its quotes. */
 export const escapedBytes = (text: string): number => utf8Length(JSON.stringify(text)) - 2;
 
-/** Whether an append keeps to the bounds; remembered, because both the writer that prepares and the store ask. */
-export function isWithinBounds(prepared: PreparedAppend): boolean {
-  if (withinBounds.has(prepared)) return true;
+/**
+ * Whether an append keeps to the bounds; remembered, because both the writer that prepares and the store ask.
+ *
+ * @param atMost - What each event takes at most, where the writer knows: nothing is counted when that is little enough.
+ */
+export function isWithinBounds(prepared: PreparedAppend, atMost?: readonly number[]): boolean {
+  if (prepared === lastWithin) return true;
   const { envelopes } = prepared;
-  const isWithin = areWithin(envelopes.map(bytesAtMost)) || areWithin(envelopes.map(envelopeBytes));
-  if (isWithin) withinBounds.add(prepared);
+  const isWithin = areWithin(atMost ?? envelopes.map(bytesAtMost)) || areWithin(envelopes.map(envelopeBytes));
+  if (isWithin) lastWithin = prepared;
   return isWithin;
 }
 
@@ -43,8 +47,8 @@ export function checkBounds(prepared: PreparedAppend): void {
   throw new EventTooLargeError(`an append to ${stream} has ${total} bytes, the most is ${maxAppendBytes}`);
 }
 
-// A prepared append is never changed, so what was found holds.
-const withinBounds = new WeakSet<PreparedAppend>();
+// A prepared append is never changed, so what was found holds. A store asks right after the writer: one is enough.
+let lastWithin: PreparedAppend | null = null;
 
 const areWithin = (bytes: readonly number[]): boolean =>
   sum(bytes) <= maxAppendBytes && bytes.every((size) => size <= maxEventBytes);

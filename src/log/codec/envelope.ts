@@ -8,9 +8,12 @@ import type { Envelope, EventStore, Head, StoredEnvelope } from "../ports/event-
 export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
 
 /** The digest that ties an event to everything before it in its stream. */
-export function chainDigest(previous: string, envelope: HashedEnvelope): string {
-  return sha256Hex(`turnlog/event/v1\n${previous}\n${canonicalText(envelope)}`);
-}
+export const chainDigest = (previous: string, envelope: HashedEnvelope): string =>
+  sha256Hex(chainText(previous, envelope));
+
+/** The text that `chainDigest` hashes. */
+export const chainText = (previous: string, envelope: HashedEnvelope): string =>
+  `turnlog/event/v1\n${previous}\n${canonicalText(envelope)}`;
 
 /** The digest of what a store holds of an event, whether it is what was written or not. */
 export function foundDigest(envelope: Envelope | StoredEnvelope): string {

@@ -73,26 +73,31 @@ const maxRememberedStreams = 1_000;
 
 export function createEventLog(store: EventStore, sources: EventLogSources): EventLog {
   const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
-  const newest = createNewestTimes(store);
+  const newest = createNewestTimes();
 
   async function append<Event extends NewEvent["event"]>(
     stream: string,
     head: Head | null,
     events: readonly NewEvent<Event>[],
   ): Promise<LogAppendResult<Event>> {
-    const lastAt = await newest.timeAt(stream, head);
+    // What is at hand is not waited for: an append is little more than its wait for the disk.
+    const known = newest.timeAt(stream, head);
+    const lastAt = known === undefined ? await storedTime(store, stream, head) : known;
     const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId });
     for (const blob of blobs) await writeBlob(store, append, { stream, blob });
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
-    const unwritten = events.values();
     for (const prepared of appends) {
-      result = await appendWithRepeats(store, prepared, pause);
+      try {
+        result = await store.append(prepared);
+      } catch (error) {
+        result = await repeatAppend(store, prepared, { error, pause });
+      }
       if (result.status === "conflict") break;
       newest.remember(prepared);
       for (const envelope of prepared.envelopes) {
-        const next = unwritten.next();
-        if (next.done !== true) written.push(recordedAs(envelope, next.value.event));
+        const proposed = events[written.length];
+        if (proposed !== undefined) written.push(recordedAs(envelope, proposed.event));
       }
     }
     return { ...result, events: written };
@@ -149,21 +154,24 @@ function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptio
   return from === undefined || to === undefined ? {} : { limit: Math.min(limit, Math.abs(to - from) + 1) };
 }
 
-async function appendWithRepeats(
+/** Sends an append again that has failed with an error, while that says that the store is unavailable. */
+async function repeatAppend(
   store: EventStore,
   prepared: PreparedAppend,
-  pause: (repeat: number) => Promise<void>,
+  { error: first, pause }: { readonly error: unknown; readonly pause: (repeat: number) => Promise<void> },
 ): Promise<AppendResult> {
-  for (let attempt = 1; ; attempt += 1) {
+  let error = first;
+  for (let repeat = 1; repeat < maxAppendAttempts && error instanceof StoreUnavailableError; repeat += 1) {
+    await pause(repeat);
     try {
       const result = await store.append(prepared);
       // After an unknown outcome a conflict may be with the events that were sent before.
-      return attempt > 1 && result.status === "conflict" ? await lookAgain(store, prepared, result.actual) : result;
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || attempt === maxAppendAttempts) throw error;
-      await pause(attempt);
+      return result.status === "conflict" ? await lookAgain(store, prepared, result.actual) : result;
+    } catch (caught) {
+      error = caught;
     }
   }
+  throw error;
 }
 
 async function lookAgain(store: EventStore, prepared: PreparedAppend, actual: Head | null): Promise<AppendResult> {
@@ -173,24 +181,29 @@ async function lookAgain(store: EventStore, prepared: PreparedAppend, actual: He
   return resolveHeadMismatch(prepared, actual, present);
 }
 
+/** The `at` of the head's event; null when that is not in the stream, and an append will be refused. */
+async function storedTime(store: EventStore, stream: string, head: Head | null): Promise<string | null> {
+  return head === null ? null : ((await envelopeAt(store, stream, head.revision))?.at ?? null);
+}
+
 /** The `at` of each stream's newest event, so that an append need not read it. */
-function createNewestTimes(store: EventStore) {
+function createNewestTimes() {
   const newestByStream = new Map<string, { readonly digest: string; readonly at: string }>();
   return {
-    /** The `at` of the head's event; null when that is not in the stream, and an append will be refused. */
-    async timeAt(stream: string, head: Head | null): Promise<string | null> {
+    /** The `at` of the head's event, null where there is no head; undefined when it is not remembered. */
+    timeAt(stream: string, head: Head | null): string | null | undefined {
       if (head === null) return null;
       const newest = newestByStream.get(stream);
-      if (newest?.digest === head.digest) return newest.at;
-      return (await envelopeAt(store, stream, head.revision))?.at ?? null;
+      return newest?.digest === head.digest ? newest.at : undefined;
     },
     remember({ stream, envelopes }: PreparedAppend): void {
       const last = envelopes.at(-1);
       if (last === undefined) return;
       newestByStream.delete(stream);
       newestByStream.set(stream, { digest: last.digest, at: last.at });
+      if (newestByStream.size <= maxRememberedStreams) return;
       const [oldest] = newestByStream.keys();
-      if (newestByStream.size > maxRememberedStreams && oldest !== undefined) newestByStream.delete(oldest);
+      if (oldest !== undefined) newestByStream.delete(oldest);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedAppend } from "../ports/event-store.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, encodeData } from "./data.ts";
-import { chainDigest, firstPrevious } from "./envelope.ts";
+import { chainText, firstPrevious } from "./envelope.ts";
 import type { EventIds } from "./ids.ts";
 
 /** A proposed event whose content this layer does not look at. */
@@ -47,18 +47,20 @@ export function prepareAppend(options: PrepareOptions): Preparation {
   const latest = events.some((event) => event.at !== undefined) ? latestTimes(events, now) : [];
   let at = options.lastAt ?? latest[0] ?? now;
   const envelopes: Envelope[] = [];
+  const bytesAtMost: number[] = [];
   const blobs: BlobText[] = [];
   let previous = head?.digest ?? firstPrevious(stream);
   let revision = head === null ? 0 : head.revision + 1;
   for (const [index, event] of events.entries()) {
     at = event.at === undefined ? later(at, latest[index] ?? now) : isoTime(event.at);
-    const encoded = sealEvent(event, { id: newEventId(), stream, revision, at, previous });
-    envelopes.push(encoded.envelope);
-    blobs.push(...encoded.blobs);
-    previous = encoded.envelope.digest;
+    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous });
+    envelopes.push(sealed.envelope);
+    bytesAtMost.push(sealed.bytesAtMost);
+    if (sealed.blobs.length > 0) blobs.push(...sealed.blobs);
+    previous = sealed.envelope.digest;
     revision += 1;
   }
-  return { appends: splitAppend({ stream, expectedHead: head, envelopes }), blobs };
+  return { appends: splitAppend({ stream, expectedHead: head, envelopes }, bytesAtMost), blobs };
 }
 
 /** Now, or when what comes after an event is known to have happened. */
@@ -74,11 +76,16 @@ function latestTimes(events: readonly NewEvent[], now: string): readonly string[
 
 type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
 
-// Runs for every event, so it makes one object and spreads nothing.
-function sealEvent(
-  { event, ...origin }: NewEvent,
-  place: EnvelopePlace,
-): { envelope: Envelope; blobs: readonly BlobText[] } {
+type SealedEvent = {
+  readonly envelope: Envelope;
+  readonly blobs: readonly BlobText[];
+  /** What `envelopeBytes` would count, or more. */
+  readonly bytesAtMost: number;
+};
+
+// Runs for every event, so it makes few objects and spreads nothing.
+function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
+  const { event, actor, runId, frame } = proposed;
   const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
     id: place.id,
     stream: place.stream,
@@ -86,26 +93,29 @@ function sealEvent(
     type: event.type,
     version: event.version,
     at: place.at,
-    actor: origin.actor,
+    actor,
     encoding: "json",
     data: "",
     dataDigest: placeholder,
     digest: placeholder,
   };
-  if (origin.runId !== undefined) envelope.runId = origin.runId;
-  if (origin.frame !== undefined) envelope.frame = origin.frame;
+  if (runId !== undefined) envelope.runId = runId;
+  if (frame !== undefined) envelope.frame = frame;
   const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope));
   envelope.data = text;
   envelope.dataDigest = sha256Hex(text);
-  envelope.digest = chainDigest(place.previous, envelope);
-  return { envelope, blobs };
+  const chained = chainText(place.previous, envelope);
+  envelope.digest = sha256Hex(chained);
+  // What is hashed is JSON of all members but data and digest, and longer than a digest besides. No UTF-16 unit takes more
+  // than three bytes, also where the data, which is JSON text already, is a string in JSON.
+  return { envelope, blobs, bytesAtMost: (chained.length + text.length) * 3 };
 }
 
 // As long as a digest is.
 const placeholder = "0".repeat(64);
 
-function splitAppend(whole: PreparedAppend): readonly PreparedAppend[] {
-  if (isWithinBounds(whole)) return [whole];
+function splitAppend(whole: PreparedAppend, bytesAtMost: readonly number[]): readonly PreparedAppend[] {
+  if (isWithinBounds(whole, bytesAtMost)) return [whole];
   const bytes = whole.envelopes.map(envelopeBytes);
   const lastIndex = whole.envelopes.length - 1;
   const parts: Envelope[][] = [];
@@ -136,5 +146,19 @@ export function headOf(envelopes: readonly Envelope[]): Head | null {
   return last === undefined ? null : { revision: last.revision, digest: last.digest };
 }
 
-const isoTime = (ms: number): string => new Date(ms).toISOString();
+// An append formats the time of now, and what it shares with the append before, down to the second, takes longest.
+let formattedSecond = Number.NaN;
+let secondText = "";
+
+/** As `Date.prototype.toISOString`. */
+function isoTime(time: number): string {
+  const ms = Math.trunc(time);
+  const second = Math.floor(ms / 1_000);
+  if (second !== formattedSecond) {
+    secondText = new Date(ms).toISOString().slice(0, -"000Z".length);
+    formattedSecond = second;
+  }
+  return `${secondText}${String(ms - second * 1_000).padStart(3, "0")}Z`;
+}
+
 const later = (left: string, right: string): string => (left > right ? left : right);

@@ -12,14 +12,16 @@ export const maxGroupUnits = 1024 * 1024;
 
 export type GroupCommit = {
   /** Queues an append; resolves when it is durable. */
-  append(prepared: PreparedAppend): Promise<AppendResult>;
+  readonly append: (prepared: PreparedAppend) => Promise<AppendResult>;
   /** Resolves when all that was queued is answered. */
-  idle(): Promise<void>;
+  readonly idle: () => Promise<void>;
 };
 
 export type GroupCommitOptions = {
   readonly database: DatabaseSync;
   readonly append: AppendInTransaction;
+  /** Called with each append that comes in; what it throws refuses it. */
+  readonly admit: (prepared: PreparedAppend) => void;
   /** How long a group waits for another process's lock. */
   readonly busyTimeoutMs: number;
   /** Called before a transaction is committed; what it throws undoes all of it. */
@@ -64,6 +66,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   return {
     append: (prepared) =>
       new Promise((resolve, reject) => {
+        options.admit(prepared);
         queue.push({ prepared, resolve, reject });
         if (!isWorking) goOn();
       }),
@@ -77,6 +80,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
 
 /** How many of the queue go into one transaction. */
 function groupLength(queue: readonly Job[]): number {
+  if (queue.length === 1) return 1;
   let units = 0;
   for (const [index, { prepared }] of queue.entries()) {
     for (const { data } of prepared.envelopes) units += data.length;

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { StoreReplacedError } from "../../log/ports/event-store.ts";
 import { namedFile } from "../files.ts";
@@ -12,14 +12,14 @@ export function createPlaceCheck(path: string): () => void {
   const file = resolve(path);
   // SQLite follows links, and puts the log beside the file that they end at.
   const log = `${namedFile(file)}-wal`;
-  const [openedFile, openedLog] = [stampOf(file), stampOf(log)];
+  const [openedFile, openedLog] = [lookAt(file), lookAt(log)];
   return () => {
-    const found = stampOf(file);
-    if (found !== openedFile) {
-      const what = found === null ? "was deleted" : "was replaced by another file";
+    const found = lookAt(file);
+    if (!isSameFile(found, openedFile)) {
+      const what = found === undefined ? "was deleted" : "was replaced by another file";
       throw new StoreReplacedError(`${path} ${what} while it was open here: nothing was written; open the store again`);
     }
-    if (stampOf(log) !== openedLog) {
+    if (!isSameFile(lookAt(log), openedLog)) {
       throw new StoreReplacedError(
         `${path} has lost its log (${log}) while it was open here: nothing was written; open the store again`,
       );
@@ -27,8 +27,8 @@ export function createPlaceCheck(path: string): () => void {
   };
 }
 
-function stampOf(path: string): string | null {
-  // Numbers, which are made faster: one that is rounded is rounded in the same way each time.
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found === undefined ? null : `${found.dev}/${found.ino}`;
-}
+// Numbers, which are made faster: one that is rounded is rounded in the same way each time.
+const lookAt = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false });
+
+const isSameFile = (found: Stats | undefined, opened: Stats | undefined): boolean =>
+  found?.ino === opened?.ino && found?.dev === opened?.dev;

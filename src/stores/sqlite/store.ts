@@ -1,10 +1,8 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
 import {
-  type AppendResult,
   comparePositions,
   type EventStore,
   type Head,
-  type PreparedAppend,
   type ReadLogOptions,
   type ReadStreamOptions,
   StoreClosedError,
@@ -56,8 +54,12 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
-  const group = createGroupCommit({
+  const { append, idle } = createGroupCommit({
     ...{ database, append: createAppend(database), busyTimeoutMs, confirmPlace: createPlaceCheck(path) },
+    admit(prepared) {
+      refuseIfClosed();
+      checkBounds(prepared);
+    },
     translate: (error) => storeError(error, path),
     onCommit() {
       hasWritten = true;
@@ -71,11 +73,6 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
 
   function refuseIfClosed(): void {
     if (closing !== null) throw new StoreClosedError(`${path} was closed`);
-  }
-  async function append(prepared: PreparedAppend): Promise<AppendResult> {
-    refuseIfClosed();
-    checkBounds(prepared);
-    return group.append(prepared);
   }
 
   /** Events page by page; each page is asked for with how many are wanted still. */
@@ -179,7 +176,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
   async function shut(): Promise<void> {
     watch.notify();
     watch.stop();
-    await group.idle();
+    await idle();
     if (hasWritten)
       saveHeads((heads) => {
         heads.add();

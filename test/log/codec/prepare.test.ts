@@ -1,6 +1,7 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { headAfter } from "../../../src/contracts/prepared.ts";
-import { envelopeBytes } from "../../../src/log/codec/bounds.ts";
+import { envelopeBytes, escapedBytes } from "../../../src/log/codec/bounds.ts";
 import { checkEnvelope } from "../../../src/log/codec/envelope.ts";
 import { type NewEvent, type PrepareOptions, prepareAppend } from "../../../src/log/codec/prepare.ts";
 import {
@@ -49,6 +50,21 @@ test("never goes back behind the time of the event before", () => {
   expect(at({ lastAt, clock: () => Date.parse("2027-05-05T05:05:05.556Z") })).toBe("2027-05-05T05:05:05.556Z");
 });
 
+test("writes times as dates are written", () => {
+  const years = fc.integer({ min: Date.parse("-002000-01-01"), max: Date.parse("+012000-01-01") });
+  // The same second may be asked for again, and again after another one.
+  const times = fc.array(fc.tuple(years, fc.integer({ min: 0, max: 2_000 })), { minLength: 1, maxLength: 5 });
+  fc.assert(
+    fc.property(times, (drawn) => {
+      for (const at of drawn.flatMap(([ms, more]) => [ms, ms + more, ms + 0.5])) {
+        const [append] = prepare([noted({}, { at })]).appends;
+        expect(append?.envelopes[0]?.at).toBe(new Date(at).toISOString());
+      }
+    }),
+  );
+  expect(() => prepare([noted({}, { at: Number.NaN })])).toThrow(RangeError);
+});
+
 test("dates nothing after what came of it, where that has its time already", () => {
   const at = Date.parse("2025-12-31T23:59:59.000Z");
   const { appends } = prepare([noted({}), noted({}, { at }), noted({})]);
@@ -94,6 +110,24 @@ test("splits what is too big for one append before its last event", () => {
     expect(bytesOf([append]).reduce((sum, size) => sum + size)).toBeLessThanOrEqual(maxAppendBytes);
   expectChain(null, appends);
 });
+
+test.each(["a", '"', "\u0001", "é", "€", "😀", "\ud800"])(
+  "keeps appends of text like %j within their bound",
+  (unit) => {
+    const thousand = unit.repeat(1_000);
+    const bytes = escapedBytes(JSON.stringify(thousand));
+    const actor = { kind: "middleware", name: thousand, version: "1", frame: "0", direction: "request" } as const;
+    const events = Array.from({ length: 12 }, () => {
+      const texts = Array.from({ length: Math.floor(100_000 / bytes) }, () => thousand);
+      return noted({ texts }, { actor });
+    });
+    const { appends } = prepare(events);
+    expect(appends.length).toBeGreaterThan(1);
+    for (const append of appends)
+      expect(bytesOf([append]).reduce((sum, size) => sum + size)).toBeLessThanOrEqual(maxAppendBytes);
+    expectChain(null, appends);
+  },
+);
 
 test("keeps in one append what fits in one", () => {
   const events = Array.from({ length: 1_000 }, (_, index) => noted({ index }));

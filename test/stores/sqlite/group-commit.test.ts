@@ -67,6 +67,7 @@ async function openGroup() {
   const group = createGroupCommit({
     database,
     append: createAppend(database),
+    admit: () => undefined,
     busyTimeoutMs: 0,
     confirmPlace: () => undefined,
     translate: (error) => storeError(error, path),
